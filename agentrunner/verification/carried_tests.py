@@ -6,7 +6,8 @@ That a test may be adapted to a move or a new name settles its imports, and not 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Set
+import re
+from collections.abc import Mapping, Sequence, Set
 
 from agentrunner.git.restore import Entry
 from agentrunner.verification.case import Case
@@ -20,19 +21,21 @@ from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
 
 
-async def hold_as_worded(exam: Examination, case: Case, now: Results) -> bool:
-    """Whether no claimed test passes by its new wording alone; else a finding is added.
+async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[str] | None:
+    """Claimed tests of changed files that pass as they were worded before.
+
+    None where one of them passes by its new wording alone: then a finding is added.
 
     Where the old wording cannot be carried over to the new code, nothing is said. Raises what runs
     in rooms raise.
     """
-    claimed = [name for name in sorted(exam.claims(case).claimed) if now.passed(name)]
+    claimed = _claimed(sorted(exam.claims(case).claimed), now)
     changed = await asyncio.to_thread(_permitted_by_the_prd, exam)
     if not claimed or not changed:
-        return True
+        return []
     pairs = await asyncio.to_thread(_old_and_new, exam, changed)
     if not pairs:
-        return True
+        return []
     instead = [
         f"{path} defines {', '.join(names)} itself, which it imported before"
         for path, (one, other) in pairs.items()
@@ -41,32 +44,47 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> bool:
     target = case.target
     if instead:
         finding = tests_reworded(target, [], sorted(pairs), instead[0])
-        return not exam.report.stopped_by(finding, target.id)
+        return None if exam.report.stopped_by(finding, target.id) else []
     tree, same = await asyncio.to_thread(_tree, exam, pairs)
     if same:
-        return True
+        return []
     asked = await exam.run(target, tree, claimed)
     if asked.results is None:
-        return True
+        return []
     lost = [
         test
         for test in asked.results.tests
         if test.name in claimed and test.outcome == "failed" and not MISSING.search(test.message)
     ]
     if not lost:
-        return True
+        return [name for name in claimed if asked.results.passed(name)]
     first = lost[0]
     said = first.message.strip().splitlines()[0][:200] if first.message.strip() else "it fails"
     names = [test.name for test in lost]
     finding = tests_reworded(target, names, sorted(pairs), f"{first.name}: {said}")
-    return not exam.report.stopped_by(finding, target.id)
+    return None if exam.report.stopped_by(finding, target.id) else []
+
+
+def _claimed(names: Sequence[str], now: Results) -> list[str]:
+    """The claimed tests that pass now, also where their module has another name now."""
+    own = {_own_name(name): name for name in names if name not in now.names}
+    return [
+        test.name
+        for test in now.tests
+        if test.outcome == "passed" and (test.name in names or _own_name(test.name) in own)
+    ]
+
+
+def _own_name(name: str) -> str:
+    """A test's name within its file."""
+    return re.split(r"::| > |\.|/", name)[-1]
 
 
 def _permitted_by_the_prd(exam: Examination) -> list[str]:
     """Changed inputs that the PRD's words let change; a person's own list settles it. Blocks."""
     test = exam.verifier.test
     may = test.may_change if test is not None else []
-    permitted = exam.differential.permitted(exam.world.allowed)
+    permitted = exam.differential.adapted(exam.world.allowed)
     return sorted(path for path in permitted if not matches(path, may))
 
 

@@ -48,6 +48,8 @@ class Differential:
     """Of the latest `changes`."""
     _settled: frozenset[str] = frozenset()
     """Changed paths that the task, the PRD or a person allows."""
+    _adapted: frozenset[str] = frozenset()
+    """Tests that the PRD wants moved, and that say something else now: where they were and are."""
     _helpers: frozenset[str] = frozenset()
     """New files of the latest `changes` that only tests use."""
 
@@ -107,7 +109,8 @@ class Differential:
             total,
         )
         self._helpers = self._new_helpers(old, total, inputs)
-        wished = self._wished(total, self._data()) - self._changed_on_the_way(old, new, total)
+        self._adapted = frozenset(self._changed_on_the_way(old, new, total))
+        wished = self._wished(total, self._data()) - self._adapted
         self._settled = frozenset(wished) | frozenset(allowed)
         wished |= self._removals(old, new, total)
         helpers = sorted(self._helpers.difference(allowed, wished, self._judged_paths()))
@@ -167,6 +170,10 @@ class Differential:
         Those that a person allowed after looking (`allowed`) are not among them.
         """
         return frozenset(self._judged_paths() & self._settled).difference(allowed)
+
+    def adapted(self, allowed: Collection[str]) -> frozenset[str]:
+        """Changed inputs that the PRD names and that may be adapted, and no more than that."""
+        return (self.permitted(allowed) | self._adapted).difference(allowed)
 
     def unsure(self) -> tuple[str, ...]:
         """Changed paths of the latest `changes` that are taken as product and may decide."""

@@ -34,11 +34,13 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     lost = await _lost(exam, case, now)
     if lost and report.stopped_by(tests_gone(target, lost), target.id):
         return
-    if not await hold_as_worded(exam, case, now):
+    if (as_worded := await hold_as_worded(exam, case, now)) is None:
         return
     stood = await exam.confirmed_red(case, _turned(exam, case, held))
     stood += await _moved(exam, case, now, stood, held)
     stood = await _red_without_the_work(exam, case, now, stood)
+    as_worded = [name for name in as_worded if name not in stood]
+    stood += await exam.confirmed_red(case, as_worded)
     others = _not_seen_before(case.before, now, stood)
     shown = await exam.struck.shown(exam.run, target, others, world, now, exam.criteria)
     names = [*stood, *shown.names]
