@@ -24,13 +24,14 @@ from agentrunner.verification.inputs.follow import asks_for_paths
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.moves import renamed_modules, says_the_same
+from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.steering import matches
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.target import Target
 from agentrunner.verification.trees import Changes, changes_between
-from agentrunner.verification.world import InputChange
+from agentrunner.verification.world import InputChange, SnapshotTrees
 
 REMOVES = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
 KEEPS = re.compile(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
@@ -174,6 +175,30 @@ class Differential:
     def adapted(self, allowed: Collection[str]) -> frozenset[str]:
         """Changed inputs that the PRD names and that may be adapted, and no more than that."""
         return (self.permitted(allowed) | self._adapted).difference(allowed)
+
+    def single_changes_of_data(
+        self, world: SnapshotTrees, target: Target
+    ) -> list[tuple[str, list[str]]]:
+        """For data that the PRD or the task let change: its old text with one change at a time."""
+        inputs = self.inputs(world.old, [target])
+        was, now = self.snapshots.reader(world.old), self.snapshots.reader(world.new)
+        found = []
+        for path in sorted(self.permitted(world.allowed)):
+            before, after = was(path), now(path)
+            if before is None or after is None or family_of(path) or not inputs.counts(path):
+                continue
+            try:
+                found.append((path, single_changes(before.decode(), after.decode())))
+            except UnicodeDecodeError:
+                continue
+        return found
+
+    def with_text(self, tree: str, path: str, text: str) -> str:
+        """A tree in which a file says something else."""
+        mode = self.snapshots.list(tree)[path][0]
+        return self.snapshots.combine(
+            tree, {path: (mode, self.snapshots.write_blob(text.encode()))}
+        )
 
     def unsure(self) -> tuple[str, ...]:
         """Changed paths of the latest `changes` that are taken as product and may decide."""

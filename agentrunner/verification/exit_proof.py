@@ -33,6 +33,7 @@ GREEN_BY_ITSELF = (
     "it is green on the old code as soon as what the worker wrote to decide it is there"
 )
 FILES_ONLY = "it only asks whether a file is there"
+BY_DATA = "was changed so that the old code passes by that alone"
 TEXT_ONLY = "it reads the code and does not run it"
 NOT_READ = (
     "the program in this command could not be read, and so not be made to fail; so this shows, and"
@@ -91,6 +92,8 @@ class ExitProof:
             )
         if (await self.run(target, old, ())).passed:
             return ExitFound(author, doubt=GREEN_BEFORE if author == "person" else GREEN_BY_ITSELF)
+        if author == "person" and (path := await self._turned_by_data(target, world)):
+            return ExitFound(author, doubt=f"{path} {BY_DATA}")
         if author != "person":
             if doubt := await self._asks_too_little(target, world, criteria):
                 return ExitFound(author, doubt=doubt)
@@ -101,6 +104,17 @@ class ExitProof:
             note = "the worker wrote the file that it reads, and no code of the project is run"
             return ExitFound("worker", "shown", notes=[note])
         return ExitFound(author)
+
+    async def _turned_by_data(self, target: Target, world: SnapshotTrees) -> str:
+        """Expected data of which one change alone makes the old code green; "" for none."""
+        for path, texts in await asyncio.to_thread(
+            self.differential.single_changes_of_data, world, target
+        ):
+            for text in texts:
+                tree = await asyncio.to_thread(self.differential.with_text, world.old, path, text)
+                if (await self.run(target, tree, ())).passed:
+                    return path
+        return ""
 
     async def _asks_too_little(
         self, target: Target, world: SnapshotTrees, criteria: Sequence[Criterion]

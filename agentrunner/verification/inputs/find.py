@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
+from agentrunner.verification.inline_programs import written_out
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.fixtures import Fixtures
 from agentrunner.verification.inputs.follow import follow_all
@@ -14,6 +17,9 @@ from agentrunner.verification.inputs.recipes import LIFE_CYCLE
 from agentrunner.verification.inputs.shadows import shadows_of
 from agentrunner.verification.inputs.tree import ReadFile, ReadMany, Tree, folder_of, join
 from agentrunner.verification.steering import matches
+
+INLINE_STEM = "agentrunner_inline_"
+_NAMED = re.compile(rf"(?:[\w./-]+/)?{INLINE_STEM}\d+_\d+\.\w+")
 
 
 def find_inputs(
@@ -33,19 +39,67 @@ def find_inputs(
     person and win; `results_files` are those that a report named as test files. `read_many` reads
     many files in one go, where a single one is costly.
     """
+    commands, inline = _with_programs(shell_commands)
+    if inline:
+        paths, read, read_many = [*paths, *inline], _laid_over(inline, read), None
     tree = Tree(paths, read, read_many)
     context = Context(tree)
-    many = len(shell_commands) > 1
-    for index, (shell, cwd) in enumerate(shell_commands):
+    many = len(commands) > 1
+    for index, (shell, cwd) in enumerate(commands):
         by = "the test command" if not index else f"check {index}" if many else "the command"
         context.follow(Text(shell, join("", cwd), by))
     follow_all(context)
-    for path in sorted(results_files):
+    reported = dict.fromkeys(sorted(results_files), "the report of the first run names it")
+    for path, why in {**reported, **dict.fromkeys(inline, "it stands in the command")}.items():
         if path in tree.paths:
-            context.collected[path] = "the report of the first run names it"
-            context.add(path, context.collected[path], "test")
+            context.collected[path] = why
+            context.add(path, why, "test")
     leads = Leads(tree, context.python_path)
-    return _assembled(context, leads, declared_tests, declared_product)
+    found = _assembled(context, leads, declared_tests, declared_product)
+    return _without(inline, found) if inline else found
+
+
+def _with_programs(
+    shell_commands: Sequence[tuple[str, str]],
+) -> tuple[list[tuple[str, str]], dict[str, bytes]]:
+    """The commands with programs in their text as files, and these files.
+
+    What such a program imports and reads decides as it does for one that lies in the tree.
+    """
+    commands: list[tuple[str, str]] = []
+    inline: dict[str, bytes] = {}
+    for index, (shell, cwd) in enumerate(shell_commands):
+        made = written_out(shell, cwd, f"{INLINE_STEM}{index}_")
+        commands.append((made.shell if made else shell, cwd))
+        inline.update(made.files if made else {})
+    return commands, inline
+
+
+def _laid_over(files: Mapping[str, bytes], read: ReadFile) -> ReadFile:
+    return lambda path: files[path] if path in files else read(path)
+
+
+def _without(files: Collection[str], found: Inputs) -> Inputs:
+    """The same without files that no tree has.
+
+    What such a program alone reads, and no code beside it, is what it is about.
+    """
+
+    def kept(several: Sequence[Input]) -> list[Input]:
+        return [
+            replace(one, why=_NAMED.sub("the command", one.why))
+            for one in several
+            if one.path not in files
+        ]
+
+    return replace(
+        found,
+        tests=kept(found.tests),
+        product=kept(found.product),
+        unsure=kept([one for one in found.unsure if not _NAMED.search(one.why)]),
+        places=kept(found.places),
+        before=frozenset(found.before).difference(files),
+    )
 
 
 def _assembled(

@@ -1,0 +1,41 @@
+"""Programs that stand in a command: what they import and read decides as well."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.inputs.find import find_inputs
+
+CART = "def total(items):\n    return sum(p for p, c in items)\n"
+
+
+def _counted(shell: str, files: dict[str, str]) -> dict[str, str]:
+    contents = {path: text.encode() for path, text in files.items()}
+    found = find_inputs([(shell, ".")], list(contents), contents.get)
+    return {one.path: one.why for one in found.tests + found.unsure}
+
+
+@pytest.mark.parametrize(
+    ("code", "path", "text"),
+    [
+        ("import cart, json; assert cart.total([]) == json.load(open('spec/t.json'))",
+         "spec/t.json", "0"),
+        ("from cart import total; from tools.want import WANT; assert total([]) == WANT",
+         "tools/want.py", "WANT = 0\n"),
+    ],
+)  # fmt: skip
+def test_what_an_inline_program_compares_with_counts(code: str, path: str, text: str) -> None:
+    found = _counted(f'python3 -c "{code}"', {"cart.py": CART, path: text})
+    assert list(found) == [path]
+    assert "by the command and by no product file" in found[path]
+
+
+def test_what_an_inline_program_is_about_is_product() -> None:
+    shell = "python3 -c \"import json; assert json.load(open('a.json'))['version'] == '2'\""
+    assert _counted(shell, {"a.json": "{}", "cart.py": CART}) == {}
+
+
+def test_a_document_of_node_is_read_too() -> None:
+    shell = "node - <<'E'\nrequire('assert').equal(require('./cart'), require('./want.json'))\nE"
+    found = _counted(shell, {"cart.js": "module.exports = 1\n", "want.json": "1"})
+    assert list(found) == ["want.json"]

@@ -1,0 +1,20 @@
+"""Golden files with one of their changes alone."""
+
+from agentrunner.verification.rewritten_data import single_changes
+
+OLD = "rows 2\ntotal 22\n"
+
+
+def test_a_line_that_was_replaced_is_told_from_one_that_is_new() -> None:
+    made = single_changes(OLD, "rows 2\ntotal 12\nend\n")
+    assert "rows 2\ntotal 12\n" in made
+
+
+def test_a_single_change_is_no_other_than_the_whole() -> None:
+    assert single_changes(OLD, OLD + "end\n") == []
+    assert single_changes(OLD, OLD) == []
+
+
+def test_several_changes_are_tried_one_at_a_time() -> None:
+    made = single_changes("1\n2\n3\n", "0\n2\n4\n")
+    assert made == ["0\n2\n3\n", "1\n2\n4\n"]
