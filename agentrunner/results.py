@@ -17,6 +17,7 @@ from agentrunner.state.run_state import (
     EvidenceKind,
     Grade,
     Origin,
+    Question,
     QuestionKind,
     Status,
 )
@@ -49,6 +50,12 @@ class TokenCount(Contract):
     input_tokens: int | None = None
     output_tokens: int | None = None
 
+    @property
+    def known(self) -> int | None:
+        """In and out, as far as is known; None where nothing is."""
+        counts = [one for one in (self.input_tokens, self.output_tokens) if one is not None]
+        return sum(counts) if counts else None
+
 
 class UsageTotals(Contract):
     """What a run has used. `usd` is None unless every price is known."""
@@ -56,6 +63,11 @@ class UsageTotals(Contract):
     meta: TokenCount = TokenCount()
     worker: TokenCount = TokenCount()
     usd: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """All that were counted or reported."""
+        return (self.meta.known or 0) + (self.worker.known or 0)
 
 
 class BillEntry(Contract):
@@ -184,6 +196,28 @@ class InboxItem(Contract):
     text: str
     options: list[str]
     subject: str = "{}"
+
+    @classmethod
+    def of(cls, question: Question) -> Self:
+        """The question as it is shown."""
+        return cls(
+            id=question.id,
+            kind=question.kind,
+            text=question.text,
+            options=question.options,
+            subject=question.subject,
+        )
+
+    def question(self) -> Question:
+        """The same as the engine takes it; the state is that of any run that waits."""
+        return Question(
+            id=self.id,
+            kind=self.kind,
+            text=self.text,
+            options=self.options,
+            subject=self.subject,
+            state=TaskState.PENDING,
+        )
 
 
 class Result(Contract):

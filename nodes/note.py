@@ -15,12 +15,13 @@ from langgraph.types import Command
 
 from agentrunner.config.repo import git_root
 from agentrunner.errors import CheckpointCorrupt, UsageError
-from agentrunner.execution.bill import bill_of
 from agentrunner.execution.commit import commit_of, commit_work
 from agentrunner.execution.deps import Deps
-from agentrunner.execution.egress import EGRESS_LOG, refused_hosts
+from agentrunner.execution.egress import refused_hosts
 from agentrunner.execution.result import build_result
 from agentrunner.gateway.egress_log import read_egress
+from agentrunner.launching.route import EGRESS_LOG
+from agentrunner.money.bill import bill_of
 from agentrunner.notes import build_view, render_note, write_note
 from agentrunner.notes.model import NoteView
 from agentrunner.state.lifecycle import TaskState
@@ -53,9 +54,15 @@ def leave_note(
     nothing of the plan is at work.
     """
     spec = deps.spec
-    facts: dict[str, Any] = {"bill": bill_of(deps.log), "commit": commit_of(deps.log)}
-    facts["latest_at"] = deps.log.latest_at
-    result = build_result(state, spec, waiting=waiting, reason=reason, **facts).as_dict()
+    result = build_result(
+        state,
+        spec,
+        waiting=waiting,
+        reason=reason,
+        bill=bill_of(deps.log),
+        commit=commit_of(deps.log),
+        latest_at=deps.log.latest_at,
+    )
     view = build_view(
         result,
         state,

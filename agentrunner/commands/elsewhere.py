@@ -63,8 +63,8 @@ def _checked(folder: RunFolder, said: Answer) -> Answer:
     from agentrunner.engine.answers import checked_answer
     from agentrunner.engine.attempts import read_sync
     from agentrunner.engine.commits import load_task_of
-    from agentrunner.execution.budget_questions import granted
     from agentrunner.execution.credentials import secrets_in
+    from agentrunner.money.counters import granted
     from agentrunner.storage.run_log import RunLog
     from agentrunner.text.redaction import Redactor
 
@@ -80,7 +80,7 @@ def _say_taken(state_dir: Path, run_id: str, output: Output, text: str) -> None:
         from agentrunner.engine import queries
 
         standing = queries.show(state_dir, run_id)
-        Console(output).finish({**standing, "waiting": None, "exit_code": 0})
+        Console(output).finish(standing.model_copy(update={"waiting": None, "exit_code": 0}))
         return
     show(
         text

@@ -97,6 +97,6 @@ def tell(
     if as_json and of_plan:
         show(json.dumps(failed_plan(known)))
     elif as_json:
-        Console(Output(json=True, quiet=True)).finish(Result.of_error(known).as_dict())
+        Console(Output(json=True, quiet=True)).finish(Result.of_error(known))
     show(error_screen(known, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
     return known.exit_code

@@ -138,12 +138,12 @@ def show_run(
     folder, run_id = resolve(run, state_dir)
     result = queries.show(folder, run_id)
     if as_json:
-        show(json.dumps(result))
+        show(json.dumps(result.as_dict()))
         return 0
     target = run_id if run else ""
-    if decided := people_screen(result.get("people") or {}, width=width_of(sys.stdout)):
+    if decided := people_screen(result.people, width=width_of(sys.stdout)):
         show(f"{decided}\n")
-    if result.get("waiting"):
+    if result.waiting:
         from agentrunner.commands.drive import show_waiting
 
         show_waiting(result, folder, target)

@@ -223,18 +223,16 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
 
     engines.load()
     from agentrunner.engine import queries
-    from agentrunner.state.run_state import Question
 
     state = environment.state_dir(output.state_dir)
     run_id = run_for(verb, run, output.state_dir, output)
-    waiting = queries.show(state, run_id)["waiting"]
-    if not waiting:
+    waiting = queries.show(state, run_id).waiting
+    if waiting is None:
         raise NotWaiting(
             f"{run_id} does not wait for anyone.",
             remedy=f"agentrunner show {run_id}",
         )
-    question = Question.model_validate({**waiting, "state": "PENDING"})
-    said = asked(question, state / "runs" / run_id, reject=verb == "reject")
+    said = asked(waiting.question(), state / "runs" / run_id, reject=verb == "reject")
     if said is None:
         show(f"It goes on waiting:  agentrunner answer {run_id}", sys.stderr)
         return 4
@@ -339,7 +337,7 @@ def _accepted(words: list[str], output: Output) -> tuple[str, list[str]]:
     except UsageError:
         run_id = run_for("accept", None, output.state_dir, output)
         state = environment.state_dir(output.state_dir)
-        known = {str(c["id"]) for c in queries.show(state, run_id)["acceptance_criteria"]}
+        known = {one.id for one in queries.show(state, run_id).acceptance_criteria}
         if words[0] not in known:
             raise
         return run_id, words

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from agentrunner.config.load import TaskSource
     from agentrunner.config.spec import TaskSpec
     from agentrunner.engine.attempt_run import Options
-    from agentrunner.execution.deps import Cassette
-    from agentrunner.results import Result
+    from agentrunner.launching.route import Cassette
+    from agentrunner.results import InboxItem, Result
 
 
 @opt.with_output
@@ -158,7 +158,7 @@ def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: b
 
 def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
     """Where exchanges go to or come from; raises UsageError for files that cannot serve."""
-    from agentrunner.execution.deps import Cassette
+    from agentrunner.launching.route import Cassette
 
     if record is not None and replay is not None:
         raise UsageError("a run is recorded or replayed, not both.", path="--replay")
@@ -412,7 +412,7 @@ def run_stdin() -> int:
         _refuse_state(spec)
         result = await engine.run(spec, options)
         if result.waiting:
-            waiting = answer_command(result.as_dict())
+            waiting = answer_command(str(result.run_id), result.waiting)
         return result
 
     code = drive(work, Output(no_input=True, log_on_stdout=True))
@@ -421,11 +421,10 @@ def run_stdin() -> int:
     return 0 if code == 0 else 1
 
 
-def answer_command(result: Mapping[str, Any]) -> str:
+def answer_command(run_id: str, waiting: InboxItem) -> str:
     """The command that lets a waiting run go on."""
     from agentrunner.state.run_state import IN_WORDS
 
-    waiting = result["waiting"]
-    if waiting["kind"] in IN_WORDS:
-        return f"agentrunner answer {result['run_id']} --id {waiting['id']} TEXT"
-    return f"agentrunner approve {result['run_id']} --id {waiting['id']}"
+    if waiting.kind in IN_WORDS:
+        return f"agentrunner answer {run_id} --id {waiting.id} TEXT"
+    return f"agentrunner approve {run_id} --id {waiting.id}"

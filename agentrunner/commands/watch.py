@@ -21,6 +21,7 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun
 
 if TYPE_CHECKING:
+    from agentrunner.results import InboxItem, Result
     from agentrunner.state.run_state import Question
 
 LOOK_SEC = 0.25
@@ -152,28 +153,27 @@ class _Watch:
                 return
             inline = self._asked_at and time.monotonic() - self._asked_at > ASKED_SEC
             if driven and inline and self._asks:
-                waiting = self._standing()["waiting"]
+                waiting = self._standing().waiting
                 self._asked_at = 0.0
                 if waiting:
                     self._answered(waiting)
             self._console.tick()
             time.sleep(LOOK_SEC)
 
-    def _standing(self) -> dict[str, Any]:
+    def _standing(self) -> Result:
         from agentrunner.engine import queries
 
         environment.quiet_libraries()
         return queries.show(self._state_dir, self._run_id)
 
-    def _answered(self, waiting: dict[str, Any]) -> bool:
+    def _answered(self, waiting: InboxItem) -> bool:
         """Ask the person here; whether there is a reason to go on watching."""
         from agentrunner.commands.asking import AnsweredElsewhere, asked, polling
         from agentrunner.commands.respond import give
-        from agentrunner.state.run_state import Question
 
-        if waiting["id"] in self._left:
+        if waiting.id in self._left:
             return False
-        question: Question = Question.model_validate({**waiting, "state": "PENDING"})
+        question = waiting.question()
         driven = is_driven(self._state_dir, self._run_id)
         with self._console.silence(), polling(self._unless_answered(question, driven)):
             try:
@@ -213,4 +213,4 @@ class _Watch:
         self._console.finish(result)
         if not self._output.json:
             show_end(result, self._console)
-        return int(result["exit_code"])
+        return result.exit_code

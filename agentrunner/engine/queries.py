@@ -27,11 +27,14 @@ from agentrunner.storage.worker_ledger import read_json
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
+    from agentrunner.results import Result
     from agentrunner.state.run_state import TaskContext
 
 
-def show(state_dir: Path, run_id: str) -> dict[str, Any]:
-    """The result object of a run as it stands; raises CheckpointCorrupt, UsageError."""
+def show(state_dir: Path, run_id: str) -> Result:
+    """The result of a run as it stands; raises CheckpointCorrupt, UsageError."""
+    from agentrunner.results import Result
+
     folder = RunFolder.open(state_dir, run_id)
 
     def read() -> dict[str, Any]:
@@ -40,12 +43,13 @@ def show(state_dir: Path, run_id: str) -> dict[str, Any]:
 
         state, question = attempts.read_sync(folder)
         note_end(folder, RunIndex(state_dir), state)
-        return attempts.result_of(folder, load_spec(folder), state, question)
+        return attempts.result_of(folder, load_spec(folder), state, question).as_dict()
 
     ended = (read_json(folder.index_file) or {}).get("finished_at")
     # One that is driven is asked anew: its files change under us.
     quiet = ended or run_lock(folder).probe() is None
-    return remembered(folder, "result" if ended else "standing", read) if quiet else read()
+    name = "result" if ended else "standing"
+    return Result.model_validate(remembered(folder, name, read) if quiet else read())
 
 
 def remember(state_dir: Path, run_id: str) -> None:

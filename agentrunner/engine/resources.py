@@ -16,9 +16,11 @@ from agentrunner.engine.known_reds import accepted_reds
 from agentrunner.engine.resolve import worker_missing
 from agentrunner.environment import home_of
 from agentrunner.errors.sandboxes import BadImageName
-from agentrunner.execution.deps import Cassette, Clock, Deps
+from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.snapshots import Snapshots, worked_mark
+from agentrunner.launching.limits import read_paths, resource_limits
+from agentrunner.launching.route import Cassette
 from agentrunner.planners.workplace import Workplace
 from agentrunner.prompts import load_patterns
 from agentrunner.sandboxes.base import Owner, Request, Sandbox, SandboxOrder
@@ -37,7 +39,6 @@ from agentrunner.verification.proving import make_prover
 from agentrunner.verification.room import Rooms
 from agentrunner.verification.sealed import Sealed
 from agentrunner.verification.verifier import Verifier
-from agentrunner.workers.launching import read_paths, resource_limits
 from agentrunner.workers.member import Member
 
 

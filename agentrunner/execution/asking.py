@@ -11,13 +11,13 @@ from typing import Any
 
 from agentrunner.config.load import CHAT_MODELS
 from agentrunner.errors import TaskFailed
-from agentrunner.execution.accounting import Accounting
-from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, allowance, check_budget
+from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_budget
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_candidates import ask_candidates, asks
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.execution.silence import Silence, silence_of
+from agentrunner.money.counters import Accounting, allowance
 from agentrunner.planners.asking import Asked, Asker
 from agentrunner.planners.base import (
     PlannerCall,
@@ -103,7 +103,7 @@ async def ask(
             before_attempt=before_attempt,
             sleep=deps.clock.sleep,
             redact=deps.redactor.redact,
-            allowance=lambda: allowance(deps.spec, state, tally.counters),
+            allowance=lambda: allowance(deps.spec, state.get("grants", {}), tally.counters),
             progress=_Telling(deps, type).written,
         )
         deps.emit("awaiting", who="planner", what=type)

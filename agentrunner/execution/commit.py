@@ -23,6 +23,7 @@ from agentrunner.git.manual_changes import by_hand as by_hand
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.worktree import WorktreePlace, worktree_place
+from agentrunner.results import CommitMade
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_folder import RunFolder
@@ -60,10 +61,10 @@ class CommitTools:
         return worktree_place(state_dir, Path(self.landing.repo), self.folder.run_id)
 
 
-def commit_of(log: RunLog) -> dict[str, Any] | None:
-    """The newest commit of a run that is on its branch: `id`, `branch` and more; None for none."""
+def commit_of(log: RunLog) -> CommitMade | None:
+    """The newest commit of a run that is on its branch; None for none."""
     landed = [record.data for record in log.records("commit") if record.data.get("landed")]
-    return dict(landed[-1]) if landed else None
+    return CommitMade(id=landed[-1]["id"], branch=landed[-1]["branch"]) if landed else None
 
 
 def commit_work(state: TaskContext, deps: Deps) -> None:

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from agentrunner.errors.planners import PlannerQuotaSpent
-from agentrunner.execution.accounting import Accounting
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.quota import MustWait, cooling_until, next_try, seconds_of, stamp
+from agentrunner.money.counters import Accounting
 from agentrunner.planners.base import (
     MessageType,
     PlannerClient,

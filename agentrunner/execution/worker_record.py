@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agentrunner.execution.bill import Amount
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import refused_hosts
 from agentrunner.git.snapshots import Change, stat_line
 from agentrunner.git.user_config import git_settings
+from agentrunner.money.amount import Amount, least_usd, total
 from agentrunner.state.run_state import (
     TAIL_BYTES,
     CommandSeen,
@@ -114,15 +114,9 @@ def record_run(
         "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
         exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
         hosts_refused=refused_hosts(deps, run.worker_run_id),
-        tokens=sum(amount.tokens for amount in amounts), usd=_usd(amounts),
+        tokens=total(amounts).tokens, usd=least_usd(amounts),
     )  # fmt: skip
     return _seen(changes)
-
-
-def _usd(amounts: Sequence[Amount]) -> float | None:
-    """What is known of the price; None where nothing is."""
-    known = [amount.usd for amount in amounts if amount.priced_calls or amount.usd]
-    return round(sum(known), 6) if known else None
 
 
 def _seen(changes: Sequence[Change]) -> dict[str, Any]:

@@ -87,9 +87,9 @@ class ChatPlanner:
         """For the header."""
         return f"{self.kind} {self._model} of {self._provider}"
 
-    async def open(self, bench: Workplace) -> None:
+    async def open(self, workplace: Workplace) -> None:
         """Tell the run which secrets its provider may use."""
-        bench.redactor.learn(self._secrets)
+        workplace.redactor.learn(self._secrets)
 
     async def complete(self, request: PlannerRequest) -> Reply:
         """One attempt; raises PlannerUnavailable."""

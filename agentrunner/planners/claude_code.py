@@ -55,9 +55,8 @@ class ClaudePlanner(CliPlanner):
                 "CLAUDE_CODE_MAX_RETRIES": "0",
                 "DISABLE_AUTOUPDATER": "1",
                 URL_ENV: call.base_url,
-                call.shown.token_env or KEY_ENV: call.shown.key,
-                **call.shown.env,
             },
+            key_env=KEY_ENV,
             folders=(home, scratch),
             files={system: call.system},
         )

@@ -1,7 +1,7 @@
 """OpenAI's Codex CLI as the planner: `codex exec --output-schema`. Tested with 0.169.0.
 
 It sends the schema to the provider and does not look at the answer. The answer is taken from its
-event stream: `-o FILE` has the same text, in a file that the box could have made a link.
+event stream: `-o FILE` has the same text, in a file that the sandbox could have made a link.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CodexPlanner(CliPlanner):
             # Codex's own sandbox inside ours fails without a word and with exit 0.
             *(
                 ("--dangerously-bypass-approvals-and-sandbox",)
-                if place.walls
+                if place.isolated
                 else ("-s", "read-only")
             ),
             *_QUIET,
@@ -63,9 +63,8 @@ class CodexPlanner(CliPlanner):
             env={
                 "CODEX_HOME": str(home),
                 "TMPDIR": str(scratch),
-                call.shown.token_env or KEY_ENV: call.shown.key,
-                **call.shown.env,
             },
+            key_env=KEY_ENV,
             folders=(home, scratch),
             files={schema: json.dumps(call.request.schema), system: call.system},
         )

@@ -76,11 +76,11 @@ class Panel:
             text += f"; {first['assess'].client.describe()} judges"
         return text
 
-    async def open(self, bench: Workplace) -> None:
+    async def open(self, workplace: Workplace) -> None:
         """Give every client that works with programs of its own its place in the run."""
         for client in self._clients():
             if isinstance(client, NeedsWorkplace):
-                await client.open(bench)
+                await client.open(workplace)
 
     async def complete(self, request: PlannerRequest) -> Reply:
         """One attempt of the first candidate of the role; raises as a client's `complete`."""

@@ -28,14 +28,14 @@ from agentrunner.errors import InfraError
 from agentrunner.errors.planners import NoPlanner
 from agentrunner.errors.runs import OutOfBudget
 from agentrunner.errors.workers import WorkerNotReady
-from agentrunner.execution.accounting import caught_up, cost_of
-from agentrunner.execution.bill import MadeCalls
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.planner_candidates import Chosen
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.git.snapshots import Snapshots, worked_mark
+from agentrunner.money.bill import MadeCalls
+from agentrunner.money.counters import allowance, caught_up, cost_of
 from agentrunner.nodes.plan import NO_READERS
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerUnavailable
@@ -48,8 +48,8 @@ from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message
 from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
-from agentrunner.state.budget import figure_of, limits_of, spent_limit
-from agentrunner.state.run_state import Counters
+from agentrunner.state.budget import figure_of, spent_limit
+from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, make_private, write_new, write_private
 from agentrunner.storage.run_log import RunLog
@@ -111,9 +111,8 @@ class CallLog:
 
     def counters(self) -> Counters:
         """What was spent so far, calls of other processes among it."""
-        state: Any = {"counters": Counters(), "grants": {}}
-        found: Counters = caught_up(state, self._calls).get("counters", Counters())
-        return found
+        state = TaskContext(counters=Counters(), grants={})
+        return caught_up(state, self._calls).get("counters", Counters())
 
     def begin(self, number: int, type_: str, at: str) -> None:
         """A call is about to be made; raises TaskFailed (`budget`) where none may be."""
@@ -130,12 +129,7 @@ class CallLog:
 
     def allowance(self) -> Allowance:
         """What is left for a planner whose calls pass a gateway."""
-        limits, spent = limits_of(self._spec, {}), self.counters()
-        tokens, usd = limits.get("tokens"), limits.get("usd")
-        return Allowance(
-            tokens=None if tokens is None else max(0, int(tokens) - spent.tokens),
-            usd=None if usd is None else max(0.0, usd - spent.usd),
-        )
+        return allowance(self._spec, {}, self.counters())
 
     def record(self, call: PlannerCall, at: str) -> None:
         """Keep a call: a line of the log, and what was sent and answered as files."""

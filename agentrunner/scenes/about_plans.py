@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentrunner.execution.accounting import cost_of
 from agentrunner.execution.planner_candidates import Chosen
+from agentrunner.money.counters import cost_of
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import PlannerCall
 from agentrunner.plans.conversation import Check, Conversation

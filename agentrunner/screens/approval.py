@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agentrunner.results import Result
 from agentrunner.screens.layout import count, labelled, wrap
 from agentrunner.screens.summary import criteria_rows
 from agentrunner.text.terminal import escape
@@ -24,7 +25,7 @@ _FILES = 12
 
 
 def subject_lines(
-    kind: str, subject: str, prompt: str, width: int, result: Fields | None = None
+    kind: str, subject: str, prompt: str, width: int, result: Result | None = None
 ) -> list[str]:
     """The subject of an approval of this kind.
 
@@ -40,7 +41,7 @@ def subject_lines(
     if kind in ("worker", "worker_failed") and isinstance(value, dict):
         return _order(kind, value, prompt, width)
     if kind == "complete" and isinstance(value, dict):
-        return _completion(value, result or {}, width)
+        return _completion(value, result, width)
     if isinstance(value, dict) and value.get("diff"):
         return _change(value, width)
     return value_lines(value, width, "  ")
@@ -133,14 +134,14 @@ def _order(kind: str, value: Fields, prompt: str, width: int) -> list[str]:
             *labelled("run", escape(str(run_id)), width)]  # fmt: skip
 
 
-def _completion(value: Fields, result: Fields, width: int) -> list[str]:
+def _completion(value: Fields, result: Result | None, width: int) -> list[str]:
     """What stands behind a completion: each criterion with its proof, the tests, the files."""
     rest = {key: item for key, item in value.items() if key not in ("verdict", "tree")}
-    rows = result.get("acceptance_criteria") or []
+    rows = result.acceptance_criteria if result else []
     lines = [*criteria_rows(rows, width, room=len(rows)), ""] if rows else []
-    if files := [str(path) for path in result.get("changed_files") or []]:
+    if result and (files := result.changed_files):
         more = f" and {len(files) - _FILES} more" * (len(files) > _FILES)
-        counts = f"+{result.get('lines_added') or 0} -{result.get('lines_removed') or 0}"
+        counts = f"+{result.lines_added} -{result.lines_removed}"
         named = " ".join(escape(path) for path in files[:_FILES])
         told = f"{count(len(files), 'file')} changed, {counts}: {named}{more}"
         lines += labelled("files", told, width)

@@ -24,8 +24,8 @@ from agentrunner.gateway.order import (
     Upstream,
 )
 from agentrunner.gateway.process import companion
-from agentrunner.gateway.usage import Usage, read_usage
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.money.usage import Usage, read_usage
 from agentrunner.sandboxes.base import Door, Request, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.environment import proxy_environment

@@ -9,13 +9,14 @@ from typing import Any
 
 from agentrunner.config.naming import slug
 from agentrunner.errors import AgentRunnerError
-from agentrunner.execution.bill import bill_of
+from agentrunner.money.bill import bill_of
 from agentrunner.notes import note_name, write_note
 from agentrunner.notes.plan_note import EventKind, PlanEvent, PlanFacts, PlanQuestion, PlanRow
 from agentrunner.plans.execution.answers import BY_ITSELF, is_living
 from agentrunner.plans.execution.rounds import RoundBook
 from agentrunner.plans.plan import FELL_SHORT, ROOT, Plan
 from agentrunner.plans.store import OpenQuestion, PlanStore
+from agentrunner.results import BillEntry
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, runs_root
@@ -95,7 +96,7 @@ def facts_of(
         ),
         events=tuple(sorted(events, key=lambda event: event.at)),
         bills={
-            "": list(_bill_of(folder.conversation / "log.jsonl")),
+            "": _bill_of(folder.conversation / "log.jsonl"),
             **{task_id: _bill(state_dir, runs[task_id]) for task_id in sorted(runs)},
         },
         pull_request=str(result.get("request") or ""),
@@ -182,10 +183,10 @@ def _answers(asked: list[OpenQuestion]) -> Iterator[PlanEvent]:
             yield PlanEvent(one.answered_at, "answered", one.task_id, one.answer)
 
 
-def _bill(state_dir: Path, names: list[str]) -> list[Mapping[str, Any]]:
+def _bill(state_dir: Path, names: list[str]) -> list[BillEntry]:
     logs = [RunFolder(runs_root(state_dir) / name).log_file for name in names]
     return [row for log in logs for row in _bill_of(log)]
 
 
-def _bill_of(log: Path) -> list[dict[str, Any]]:
+def _bill_of(log: Path) -> list[BillEntry]:
     return bill_of(RunLog(log)) if log.exists() else []

@@ -7,11 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from agentrunner.execution.bill import NOTHING, Amount
+from agentrunner.money.amount import NOTHING, Amount, total
+from agentrunner.money.bill import spent_by
 from agentrunner.plans.execution.answers import is_living
 from agentrunner.plans.execution.branch import published
 from agentrunner.plans.execution.rounds import RoundBook
-from agentrunner.plans.execution.spending import spent_by
 from agentrunner.plans.plan import AT_WORK, Plan, PlanTaskStatus
 from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask
 from agentrunner.storage.index import RunIndex, RunRow
@@ -60,7 +60,7 @@ class PlanStatus:
     @property
     def spent(self) -> Amount:
         """By all tasks."""
-        return sum((task.spent for task in self.tasks.values()), NOTHING)
+        return total(task.spent for task in self.tasks.values())
 
     def as_dict(self) -> dict[str, Any]:
         """For `plan status --json`."""
@@ -104,7 +104,7 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
     driven = folder.root.is_dir() and folder.lock().taken()
     for task_id in plan.task_order():
         mine = runs.get(task_id, [])
-        spent = sum((spent_by(state_dir, run_id) for run_id in mine), NOTHING)
+        spent = total(spent_by(state_dir, run_id) for run_id in mine)
         known = [rows[run_id] for run_id in mine if run_id in rows]
         standing = standings.get(task_id) or StoredTask(task_id, PlanTaskStatus.PENDING)
         tasks[task_id] = _task(

@@ -263,7 +263,7 @@ class TaskRuns:
         anew = self._anew(turn, plan)
         how: dict[str, Any] = {"on_change": "continue", "instead": anew}
         if not ended and saved.question is None:
-            return Result.model_validate(await runs.resume(turn.run_id, options, **how))
+            return await runs.resume(turn.run_id, options, **how)
         if saved.question is not None and self._budget.is_asked(saved.question):
             return await self._pay(turn, saved, options)
         answer = self._desk.answer(turn)
@@ -278,7 +278,7 @@ class TaskRuns:
         self._desk.settle(turn, TRIED_AGAIN)
         self._book.save(replace(turn, question=0))
         how |= {"message": answer, "asked": asked}
-        return Result.model_validate(await runs.resume(turn.run_id, options, **how))
+        return await runs.resume(turn.run_id, options, **how)
 
     def _anew(self, turn: Round, plan: Plan) -> TaskSpec | None:
         """The task under other settings than its run began with; None where they are the same."""
@@ -293,8 +293,7 @@ class TaskRuns:
         self._book.save(replace(turn, run_id=name, asked_for=asked_for(plan, turn.task_id)))
         rounds, at = self._book.of(turn.task_id), self._options.clock.stamp()
         before = await decided_before(self._options.state_dir, rounds, turn, at)
-        result = await runs.start(spec, options, run_id=name, people=before)
-        return Result.model_validate(result)
+        return await runs.start(spec, options, run_id=name, people=before)
 
     async def _respond(
         self, turn: Round, saved: SavedRun, answer: str, options: Options, by: str = ""
@@ -303,7 +302,7 @@ class TaskRuns:
         assert saved.question is not None and saved.result is not None
         try:
             words = answer_of(saved.question, answer).model_copy(update={"by": by})
-            return Result.model_validate(await runs.respond(turn.run_id, words, options))
+            return await runs.respond(turn.run_id, words, options)
         except WRONG_ANSWERS as error:
             message = f"{error.message} {error.remedy}".strip()
             assert saved.result.waiting is not None
