@@ -99,7 +99,7 @@ def _into_repository(text: str, state: TaskContext, deps: Deps) -> Path:
 
 
 def _sandbox_facts(deps: Deps) -> dict[str, Any]:
-    """What the box turned out to be, and whom commands in it reached or asked for in vain."""
+    """What the sandbox turned out to be, and whom commands in it reached or asked for in vain."""
     used = read_egress(deps.folder.root / EGRESS_LOG)
     image = deps.sandbox.image
     return {

@@ -158,7 +158,7 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
 
 
 def _lacks(deps: Deps, baseline: Baseline) -> Sequence[str]:
-    """What a red suite seems to need and no box has: a database, a browser, Docker. Blocks.
+    """What a red suite seems to need and no sandbox has: a database, a browser, Docker. Blocks.
 
     Its own output says so, else the repository's files. A green one says that it needs none.
     """

@@ -59,8 +59,8 @@ def carry_out(found: list[Fix], *, yes: bool, output: Output) -> list[dict[str, 
             try:
                 entry |= {"done": True, "text": fix.do(), "readies": fix.readies}
             except AgentRunnerError as error:
-                told = error.message + (f"  try: {error.remedy}" if error.remedy else "")
-                entry["text"] = told
+                text = error.message + (f"  try: {error.remedy}" if error.remedy else "")
+                entry["text"] = text
         done.append(entry)
     return done
 

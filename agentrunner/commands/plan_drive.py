@@ -72,14 +72,14 @@ class PlanConsole:
             command = f"agentrunner plan answer {event.get('question')} TEXT"
             facts = {"task_id": event.get("task_id"), "question": event.get("question")}
             self._send("needs_you", event.get("text"), command, **facts)
-        told = event_line(event)
+        line = event_line(event)
         drawn = self._view and event["event"] == "plan_task" and not event.get("detail")
         known = event["event"] == "warning" and event["message"] in self._warned
-        if self.output.json or self.output.quiet or not told or known or drawn:
+        if self.output.json or self.output.quiet or not line or known or drawn:
             return
         if event["event"] == "warning":
             self._warned.add(event["message"])
-        self.write(timed(told))
+        self.write(timed(line))
 
     def write(self, lines: list[str]) -> None:
         """Lines for people that stay."""

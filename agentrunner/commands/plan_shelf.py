@@ -99,8 +99,8 @@ def list_plans(
     most = max(len(row["name"]) for row in rows)
     for row in rows:
         mark = "*" if row["current"] else " "
-        told = f"{row['done']} of {row['tasks']} done" + ", archived" * row["archived"]
-        line = f"{mark} {row['name']:<{most}}  {told:<16}  {flat(row['goal'])}"
+        progress = f"{row['done']} of {row['tasks']} done" + ", archived" * row["archived"]
+        line = f"{mark} {row['name']:<{most}}  {progress:<16}  {flat(row['goal'])}"
         show(shorten(line.rstrip(), width_of(sys.stdout)))
     return 0
 

@@ -193,8 +193,8 @@ def _repository(repo: Path, trial: Trial, home: str) -> list[Finding]:
         findings.append(Finding("ok", "toolchain", f"{shown} (read-only in the sandbox)"))
     if trial.caches is not None:
         if names := trial.caches.ecosystems:
-            told = f"{', '.join(names)}: what is downloaded is seen in the sandbox, read-only"
-            findings.append(Finding("ok", "caches", told))
+            text = f"{', '.join(names)}: what is downloaded is seen in the sandbox, read-only"
+            findings.append(Finding("ok", "caches", text))
         findings += [Finding("WARN", "caches", notice) for notice in trial.caches.notices]
     return findings
 
@@ -217,8 +217,8 @@ def _tests(repo: Path, trial: Trial) -> list[Finding]:
     hosts = ", ".join(registries_of(repo, os.environ)) if setup else ""
     network = f", network: [{hosts}]" if hosts else ""
     cure = f"in the task file: setup: {{command: {setup.command}{network}}}" if setup else ""
-    told = best.said or f"not tried: {best.found.where}"
-    findings = [Finding(_MARKS.get(best.kind, "WARN"), "tests", f"{command}: {told}", cure)]
+    outcome = best.summary or f"not tried: {best.found.where}"
+    findings = [Finding(_MARKS.get(best.kind, "WARN"), "tests", f"{command}: {outcome}", cure)]
     shown = best.failing[:_REDS]
     more = [f"and {len(best.failing) - _REDS} more"] if len(best.failing) > _REDS else []
     findings += [Finding("WARN", "red now", ", ".join([*shown, *more]))] * bool(shown)

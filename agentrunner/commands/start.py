@@ -327,9 +327,9 @@ def validate(
         from agentrunner.screens.table import NO_CRITERIA
 
         warnings = [*inputs.problems, *([] if spec.criteria else [NO_CRITERIA]), *_formless(spec)]
-        told = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
+        values = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
                 "warnings": warnings}  # fmt: skip
-        show(json.dumps(told))
+        show(json.dumps(values))
         return 0
     width = width_of(sys.stdout)
     show(criteria_of(name, spec, width))
@@ -355,9 +355,9 @@ def _formless(spec: TaskSpec) -> list[str]:
     if kind == AUTO or schema_of(kind) != "":
         return []
     others = ", ".join(one for one in METAS.own if schema_of(one))
-    told = f"The planner {kind} is sent no schema: the form of its answers is asked for in words, "
-    told += f"and more of them have to be asked for again. Those that take one: {others}."
-    return [told]
+    notice = f"The planner {kind} is sent no schema: the form of its answers is asked for in "
+    notice += f"words, and more of them have to be asked for again. Those that take one: {others}."
+    return [notice]
 
 
 def criteria_of(name: str, spec: TaskSpec, width: int) -> str:

@@ -1,4 +1,4 @@
-"""Trying commands in a box, the only way to know whether they start there."""
+"""Trying commands in a sandbox, the only way to know whether they start there."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _NAMED = "export PYTEST_ADDOPTS=-rfE; "
 
 @dataclass
 class Trial:
-    """How a box and the commands in it did."""
+    """How a sandbox and the commands in it did."""
 
     box: str = ""
-    """What the box isolates; "" where none could be opened."""
+    """What the sandbox isolates; "" where none could be opened."""
     kind: str = ""
     """Its kind: "docker", "bwrap"."""
     reason: str = ""
     """Why `auto` took it, and not one before it; "" where the kind was named."""
     problem: AgentRunnerError | None = None
-    """Why there is no box."""
+    """Why there is no sandbox."""
     seen: list[TriedCommand] = field(default_factory=list)
     """All candidates, the best first; those that nobody tried say why."""
     tools: tuple[str, ...] = ()
-    """Toolchains that are visible in the box, read-only."""
+    """Toolchains that are visible in the sandbox, read-only."""
     caches: Caches | None = None
-    """Package caches of the user's that are visible there; None where there is no box."""
+    """Package caches of the user's that are visible there; None where there is no sandbox."""
     uncopied: str = ""
     """Why there is no copy of the files to try anything in."""
     stopped: bool = False
@@ -73,13 +73,12 @@ def try_tests(
     skip: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> Trial:
-    """Open the box that a run would use and try the first candidates in it, without network.
+    """Open the sandbox that a run would use and try the first candidates in it, without network.
 
     They run on a copy of the repository's files, which is thrown away: nothing of it is changed.
-    `env` is what a task would give them with `task.env`.
-    At most three of those that need no set-up first, each at most a minute. `on_try` is told each
-    command before it starts; with `skip` the box is opened and nothing run. Ctrl-C ends the trying
-    and keeps what was seen until then.
+    `env` is what a task would give them with `task.env`. At most three of those that need no set-up
+    first, each at most a minute. `on_try` is told each command before it starts; with `skip` the
+    sandbox is opened and nothing run. Ctrl-C ends the trying and keeps what was seen until then.
     """
     from agentrunner.discovery.judging import not_tried, ranked
 
@@ -102,7 +101,7 @@ def _chosen(candidates: Sequence[Found]) -> list[Found]:
 
 @dataclass
 class _Attempt:
-    """One box and what is tried in it."""
+    """One sandbox and what is tried in it."""
 
     repo: Path
     environ: Mapping[str, str]
@@ -199,17 +198,17 @@ class _Attempt:
                 why = "" if ran.timed_out else why_not_started(
                     found.command, ran, self.repo, is_test=True
                 )  # fmt: skip
-                # As a run does that begins with it: in the next box it may start.
+                # As a run does that begins with it: in the next sandbox it may start.
                 if why and not self.done and await box.fall_back(why):
                     continue
                 left = max(1.0, left - ran.duration_sec)
                 better = mended(found.command, _output(folder, ran)) if ran.exit_code == 4 else ""
                 if not better:
                     return self._judged(found, ran, folder)
-                told = f"{found.where}, without plug-ins that are not installed"
-                found = replace(found, command=better, where=told)
+                where = f"{found.where}, without plug-ins that are not installed"
+                found = replace(found, command=better, where=where)
         except AgentRunnerError as error:
-            return TriedCommand(found, "fails", said=error.message)
+            return TriedCommand(found, "fails", summary=error.message)
 
     def _judged(self, found: Found, ran: CommandOutcome, folder: RunFolder) -> TriedCommand:
         from agentrunner.discovery.judging import judge

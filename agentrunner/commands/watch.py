@@ -121,10 +121,10 @@ class _Watch:
             while True:
                 self._follow()
                 standing = self._standing()
-                waiting = standing["waiting"]
+                waiting = standing.waiting
                 # What a plan's task asks is answered to the plan, which then drives it.
-                asks = waiting and self._asks and not standing["part_of"]
-                if not (asks and self._answered(waiting)):
+                asks = self._asks and not standing.part_of
+                if not (waiting and asks and self._answered(waiting)):
                     break
         finally:
             self._console.close()
@@ -177,15 +177,15 @@ class _Watch:
         driven = is_driven(self._state_dir, self._run_id)
         with self._console.silence(), polling(self._unless_answered(question, driven)):
             try:
-                said = asked(question, self._folder.root)
+                answer = asked(question, self._folder.root)
             except AnsweredElsewhere:
                 show("\nAnswered in another terminal.", sys.stderr)
                 return True
-        if said is None:
+        if answer is None:
             self._left.add(question.id)
             return False
         there = replace(self._output, detach=True, quiet=False, notify=None, events=None)
-        code = give(self._run_id, said, there, left_alone=lambda _: "It goes on by itself.")
+        code = give(self._run_id, answer, there, left_alone=lambda _: "It goes on by itself.")
         return code in (0, UsageError.exit_code)  # a wrong answer is asked for again
 
     def _unless_answered(self, question: Question, driven: bool) -> Callable[[], None]:

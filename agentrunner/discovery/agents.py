@@ -111,7 +111,7 @@ def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
 def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
     """The CLI that is installed and has a way to its model; of several the one last used here.
 
-    Where none is installed, the usual one, which the image of a box may have. Raises InfraError
+    Where none is installed, the usual one, which the image of a sandbox may have. Raises InfraError
     (`worker-not-ready`) with what each of those that are installed lacks.
     """
     installed = [cli for cli in facts.workers if cli.installed]
@@ -239,7 +239,7 @@ def _cli(
 
 
 def _obstacle(worker: Worker, box: SandboxSpec) -> str:
-    """What this box lacks for it; "" for nothing."""
+    """What this sandbox lacks for it; "" for nothing."""
     if not box.isolates:
         return "" if worker.confines_itself else "it works in a sandbox only: --sandbox auto"
     network = box.network

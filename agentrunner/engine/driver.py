@@ -52,7 +52,7 @@ def open_driver(resolved: ResolvedRun, folder: RunFolder, options: Options) -> I
     lock = repository_lock(options.state_dir, Path(resolved.spec.repo))
     lock.acquire_or_leave(me(folder.run_id, options.clock.stamp()))
     with contextlib.closing(lock):
-        if lock.held:  # then nobody lives whose box it could be
+        if lock.held:  # then nobody lives whose sandbox it could be
             kill_orphans(folder.root)
         yield Driver(resolved, folder, options, lock)
 

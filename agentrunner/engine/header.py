@@ -146,7 +146,7 @@ def _described(member: Member) -> str:
 
 
 def reach_of(spec: TaskSpec, members: Sequence[Member]) -> str:
-    """What workers reach from their box."""
+    """What workers reach from their sandbox."""
     network = members[0].network
     if not spec.runner.sandbox.isolates or network.policy == "full":
         return "all that this machine reaches"
@@ -176,7 +176,7 @@ def _model_host(member: Member) -> str:
 
 
 def _key(member: Member, resolved: ResolvedRun) -> str:
-    """What of the worker's secrets stays out of the box; "" where nothing does."""
+    """What of the worker's secrets stays out of the sandbox; "" where nothing does."""
     if not member.has_gateway:
         return ""
     if member.subscribed:

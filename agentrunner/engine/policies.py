@@ -61,7 +61,7 @@ def capped_again(
 ) -> TaskSpec:
     """The task of a run that goes on, within the policies of today.
 
-    Those under which it was started stay in force, and it goes on in the box where its baseline
+    Those under which it was started stay in force, and it goes on in the sandbox where its baseline
     started, whatever `auto` would choose now. `max_loops` is a limit for its next attempt.
     Raises UsageError where it goes beyond one.
     """

@@ -155,7 +155,7 @@ def collect_garbage(
 
     So are those whose work is not part of their plan yet. Runs of Studio count, too. Of those that
     are kept, what a killed process has left is removed: sockets that nobody listens on, and the
-    empty `.git` that a box was mounted on. Work trees outside of checkouts go with their runs.
+    empty `.git` that a sandbox was mounted on. Work trees outside of checkouts go with their runs.
     Where the state folder takes more than `max_bytes` then, ended runs go, the oldest first.
     """
     removed: list[str] = []

@@ -1,4 +1,4 @@
-"""Opening what a run works with: its box, snapshots and logs; and closing it again."""
+"""Opening what a run works with: its sandbox, snapshots and logs; and closing it again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from agentrunner.workers.member import Member
 
 
 def programs(spec: TaskSpec, members: Sequence[Member]) -> tuple[str, ...]:
-    """First words of every command that will run in the box."""
+    """First words of every command that will run in the sandbox."""
     test, setup = spec.task.test, spec.task.setup
     shells = [test.command] if test else []
     shells += [setup.command] if setup else []
@@ -74,7 +74,7 @@ def first_words(shell: str) -> list[str]:
 
 
 def sandbox_order(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> SandboxOrder:
-    """The one box of this task, in which each of its workers can work."""
+    """The one sandbox of this task, in which each of its workers can work."""
     kinds = {one.worker.kind for one in members}
     policies = {one.network.policy for one in members}
     box = spec.runner.sandbox
@@ -97,7 +97,7 @@ def sandbox_order(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) 
 def with_caches(
     box: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
 ) -> SandboxOrder:
-    """The box with the user's package caches that this task is shown; blocks.
+    """The sandbox with the user's package caches that this task is shown; blocks.
 
     `repo` is where manifests are looked for, else the box's own.
     """
@@ -169,7 +169,7 @@ async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | N
 async def with_image(resolved: ResolvedRun, confirm: Callable[[str], bool] | None) -> ResolvedRun:
     """The run, with `pull: missing` where its image is missing and a person wants it made.
 
-    Only for boxes that are Docker by name: `auto` goes on to the next kind. Raises
+    Only for sandboxes that are Docker by name: `auto` goes on to the next kind. Raises
     SandboxUnavailable (`image-missing`) before anything is written where nobody says yes.
     """
     spec, box = resolved.spec, resolved.spec.runner.sandbox

@@ -50,10 +50,9 @@ async def start(
     """Run a task from the beginning to its end or to a pause.
 
     `run_id` is its name (`new_run_id`) where one was chosen beforehand, `people` what people
-    decided about the task before, in another run of it. Raises UsageError where it
-    goes beyond a policy, and InfraError before anything is written where planner, worker or
-    repository are not to be had, and during the run where its box or its state fail; then `resume`
-    goes on.
+    decided about the task before, in another run of it. Raises UsageError where it goes beyond a
+    policy, and InfraError before anything is written where planner, worker or repository are not to
+    be had, and during the run where its sandbox or its state fail; then `resume` goes on.
     """
     environ, state_dir, policy = options.environ, options.state_dir, options.policy
     replays = options.cassette.replay is not None

@@ -101,7 +101,7 @@ async def verify(
     """Verify what a run delivered, from nothing; with `mutants_sec` mutants for so long at most.
 
     Raises UsageError for a run that has delivered nothing yet, and InfraError or SandboxError
-    where the box or its commands do not start.
+    where the sandbox or its commands do not start.
     """
     baseline, known = state.get("baseline"), state.get("evidence")
     if baseline is None or known is None:

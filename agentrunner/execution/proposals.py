@@ -82,7 +82,7 @@ async def settled(
     dropped = {one.criterion_id for one in tried if one.standing == "cannot_run"}
     if dropped:
         lost = [one for one in tried if one.criterion_id in dropped]
-        gone = [f"{one.criterion_id}: {one.what} ({one.said})" for one in lost]
+        gone = [f"{one.criterion_id}: {one.what} ({one.output})" for one in lost]
         deps.warn(
             state,
             "check-dropped",
@@ -179,7 +179,7 @@ def _sentence(faults: Sequence[Proposal]) -> str:
     parts = [
         f"{one.criterion_id}: {one.what} {WORDS[one.standing]}: "
         # As one string of JSON: what a tool prints is no sentence of ours.
-        f"{json.dumps(one.said, ensure_ascii=False)}"
+        f"{json.dumps(one.output, ensure_ascii=False)}"
         for one in faults
     ]
     return "\n".join(
@@ -203,7 +203,7 @@ def _keep(state: TaskContext, deps: Deps, tried: Sequence[Proposal], number: int
             "criterion": one.criterion_id,
             "standing": one.standing,
             "check": one.what,
-            "said": one.said,
+            "said": one.output,
             "awaits": one.awaits.model_dump() if one.awaits else None,
         }
         key = f"{state['counters'].meta_calls}-{number}-{one.criterion_id}"

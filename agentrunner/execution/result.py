@@ -84,7 +84,7 @@ def build_result(
         meta_calls=counters.calls,
         completion=spec.completion,
         grade=verdict.grade if verdict and ended else None,
-        acceptance_criteria=[_criterion(one) for one in state.get("criteria", [])],
+        acceptance_criteria=[criterion_result(one) for one in state.get("criteria", [])],
         test=_test(state),
         proof=evidence.proof,
         proofs=[_proof(one) for one in evidence.proofs],
@@ -174,7 +174,8 @@ _MAPPED_BY: Mapping[Origin, Literal["person", "planner"]] = {
 }
 
 
-def _criterion(one: Criterion) -> CriterionResult:
+def criterion_result(one: Criterion) -> CriterionResult:
+    """A criterion, as results have it."""
     return CriterionResult(
         id=one.id,
         description=one.description,

@@ -170,7 +170,7 @@ def _suspicions(
 
 
 def git_places(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
-    """Digests of what git obeys below the top, and at the top where no box protects it."""
+    """Digests of what git obeys below the top, and at the top where no sandbox protects it."""
     top = [] if deps.sandbox.isolates else [".git"]
     return git_settings(Path(deps.spec.repo), [*top, *embedded])
 

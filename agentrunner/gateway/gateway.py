@@ -1,4 +1,4 @@
-"""The gateway: model calls from a box go to their provider with the real key, and are counted.
+"""The gateway: model calls from a sandbox go to their provider with the real key, and are counted.
 
 Nothing is changed on the way but the credential: bodies pass byte for byte, streams as they come.
 What the gateway itself has to say looks like an error of the provider, so that CLIs can show it.
@@ -32,7 +32,7 @@ from agentrunner.text.redaction import Redactor
 
 MAX_REQUEST = 64 << 20
 MAX_HELD = 512 << 20
-"""Bytes of all requests at a time. They are held here, and no limit of the box counts them."""
+"""Bytes of all requests at a time. They are held here, and no limit of the sandbox counts them."""
 MAX_REPLY = 512 << 20
 MAX_ERROR = 1 << 20
 """Bytes of a provider's error that are passed on."""
@@ -223,7 +223,7 @@ class Gateway:
         encoding = reply.lower.get("content-encoding", "")
         if decoder(encoding) is None:
             body, encoding = b"an error that cannot be decompressed", ""
-        # Some providers repeat the key that they refuse: it must not get into the box this way.
+        # Some providers repeat the key that they refuse: it must not get into the sandbox this way.
         body = self._key.redact_bytes(decoded(body, encoding))
         tally.error = classify(reply.status, reply.lower, body, self._clock())
         headers = CIMultiDict(
@@ -270,8 +270,9 @@ class Gateway:
 
 
 _NOT_OF_ERRORS = ("content-length", "content-encoding", "retry-after", "retry-after-ms")
-"""A CLI that is told when its quota is back sleeps until then in its box, however long that is, and
-nobody knows. Not told, it ends, and the run waits, which is seen and can be handed to another."""
+"""A CLI that is told when its quota is back sleeps until then in its sandbox, however long that is,
+and nobody knows. Not told, it ends, and the run waits, which is seen and can be handed to
+another."""
 
 _STATE: web.AppKey[Gateway] = web.AppKey("gateway", Gateway)
 

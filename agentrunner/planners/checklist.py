@@ -198,8 +198,8 @@ def _only_a_person_decides(facts: Facts) -> list[str]:
     evidence = _map(facts, "evidence")
     unproven = not evidence.get("proof") and facts.get("completion") != "judged"
     findings = any(finding.get("blocks") for finding in evidence.get("findings", []))
-    said = any(not note.startswith((REFUSED, NOTICED)) for note in facts.get("notes", []))
-    if unproven or findings or said or _red_tests(facts):
+    steered = any(not note.startswith((REFUSED, NOTICED)) for note in facts.get("notes", []))
+    if unproven or findings or steered or _red_tests(facts):
         return []
     return [str(c["id"]) for c in _open(facts) if not _executable(c, facts)]
 

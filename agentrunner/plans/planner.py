@@ -138,7 +138,7 @@ class CallLog:
         text = json.dumps(sent, ensure_ascii=False)
         for path, data in ((f"{name}.request.json", text), (f"{name}.response.txt", call.response)):
             write_new(self._folder / path, data.encode("utf-8", "backslashreplace"), sync=False)
-        told = {
+        values = {
             "number": call.number,
             "type": call.type,
             "at": at,
@@ -147,7 +147,7 @@ class CallLog:
             "error": call.error,
             "model": call.model,
         }
-        self._append("meta_call", call.number, told, at)
+        self._append("meta_call", call.number, values, at)
 
     def _append(self, kind: str, number: int, data: Mapping[str, Any], at: str) -> None:
         self._log.append(kind, str(number), data, attempt=ATTEMPT, loop=0, at=at, sync=False)
@@ -207,8 +207,8 @@ class PanelPlanner:
         )
 
     def _until(self, seat: RoleCandidates, failure: PlannerUnavailable) -> str:
-        told = failure.reset_at if failure.kind == "rate_limit" else ""
-        return told or stamp(self._clock.now() + timedelta(seconds=seat.cool_down_sec))
+        reset_at = failure.reset_at if failure.kind == "rate_limit" else ""
+        return reset_at or stamp(self._clock.now() + timedelta(seconds=seat.cool_down_sec))
 
 
 @asynccontextmanager

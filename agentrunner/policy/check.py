@@ -101,7 +101,8 @@ class _Narrowing(Narrowing):
             }
         )
 
-    # -- the box ---------------------------------------------------------------------------------
+    # -- the sandbox
+    # ---------------------------------------------------------------------------------
 
     def _boxes(self) -> None:
         kinds, kind = self.policy.caps.sandbox.kinds, self.value("runner.sandbox.kind")

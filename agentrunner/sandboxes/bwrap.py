@@ -1,7 +1,7 @@
 """Bubblewrap: namespaces for one command at a time, for root and for an ordinary user.
 
 Only the repository and the run's own folder are writable; everything else is a small read-only
-view of the system. Each command has its own box, so nothing outlives it.
+view of the system. Each command has its own sandbox, so nothing outlives it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class BwrapSandbox:
         return self._mounts(self._spec.repo, git_data(self._spec.repo), private=False)
 
     async def open(self) -> None:
-        """Try `true` in the box. Raises SandboxUnavailable with bwrap's words and a cure."""
+        """Try `true` in the sandbox. Raises SandboxUnavailable with bwrap's words and a cure."""
         self._version = await _version(await asyncio.to_thread(lambda: self._helper))
         try:
             result = await self.run(
@@ -172,10 +172,10 @@ class BwrapSandbox:
         return Launch(tuple(argv), self._environment(request), cwd=Path("/"))
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
-        """Run in a box of its own.
+        """Run in a sandbox of its own.
 
         A program that is missing is a result with exit code 127 (126 where it cannot be
-        executed); a box that cannot be made is SandboxError(INFRA) with bwrap's words.
+        executed); a sandbox that cannot be made is SandboxError(INFRA) with bwrap's words.
         """
         launch = await asyncio.to_thread(self.launch, request)
         try:
@@ -398,7 +398,7 @@ async def _version(helper: Path) -> str:
 
 
 def _not_started(result: Result) -> Result:
-    """The command did not run to an end of its own: missing, or the box failed.
+    """The command did not run to an end of its own: missing, or the sandbox failed.
 
     Only bwrap's own words are judged, and only where nothing else was printed, so that a
     command cannot speak for it.

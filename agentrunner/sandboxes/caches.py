@@ -1,4 +1,4 @@
-"""Package caches, as data: which folders of the user's a box is shown, and what tools need there.
+"""Package caches, as data: which of the user's folders a sandbox shows, and what tools need there.
 
 Each row is one place of one ecosystem. Only exact subfolders of downloaded packages are named:
 never a tool's home, a configuration, a log or a clone of a git repository. The table of the
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of a cache that the box is shown."""
+    """A folder of a cache that the sandbox is shown."""
 
     name: str
     """Below the cache's place; `*` stands for what is there; "." for all of it."""
@@ -31,7 +31,7 @@ class CacheRow:
     places: tuple[str, ...]
     """Where it is, `$NAME` for a variable, `~` for the home; the first whose variable is set."""
     box: str
-    """Where it is in the box, below its home."""
+    """Where it is in the sandbox, below its home."""
     folders: tuple[Folder, ...]
     without: tuple[str, ...] = ()
     """Below the place: what is never shown, as patterns of paths."""
@@ -39,7 +39,7 @@ class CacheRow:
     """Below the place: unpacked or packed packages as everybody gets them. Not searched for
     credentials: a README that shows one would be left out of its package."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """What the tool is told in the box; `{home}` stands for the box's."""
+    """What the tool is told in the sandbox; `{home}` stands for the box's."""
     offline: Mapping[str, str] = field(default_factory=dict)
     """What it is told where no network can be reached."""
     moved_in: tuple[tuple[str, str], ...] = ()
@@ -51,7 +51,7 @@ class CacheRow:
     note: str = ""
     """What does not work with it, for people."""
     tried: str = "not tried"
-    """With which versions it was tried offline in a box."""
+    """With which versions it was tried offline in a sandbox."""
 
 
 PYTHON = ("pyproject.toml", "requirements*.txt", "setup.py", "setup.cfg", "uv.lock", "tox.ini")

@@ -170,7 +170,7 @@ class Running:
             signal_family(self._pid(), signum)
 
     def kill(self) -> None:
-        """SIGKILL the box, or without one all that can be found. Does not wait."""
+        """SIGKILL the sandbox, or without one all that can be found. Does not wait."""
         if self._transport is None:
             return
         self._read_status()
@@ -194,7 +194,7 @@ class Running:
         target = self._pid()
         if self._box_pid is not None:
             # The first process in the namespace ignores SIGTERM and the helper would drop the
-            # whole box: the command is the first one's child.
+            # whole sandbox: the command is the first one's child.
             target = next(iter(children(self._box_pid)), target)
         # Where no namespace holds them, children are lost to us once their parent obeys.
         known = [] if self._launch.contains_children else hold_family(self._pid())

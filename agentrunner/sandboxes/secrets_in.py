@@ -1,4 +1,4 @@
-"""Finds small files that hold credentials, so that no box is shown them."""
+"""Finds small files that hold credentials, so that no sandbox is shown them."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ class _Planner:
         first = self._stage.state["counters"].meta_calls
 
         async def record(call: PlannerCall) -> None:
-            told = {"error": call.error, "duration_sec": call.duration_sec}
+            values = {"error": call.error, "duration_sec": call.duration_sec}
             answered = bool(call.response or call.output_tokens)
-            self._calls.add({**told, **cost_of(call, deps.prices)}, answered=answered)
+            self._calls.add({**values, **cost_of(call, deps.prices)}, answered=answered)
 
         asker = Asker(
             Chosen(deps.meta, deps.meta.seat("plan").candidates[0]),

@@ -79,8 +79,8 @@ def _ahead(event: Mapping[str, Any]) -> str:
 def end_line(result: Mapping[str, Any]) -> str:
     """What carrying a plan out came to, from its `plan_result`."""
     statuses = list(result["tasks"].values())
-    told = [f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)]
-    parts = [f"The plan has come to a rest: {', '.join(told)}."]
+    counts = [f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)]
+    parts = [f"The plan has come to a rest: {', '.join(counts)}."]
     if result.get("branch"):
         parts.append(f"Branch {flat(str(result['branch']))}.")
     if result.get("questions"):

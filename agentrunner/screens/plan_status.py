@@ -127,8 +127,8 @@ def _tree(
         if task.at_work and (words := doing.get(node.task_id)):
             lines.append(paint.dim(shorten(f"{lead}           {flat(words)}", width)))
     if left_out:
-        told = [f"{left_out.count(one)} {one.value}" for one in dict.fromkeys(left_out)]
-        lines.append(paint.dim(f"… {', '.join(told)}"))
+        counts = [f"{left_out.count(one)} {one.value}" for one in dict.fromkeys(left_out)]
+        lines.append(paint.dim(f"… {', '.join(counts)}"))
     return lines
 
 
@@ -150,12 +150,12 @@ def _aside(look: PlanStatus, task_id: str) -> str:
 
 def _why(task: TaskStatus, lead: str, width: int, paint: Paint) -> list[str]:
     """A line under a task that does not go on by itself, or not now, or landed with a doubt."""
-    told = flat(task.detail)
+    detail = flat(task.detail)
     if task.retry_at:
-        told = f"again at {task.retry_at[11:16]} UTC: {told}"
-    if not told:
+        detail = f"again at {task.retry_at[11:16]} UTC: {detail}"
+    if not detail:
         return []
-    return [paint.dim(shorten(f"{lead}           {told}", width))]
+    return [paint.dim(shorten(f"{lead}           {detail}", width))]
 
 
 def _coloured(status: PlanTaskStatus, text: str, paint: Paint) -> str:

@@ -105,7 +105,7 @@ class Child:
     def ran(self) -> bool:
         """Whether the command itself came to an end.
 
-        A helper that can't set up its box or find the command ends with 1 as well; it reports
+        A helper that can't set up its sandbox or find the command ends with 1 as well; it reports
         an exit code only if the command ran.
         """
         return not self.has_status or EXIT_CODE.search(self.box_says) is not None
@@ -130,7 +130,7 @@ class Child:
     def signal(self, number: int) -> None:
         """Signal the command's process group; for SIGKILL, everything.
 
-        The helper must not get it, as its end would be the end of the box: the command is what
+        The helper must not get it, as its end would be the end of the sandbox: the command is what
         the box's first process started.
         """
         first = CHILD_PID.search(self.box_says)

@@ -53,7 +53,7 @@ COUNTED = 200_000
 
 @dataclass(frozen=True)
 class CommandOutcome:
-    """One command that ran in the box."""
+    """One command that ran in the sandbox."""
 
     exit_code: int
     output: FileRef
@@ -111,7 +111,7 @@ class DecisionSandbox:
         return self._sandbox.describe()
 
     async def fall_back(self, why: str) -> bool:
-        """Go on in the next kind of box, where the task left the choice to us; False where none is.
+        """Go on in the next kind of sandbox, where the task leaves that to us; False for none.
 
         Byte code of one box's Python is of no use in another's.
         """

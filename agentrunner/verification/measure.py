@@ -1,6 +1,6 @@
 """Running a command that decides, so that its tests are known by name.
 
-The report goes to a folder outside of the tree whose name the box learns when the tool starts.
+The report goes to a folder outside of the tree whose name the sandbox learns when the tool starts.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Measurer:
     ) -> Measured:
         """Run `target`, or of its tests those named `only` where its tool can select them.
 
-        Raises SandboxError where the box fails.
+        Raises SandboxError where the sandbox fails.
         """
         shell = target.shell
         if only:
@@ -197,7 +197,8 @@ def _says_the_same(measured: Measured, plain: Measured) -> bool:
 
 def _write(place: Path, files: Mapping[str, str]) -> None:
     make_private(place)
-    # The box may run as the repository's owner, who is not us; what is above is closed to others.
+    # The sandbox may run as the repository's owner, who is not us; what is above is closed to
+    # others.
     place.chmod(0o777)
     for name, text in files.items():
         path = place / name

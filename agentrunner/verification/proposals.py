@@ -44,7 +44,7 @@ class Proposal:
     standing: Standing
     what: str
     """The check, as people read it."""
-    said: str = ""
+    output: str = ""
     """What came out, cut."""
     awaits: Awaited | None = None
     """What it needs first, where it counts all the same."""

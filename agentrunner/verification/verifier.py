@@ -94,7 +94,7 @@ class Verifier:
     # -- before the run -------------------------------------------------------------------------
 
     async def setup(self) -> None:
-        """Run the task's set-up in the repository, once per box.
+        """Run the task's set-up in the repository, once per sandbox.
 
         Raises EnvironmentNotReady where it fails.
         """

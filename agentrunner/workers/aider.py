@@ -98,7 +98,7 @@ class AiderWorker(CliWorker):
                 "TMPDIR": str(scratch),
                 "COLUMNS": "1000",  # or its errors are broken into lines
                 "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-                # It adds new files to git's index, which is the user's, and read-only in a box.
+                # It adds new files to git's index, which is the user's, and read-only in a sandbox.
                 "GIT_INDEX_FILE": str(home / "index"),
                 "GIT_OBJECT_DIRECTORY": str(objects),
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(call.workdir / ".git" / "objects"),

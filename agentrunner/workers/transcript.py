@@ -189,7 +189,7 @@ class TranscriptFacts:
     model: str = ""
     clean: bool | None = None
     """Of the last word on the run; None where there is none."""
-    said: str = ""
+    words: str = ""
     actions: int = 0
     commands: dict[str, CommandRun] = field(default_factory=dict)
     denied: dict[str, None] = field(default_factory=dict)
@@ -209,7 +209,9 @@ class TranscriptFacts:
         joining, self._joining = self._joining, isinstance(fact, WorkerMessage) and fact.joins
         match fact:
             case WorkerMessage(text):
-                self.said = (self.said + text if joining and fact.joins else text)[-MAX_SAID_CHARS:]
+                self.words = (self.words + text if joining and fact.joins else text)[
+                    -MAX_SAID_CHARS:
+                ]
             case ToolBegan() | ToolEnded() | FileChanged():
                 self._add_action(fact)
             case ToolDenied(name):
@@ -233,7 +235,7 @@ class TranscriptFacts:
             case TurnBegan():
                 self.clean = None
             case Finished(clean, text):
-                self.clean, self.said = clean, self.said if text is None else text
+                self.clean, self.words = clean, self.words if text is None else text
 
     def tool(self, fact: ToolEnded) -> Tool | None:
         """What the tool that ended was used for."""
@@ -308,7 +310,7 @@ def reading_of(
     lost = tally.session_lost or bool(
         lost_session and not completed and re.search(lost_session, f"{stderr}\n{error}")
     )
-    prose, claims = split_summary(tally.said)
+    prose, claims = split_summary(tally.words)
     seen = tuple(tally.commands.values())
     names = {run.command for run in seen}
     booked_in, booked_out = ended.session_tokens if tally.of_session else (0, 0)

@@ -17,18 +17,18 @@ from agentrunner.sandboxes.limits import memory_bytes
 
 BOX_HOME = Path("/home/agent")
 SOCKETS = Path("/run/agentrunner")
-"""Where doors lead to, in the box."""
+"""Where doors lead to, in the sandbox."""
 SCRATCH = (Path("/tmp"), Path("/var/tmp"), BOX_HOME)
 MEMORY = "4g"
 PIDS = 512
 SHARED_MEMORY = 256 << 20
 """Of /dev/shm: browsers and databases need more than Docker's 64 MiB."""
 INIT = Path("/sbin/docker-init")
-"""Where the engine puts the first process of a box."""
+"""Where the engine puts the first process of a sandbox."""
 
 LIFELINE = Path("/run/lifeline")
 KEEPER = f"cat {LIFELINE} >/dev/null & wait $!"
-"""Lives until the pipe is closed that its owner holds open: so a box ends with its owner.
+"""Lives until the pipe is closed that its owner holds open: so a sandbox ends with its owner.
 
 As first process it reaps what loses its parent, where the engine's own cannot be there.
 """
@@ -36,7 +36,7 @@ As first process it reaps what loses its parent, where the engine's own cannot b
 
 @dataclass(frozen=True)
 class User:
-    """Under whom things run in the box."""
+    """Under whom things run in the sandbox."""
 
     uid: int
     gid: int
@@ -48,7 +48,7 @@ class User:
 
     @property
     def keeper(self) -> str:
-        """Who keeps the box, as `uid:gid`."""
+        """Who keeps the sandbox, as `uid:gid`."""
         return f"{self.keeper_uid}:{self.gid}"
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ def places_between(config: Mapping[str, Any]) -> list[str]:
 def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:
     limits = plan.limits
     memory = memory_bytes(limits.memory or MEMORY)
-    # Podman makes /run writable in a box that is read-only.
+    # Podman makes /run writable in a sandbox that is read-only.
     masks = [*plan.masks, *([Path("/run")] if traits.product == "Podman" else [])]
     targets = {mount.target for mount in plan.mounts}
     scratch = f"rw,exec,nosuid,nodev,mode=1777,size={memory // 2}"

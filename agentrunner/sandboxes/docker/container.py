@@ -208,7 +208,7 @@ class Container:
     async def _is_empty(self) -> bool:
         """Whether only what stands beside the commands is left. Told by kernel or engine."""
         users = users_in(self._members) if self._members else None
-        if users is None or self._user.keeper_uid not in users:  # other uids here than in the box
+        if users is None or self._user.keeper_uid not in users:  # the sandbox has other uids
             users = await self._asked_users()
         keepers = sum(user != self._user.uid for user in users)
         whole = keepers >= max(1, self._keepers)
@@ -255,7 +255,7 @@ class Container:
 
 @cache
 def read_inside(*names: str) -> tuple[str, ...]:
-    """The texts of programs that run in boxes."""
+    """The texts of programs that run in sandboxes."""
     folder = Path(__file__).with_name("inside")
     return tuple((folder / name).read_text() for name in names)
 

@@ -56,9 +56,9 @@ class Traits:
     api: tuple[int, int] = (1, 41)
     cgroup: str = "1"
     rootless: bool = False
-    """Its uid 0 in a box is the user who runs it."""
+    """Its uid 0 in a sandbox is the user who runs it."""
     bridge: bool = False
-    """There is a network of its own for a box that may reach everything."""
+    """There is a network of its own for a sandbox that may reach everything."""
     lacks: frozenset[str] = field(default_factory=frozenset)
     """Of memory, cpus, pids, seccomp: what it cannot hold here."""
 

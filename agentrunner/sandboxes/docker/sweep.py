@@ -12,9 +12,9 @@ from agentrunner.sandboxes.docker.labels import OWNER_PID, owner_is_dead
 
 
 async def remove_dead(engine: Engine) -> list[str]:
-    """Remove the boxes of dead owners, running or not; their names.
+    """Remove the sandboxes of dead owners, running or not; their names.
 
-    Boxes of other programs, of living owners, and of owners that cannot be judged from here are
+    Sandboxes of other programs, of living owners, and of owners that cannot be judged from here are
     left alone. Two sweeps at a time do not hurt each other. Raises EngineError.
     """
     boxes = await engine.call(

@@ -1,6 +1,6 @@
 """The checks that every sandbox must pass: `agentrunner doctor --sandbox KIND` runs them here.
 
-They try each promise from inside the box and look at the effect from outside.
+They try each promise from inside the sandbox and look at the effect from outside.
 """
 
 from __future__ import annotations

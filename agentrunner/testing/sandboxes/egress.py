@@ -49,7 +49,7 @@ FUNCTIONS = f"""
 get() {{ if command -v curl >/dev/null; then {GET_BY_CURL}; else {GET_BY_PYTHON}; fi; }}
 try() {{ if command -v "$1" >/dev/null; then "$@" >/dev/null 2>&1; echo "$? $*"; fi; }}
 """
-"""`get URL` as a program of the box would; `try WORD…` tells the exit code of what is there."""
+"""`get URL` as a program of the sandbox would; `try WORD…` tells the exit code of what is there."""
 
 AROUND = """
 unset HTTPS_PROXY HTTP_PROXY ALL_PROXY https_proxy http_proxy all_proxy NODE_USE_ENV_PROXY
@@ -121,7 +121,7 @@ class Server:
 
 @dataclass
 class Outside:
-    """A box with a door, who serves it, and a server to reach."""
+    """A sandbox with a door, who serves it, and a server to reach."""
 
     bench: Workbench
     sandbox: Sandbox
@@ -137,7 +137,7 @@ class Outside:
         return f"https://{HOST}:{self.server.port}/"
 
     def request(self, script: str) -> Request:
-        """A script in the box, with its door and the variables that lead there."""
+        """A script in the sandbox, with its door and the variables that lead there."""
         env = {
             **proxy_environment(PORT),
             "CA": str(self.server.certificate),
@@ -148,7 +148,7 @@ class Outside:
         return replace(self.bench.request(FUNCTIONS + script, env=env), door=door)
 
     async def sh(self, script: str) -> Result:
-        """Run a script in the box."""
+        """Run a script in the sandbox."""
         return await self.sandbox.run(self.request(script))
 
     def lines(self) -> list[dict[str, Any]]:
@@ -245,7 +245,7 @@ class Egress:
             expect(outside.server.connections == 2, f"{outside.server.connections} connections")
 
     async def sandbox_cannot_extend_its_door(self, bench: Workbench) -> None:
-        """The socket on which sandboxes hand over listeners hears nobody inside of a box."""
+        """The socket on which sandboxes hand over listeners hears nobody inside of a sandbox."""
         async with self._outside(bench) as outside, outside.start():
             result = await outside.sh(CONTROL)
             expect(result.stdout == b"", result.stdout.decode())
@@ -287,7 +287,7 @@ async def _until(file: Path, running: asyncio.Task[Result]) -> None:
 
 
 def _make_certificate(bench: Workbench) -> tuple[Path, Path]:
-    """A key, and a certificate in the repository, where the box can read it."""
+    """A key, and a certificate in the repository, where the sandbox can read it."""
     if shutil.which("openssl") is None:
         raise NotApplicable("there is no openssl to make a certificate with")
     key, certificate = bench.root / "key.pem", bench.repo / "certificate.pem"

@@ -16,7 +16,7 @@ HOG = "head -c 400000000 /dev/zero | tail -c 400000000 >/dev/null"
 
 @asynccontextmanager
 async def _limited(bench: Workbench, limits: ResourceLimit) -> AsyncIterator[Sandbox]:
-    """Another box with these limits."""
+    """Another sandbox with these limits."""
     spec = SandboxOrder(repo=bench.repo, home=bench.home, programs=("sh",), limits=limits)
     try:
         sandbox = bench.make(spec)
@@ -72,7 +72,7 @@ async def processors_are_limited(bench: Workbench) -> None:
 
 
 async def processes_are_limited(bench: Workbench) -> None:
-    """A fork bomb meets a limit, ends with the command, and leaves the box usable."""
+    """A fork bomb meets a limit, ends with the command, and leaves the sandbox usable."""
     async with _limited(bench, ResourceLimit(pids=40)) as sandbox:
         many = "i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done"
         result = await sandbox.run(bench.request(many))

@@ -178,7 +178,7 @@ async def cancelling_ends_it(bench: Workbench) -> None:
 
 
 async def kill_all_ends_it(bench: Workbench) -> None:
-    """kill_all ends what runs, and the box is usable afterwards."""
+    """kill_all ends what runs, and the sandbox is usable afterwards."""
     task = asyncio.create_task(_long(bench))
     await wait_for(bench.repo / "on")
     await bench.sandbox.kill_all()

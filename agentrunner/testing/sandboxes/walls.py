@@ -84,7 +84,7 @@ async def absent_git_stays_absent(bench: Workbench) -> None:
 
 
 async def _git_stays_masked(bench: Workbench, sandbox: Sandbox, plain: Path) -> None:
-    """The end of one box must not take the mask from another that still runs."""
+    """The end of one sandbox must not take the mask from another that still runs."""
     script = "touch on; while [ ! -e go ]; do sleep 0.02; done; mkdir -p .git/hooks"
     task = asyncio.create_task(sandbox.run(replace(bench.request(script), workdir=plain)))
     await wait_for(plain / "on")
@@ -120,7 +120,7 @@ async def no_abstract_socket(bench: Workbench) -> None:
 
 
 async def state_is_out_of_sight(bench: Workbench) -> None:
-    """Of the state folder only the run's own box folder is there."""
+    """Of the state folder only the run's own sandbox folder is there."""
     result = await bench.sh(f"ls -A '{bench.state}/runs/check'; cat '{bench.state}'/runs/*/*.txt")
     expect(result.stdout == b"box\n", f"it sees {result.stdout!r}")
 

@@ -96,7 +96,7 @@ async def test_lists_of_models_cost_nothing(tmp_path: Path) -> None:
             client.get(f"{box}/models?client_version=1", headers=BEARER) as reply,
         ):
             assert reply.status == 200
-    assert read_usage(order.usage_log).calls == 0
+    assert read_usage(order.usage_log).total.calls == 0
     (call,) = read_calls(order.usage_log)
     assert (call.path, call.metered, call.usd) == ("/models", False, 0)
 

@@ -258,7 +258,7 @@ async def test_a_compressed_reply_passes_unchanged_and_is_counted(
         got = await reply.read()
     assert asked == ["identity"]
     assert got == packed and reply.headers["Content-Encoding"] == "gzip"
-    assert read_usage(tmp_path / "usage.jsonl").input_tokens == 12
+    assert read_usage(tmp_path / "usage.jsonl").total.input_tokens == 12
 
 
 async def test_a_compressed_request_passes_unchanged_and_its_model_is_known(

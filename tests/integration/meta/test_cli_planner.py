@@ -49,7 +49,7 @@ async def test_an_answer_and_what_it_cost(desk: Desk) -> None:
     assert reply.known == ("counted" if desk.box != "none" else "reported")
     assert not reply.subscription
     counted = read_usage(desk.folder.meta_dir / "0003-usage.jsonl")
-    assert counted.calls == (1 if desk.box != "none" else 0)
+    assert counted.total.calls == (1 if desk.box != "none" else 0)
     (body,) = asked(server)
     assert "You decide." in str(body) and "The state." in str(body)
     assert {call.bearer for call in server.requests if call.method == "POST"} == {REAL_KEY}

@@ -165,7 +165,7 @@ def test_a_number_that_comes_again_is_another_call(tmp_path: Path) -> None:
     log = logged(tmp_path, (BEGUN, 0), (ENDED, 0), (BEGUN, 0), (ENDED, 0), (ENDED, 1))
     assert len(MadeCalls(log).known()) == 3
     (row,) = bill_of(log)
-    assert (row["calls"], row["input_tokens"], row["usd"]) == (3, 30, 1.5)
+    assert (row.calls, row.input_tokens, row.usd) == (3, 30, 1.5)
 
 
 def test_a_call_whose_end_nobody_saw_is_unknown(tmp_path: Path) -> None:

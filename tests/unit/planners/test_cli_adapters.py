@@ -115,11 +115,11 @@ async def test_a_token_and_no_key_are_shown_to_the_gateway_only(make_spec: MakeS
     meta = make_planner(make_spec(kind="claude-code"), TOKEN)
     assert isinstance(meta, CliPlanner)
     assert meta.describe() == "claude-code its own model, with its login"
-    shown = await meta._access.shown(600, gateway=True)
+    shown = await meta._access.credential(600, gateway=True)
     assert shown.upstream is not None
     assert (shown.upstream.credential, shown.upstream.scheme) == ("t" * 20, "bearer")
     assert shown.key == shown.upstream.placeholder and shown.token_env == "CLAUDE_CODE_OAUTH_TOKEN"
-    bare = await meta._access.shown(600, gateway=False)
+    bare = await meta._access.credential(600, gateway=False)
     assert (bare.upstream, bare.key) == (None, "t" * 20)
 
 

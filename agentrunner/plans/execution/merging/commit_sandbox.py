@@ -1,4 +1,4 @@
-"""A fresh checkout of a commit, in a box as the runs have it, set up once for all that is asked."""
+"""A fresh checkout of a commit, in a sandbox as the runs have it, set up once for all of it."""
 
 from __future__ import annotations
 
@@ -109,10 +109,10 @@ async def open_commit(
     state_dir: Path,
     environ: Mapping[str, str],
 ) -> AsyncIterator[CommitSandbox]:
-    """Check a commit out below `folder`, with a box around it; both are gone at the end.
+    """Check a commit out below `folder`, with a sandbox around it; both are gone at the end.
 
     `spec` is any task of the plan, `box` the kind and image that its runs had, where known, and
-    `proofs` are checks whose programs must be visible. Raises InfraError where no box opens.
+    `proofs` are checks whose programs must be visible. Raises InfraError where no sandbox opens.
     """
     run, tree = RunFolder(folder / "box"), folder / "tree"
     await asyncio.to_thread(_prepare, clone, run, tree, commit)

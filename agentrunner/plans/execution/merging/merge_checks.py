@@ -84,7 +84,7 @@ class MergedTests:
         return self._proofs.of(self._living())
 
     def _keep(self, candidate: Candidate, verdict: Verdict) -> None:
-        """From now on what the task has proven counts, and the box is that of the plan."""
+        """From now on what the task has proven counts, and the sandbox is that of the plan."""
         self._proofs.save(candidate.task_id, candidate.proofs, verdict.doubts)
         if any(candidate.box):
             keep_sandbox(RunFolder(self._folder), *candidate.box)

@@ -62,7 +62,7 @@ class TaskWork:
     proofs: tuple[Proof, ...] = ()
     """Checks that were green in the run."""
     box: tuple[str, str] = ("", "")
-    """Kind and image of the box that it had (`kept_sandbox`)."""
+    """Kind and image of the sandbox that it had (`kept_sandbox`)."""
     allowed: tuple[str, ...] = ()
     """See `Candidate.allowed`."""
 
@@ -119,7 +119,7 @@ class TreeTests(Protocol):
     """Runs a plan's tests, and the checks of its tasks, on whole commits.
 
     Methods raise EnvironmentNotReady where the set-up fails on what was there before as well, and
-    InfraError where there is no box.
+    InfraError where there is no sandbox.
     """
 
     async def examine(self, candidate: Candidate) -> Verdict:

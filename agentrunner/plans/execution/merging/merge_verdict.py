@@ -47,7 +47,7 @@ class Candidate:
     removed: int = 0
     """How many tests fewer there are with good reason."""
     box: tuple[str, str] = ("", "")
-    """Kind and image of the box that the task's run had (`kept_sandbox`), where that is known."""
+    """Kind and image of the sandbox of the task's run (`kept_sandbox`), where that is known."""
     allowed: tuple[str, ...] = ()
     """Checks of others (`Proof.key`) that a person lets it leave hollow: only those it saw."""
 

@@ -21,7 +21,7 @@ class _Colour(BaseModel):
 
 
 class OutcomeBook:
-    """One small file for each outcome; by tree, by what is asked, and by the box it ran in.
+    """One small file for each outcome; by tree, by what is asked, and by the sandbox it ran in.
 
     Methods may raise OSError.
     """

@@ -27,7 +27,7 @@ class RunWork:
     proofs: tuple[Proof, ...] = ()
     """Checks of its criteria that were green then."""
     box: tuple[str, str] = ("", "")
-    """Kind and image of the box that it had (`kept_sandbox`)."""
+    """Kind and image of the sandbox that it had (`kept_sandbox`)."""
 
 
 async def run_work(state_dir: Path, run_id: str) -> RunWork:
