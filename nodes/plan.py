@@ -146,12 +146,12 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
             await deps.verifier.setup()
             found = await deps.verifier.baseline(criteria, origin)
         except EnvironmentNotReady as error:
-            if not await deps.verifier.box.fall_back(error.message):
+            if not await deps.verifier.sandbox.fall_back(error.message):
                 raise
             deps.warn(state, "box-changed", f"{error.message} Next: {deps.sandbox.describe()}")
         else:
-            box = deps.sandbox
-            await asyncio.to_thread(keep_sandbox, deps.folder, box.kind, box.image)
+            sandbox = deps.sandbox
+            await asyncio.to_thread(keep_sandbox, deps.folder, sandbox.kind, sandbox.image)
             for sentence in await asyncio.to_thread(_lacks, deps, found):
                 deps.emit("warning", code="suite-needs", message=sentence)
             return found

@@ -180,7 +180,7 @@ def _ended_as(deps: Deps, order: WorkerOrder, supervised: SupervisedResult) -> E
         outcome=supervised.outcome,
         stdout=supervised.stdout,
         stderr=supervised.stderr,
-        home=deps.folder.box_dir,
+        home=deps.folder.sandbox_dir,
         session_tokens=booked_tokens(deps, order),
     )
 

@@ -164,8 +164,8 @@ def _facts(
         )
     if trial.problem is not None:
         return [*facts, ("sandbox", "none works", trial.problem.message)]
-    box, _, detail = trial.box.partition(";")
-    return [*facts, ("sandbox", box, detail.strip())]
+    sandbox, _, detail = trial.sandbox.partition(";")
+    return [*facts, ("sandbox", sandbox, detail.strip())]
 
 
 def test_rows(trial: Trial) -> list[tuple[str, str, str]]:

@@ -326,14 +326,16 @@ def gc(
         place, datetime.now(UTC), older_than_days=older_than, max_bytes=most
     )
     if as_json:
-        boxes = asyncio.run(_remove_dead_boxes())
-        show(json.dumps({"removed": done["removed"], "kept": done["kept"], "containers": boxes}))
+        containers = asyncio.run(_remove_dead_containers())
+        show(
+            json.dumps({"removed": done["removed"], "kept": done["kept"], "containers": containers})
+        )
         return 0
     show(f"{count(len(done['removed']), 'run')} deleted.")
     if most is not None and (left := disk_bytes([place])) > most:
         show(f"{gigabytes(left)} are kept: what is left goes on, waits, or has not landed.")
-    if boxes := asyncio.run(_remove_dead_boxes()):
-        show(f"{count(len(boxes), 'container')} of killed runs removed.")
+    if containers := asyncio.run(_remove_dead_containers()):
+        show(f"{count(len(containers), 'container')} of killed runs removed.")
     return 0
 
 
@@ -348,7 +350,7 @@ def _size(text: str) -> int:
     return int(float(match[1]) * {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[match[2]])
 
 
-async def _remove_dead_boxes() -> list[str]:
+async def _remove_dead_containers() -> list[str]:
     """Names of the containers that were removed; none where no engine answers."""
     from agentrunner.sandboxes.docker.engine import Engine
     from agentrunner.sandboxes.docker.sweep import remove_dead

@@ -37,7 +37,7 @@ _NAMED = "export PYTEST_ADDOPTS=-rfE; "
 class Trial:
     """How a sandbox and the commands in it did."""
 
-    box: str = ""
+    sandbox: str = ""
     """What the sandbox isolates; "" where none could be opened."""
     kind: str = ""
     """Its kind: "docker", "bwrap"."""
@@ -126,10 +126,10 @@ class _Attempt:
         words = [word for found in chosen for word in first_words(found.command)]
         with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
             folder = RunFolder(Path(root))
-            folder.box_dir.mkdir()
+            folder.sandbox_dir.mkdir()
             spec = SandboxOrder(
                 repo=self.repo,
-                home=folder.box_dir,
+                home=folder.sandbox_dir,
                 programs=tuple(dict.fromkeys(words)),
                 worker_kind=WorkerSpec().kind,  # what `run` takes where the task names no other
                 caches=await asyncio.to_thread(find_caches, self.repo, self.environ, home),
@@ -144,11 +144,11 @@ class _Attempt:
             try:
                 self._note(sandbox, home)
                 self.trial.caches = spec.caches
-                box = DecisionSandbox(sandbox, self.repo, folder, str, self.environ, self.env)
+                inside = DecisionSandbox(sandbox, self.repo, folder, str, self.environ, self.env)
                 copy = await self._copied(folder) if chosen else None
                 for found in chosen if copy else ():
                     same = self._same(found)
-                    self.done[found.command] = same or await self._one(box, folder, found, copy)
+                    self.done[found.command] = same or await self._one(inside, folder, found, copy)
                 self._note(sandbox, home)
             finally:
                 await sandbox.close()
@@ -166,7 +166,7 @@ class _Attempt:
     def _note(self, sandbox: Sandbox, home: Path) -> None:
         from agentrunner.sandboxes.auto import AutoSandbox
 
-        self.trial.box, self.trial.kind = sandbox.describe(), sandbox.kind
+        self.trial.sandbox, self.trial.kind = sandbox.describe(), sandbox.kind
         self.trial.reason = sandbox.reason if isinstance(sandbox, AutoSandbox) else ""
         self.trial.tools = tuple(
             str(mount.source)
@@ -184,7 +184,7 @@ class _Attempt:
         return None
 
     async def _one(
-        self, box: DecisionSandbox, folder: RunFolder, found: Found, copy: CopyOfRepo | None
+        self, inside: DecisionSandbox, folder: RunFolder, found: Found, copy: CopyOfRepo | None
     ) -> TriedCommand:
         from agentrunner.discovery.judging import TriedCommand, mended
         from agentrunner.verification.start_up import why_not_started
@@ -194,12 +194,12 @@ class _Attempt:
         left = float(TRY_SEC)
         try:
             while True:
-                ran = await box.run(_NAMED + found.command, timeout_sec=left, copy=copy)
+                ran = await inside.run(_NAMED + found.command, timeout_sec=left, copy=copy)
                 why = "" if ran.timed_out else why_not_started(
                     found.command, ran, self.repo, is_test=True
                 )  # fmt: skip
                 # As a run does that begins with it: in the next sandbox it may start.
-                if why and not self.done and await box.fall_back(why):
+                if why and not self.done and await inside.fall_back(why):
                     continue
                 left = max(1.0, left - ran.duration_sec)
                 better = mended(found.command, _output(folder, ran)) if ran.exit_code == 4 else ""

@@ -134,8 +134,8 @@ class Driver:
         self, deps: Deps, resolved: ResolvedRun, state: TaskContext, *, begins: bool
     ) -> None:
         run, spec = state["run"], resolved.spec
-        box = deps.sandbox.describe()
-        header = header_of(resolved, box=box, max_loops=run.max_loops, begins=begins)
+        sandbox = deps.sandbox.describe()
+        header = header_of(resolved, sandbox=sandbox, max_loops=run.max_loops, begins=begins)
         if begins:
             deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
             return

@@ -23,7 +23,7 @@ MOST_LISTED = 50
 def header_of(
     resolved: ResolvedRun,
     *,
-    box: str,
+    sandbox: str,
     max_loops: int,
     begins: bool = True,
 ) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def header_of(
         "planner": _planner(resolved) + _because(spec, "meta"),
         "worker": ", else ".join(_described(one) for one in members) + _because(spec, "worker"),
         "key": ", ".join(dict.fromkeys(filter(None, (_key(one, resolved) for one in members)))),
-        "box": box,
+        "box": sandbox,
         "network": resolved.network,
         "reach": reach_of(spec, members),
         "tests": test.command if test else None,

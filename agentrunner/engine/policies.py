@@ -66,8 +66,8 @@ def capped_again(
     Raises UsageError where it goes beyond one.
     """
     if kind := kept_sandbox(folder)[0]:
-        box = spec.runner.sandbox.model_copy(update={"kind": kind})
-        runner = spec.runner.model_copy(update={"sandbox": box})
+        sandbox = spec.runner.sandbox.model_copy(update={"kind": kind})
+        runner = spec.runner.model_copy(update={"sandbox": sandbox})
         spec = spec.model_copy(update={"runner": runner})
     kept = [Path(source.path) for source in spec.policies]
     policies = load_policies(file, environ, Path(spec.repo), kept=kept)

@@ -77,41 +77,41 @@ def sandbox_order(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) 
     """The one sandbox of this task, in which each of its workers can work."""
     kinds = {one.worker.kind for one in members}
     policies = {one.network.policy for one in members}
-    box = spec.runner.sandbox
+    settings = spec.runner.sandbox
     return SandboxOrder(
         repo=Path(spec.repo),
-        home=folder.box_dir,
+        home=folder.sandbox_dir,
         network="full" if "full" in policies else "none",
         programs=programs(spec, members),
         read_paths=read_paths(spec),
         image=_image(members),
-        image_from=Path(spec.repo) / box.image_from if box.image_from else None,
+        image_from=Path(spec.repo) / settings.image_from if settings.image_from else None,
         worker_kind=kinds.pop() if len(kinds) == 1 else "",
-        pull=box.pull or "never",
-        limits=resource_limits(box),
+        pull=settings.pull or "never",
+        limits=resource_limits(settings),
         sockets=folder.sock_dir,
         owner=Owner(folder.run_id, spec.task_id),
     )
 
 
 def with_caches(
-    box: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
+    order: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
 ) -> SandboxOrder:
     """The sandbox with the user's package caches that this task is shown; blocks.
 
-    `repo` is where manifests are looked for, else the box's own.
+    `repo` is where manifests are looked for, else the order's own.
     """
     wanted = spec.runner.sandbox.caches
     if wanted == "none":
-        return box
+        return order
     found = find_caches(
-        repo or box.repo,
+        repo or order.repo,
         environ,
         home_of(environ),
         None if isinstance(wanted, str) else wanted,
         allowed=spec.cache_caps,
     )
-    return replace(box, caches=found)
+    return replace(order, caches=found)
 
 
 def _image(members: Sequence[Member]) -> str:
@@ -172,18 +172,18 @@ async def with_image(resolved: ResolvedRun, confirm: Callable[[str], bool] | Non
     Only for sandboxes that are Docker by name: `auto` goes on to the next kind. Raises
     SandboxUnavailable (`image-missing`) before anything is written where nobody says yes.
     """
-    spec, box = resolved.spec, resolved.spec.runner.sandbox
-    if box.kind != "docker" or box.pull in ("missing", "always"):
+    spec, settings = resolved.spec, resolved.spec.runner.sandbox
+    if settings.kind != "docker" or settings.pull in ("missing", "always"):
         return resolved
     nowhere = RunFolder(Path(spec.repo))
     missing = await missing_image(sandbox_order(spec, resolved.members, nowhere), resolved.environ)
     if missing is None:
         return resolved
-    asked = confirm if box.pull is None and missing.details else None  # else a yes is no help
+    asked = confirm if settings.pull is None and missing.details else None  # else a yes is no help
     question = f"{missing.message[:1].upper()}{missing.message[1:]}.\nGet it now"
     if asked is None or not asked(f"{question} ({missing.remedy})?"):
         raise missing
-    sandbox = box.model_copy(update={"pull": "missing"})
+    sandbox = settings.model_copy(update={"pull": "missing"})
     runner = spec.runner.model_copy(update={"sandbox": sandbox})
     return replace(resolved, spec=spec.model_copy(update={"runner": runner}))
 
@@ -220,11 +220,11 @@ async def open_workshop(
     )
     log = RunLog(folder.log_file, redactor.redact)
     await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
-    box = await asyncio.to_thread(
+    order = await asyncio.to_thread(
         with_caches, sandbox_order(spec, resolved.members, folder), spec, environ
     )
-    resolved = resolved.noting(box.caches.notices)
-    sandbox = await _open_sandbox(resolved, box, folder, state_dir, events)
+    resolved = resolved.noting(order.caches.notices)
+    sandbox = await _open_sandbox(resolved, order, folder, state_dir, events)
     try:
         verifier = make_verifier(
             spec,
@@ -269,7 +269,7 @@ async def open_workshop(
 
 def make_verifier(
     spec: TaskSpec,
-    box: DecisionSandbox,
+    sandbox: DecisionSandbox,
     snapshots: Snapshots,
     folder: RunFolder,
     *,
@@ -284,11 +284,11 @@ def make_verifier(
     sealed = Sealed(folder.root / "sealed", Path(spec.repo))
     return Verifier(
         spec=spec,
-        box=box,
+        sandbox=sandbox,
         snapshots=snapshots,
         rooms=Rooms(snapshots, sealed, folder.root / "rooms", mounts=mounts),
         measurer=Measurer(
-            box,
+            sandbox,
             folder,
             spec.task.test.network if spec.task.test else (),
             lambda: [one.name for one, _ in sealed.folders()],
@@ -300,7 +300,7 @@ def make_verifier(
 
 
 async def _open_sandbox(
-    resolved: ResolvedRun, box: SandboxOrder, folder: RunFolder, state_dir: Path, events: EventLog
+    resolved: ResolvedRun, order: SandboxOrder, folder: RunFolder, state_dir: Path, events: EventLog
 ) -> Sandbox:
     """A sandbox like the one that the run has had, else the one that the task wants."""
 
@@ -309,7 +309,7 @@ async def _open_sandbox(
 
     environ = resolved.environ
     kind, image = kept_sandbox(folder)
-    wanted = replace(box, on_progress=show_progress)
+    wanted = replace(order, on_progress=show_progress)
     if image:  # exactly that one: a worker may have changed what it was built from
         wanted = replace(wanted, image=image, pull="never")
     return await open_sandbox(

@@ -119,7 +119,7 @@ async def verify(
     members = make_members(spec)
     with tempfile.TemporaryDirectory(prefix="verify-", dir=state_dir) as place:
         scratch = RunFolder(Path(place))
-        for part in (scratch.box_dir, scratch.sock_dir, scratch.checks_dir):
+        for part in (scratch.sandbox_dir, scratch.sock_dir, scratch.checks_dir):
             part.mkdir(mode=0o700)
         kind, image = kept_sandbox(folder)
         wanted = replace(sandbox_order(spec, members, scratch), pull="never")

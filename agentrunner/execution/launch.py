@@ -78,7 +78,7 @@ def _hand_over(
     fingerprint = deps.snapshots.dependency_fingerprint()
     git = git_places(deps, before.embedded)
     launch = _launch(state, deps, order, shown, route)
-    launch.lay_out(deps.folder.box_dir)
+    launch.lay_out(deps.folder.sandbox_dir)
     if deps.stop.is_set():
         raise Stopped
     reach("before_claim")
@@ -119,8 +119,8 @@ def _call(
 ) -> WorkerCall:
     """The order as the adapter reads it; `resume` without a session becomes `exec`."""
     prompt = deps.folder.read(order.prompt).decode("utf-8")
-    prompt_file = deps.folder.box_dir / "prompts" / f"{order.worker_run_id}.md"
-    make_own(prompt_file.parent, deps.folder.box_dir)
+    prompt_file = deps.folder.sandbox_dir / "prompts" / f"{order.worker_run_id}.md"
+    make_own(prompt_file.parent, deps.folder.sandbox_dir)
     deps.folder.write(f"box/prompts/{order.worker_run_id}.md", prompt, sync=False, new=True)
     session = _session(state, order) if order.mode == "resume" else None
     if order.mode == "resume" and session is None:
@@ -129,7 +129,7 @@ def _call(
         worker_run_id=order.worker_run_id,
         prompt=prompt,
         workdir=Path(deps.spec.repo),
-        home=deps.folder.box_dir,
+        home=deps.folder.sandbox_dir,
         prompt_file=prompt_file,
         mode="resume" if session else "exec",
         session_id=session,
@@ -160,7 +160,7 @@ def _supervision(deps: Deps, order: WorkerOrder) -> Supervision:
     settings = deps.spec.runner.sandbox
     return Supervision(
         idle_sec=deps.member(order.member).spec.runner.worker.idle_timeout_sec,
-        disk=((Path(deps.spec.repo), deps.folder.box_dir), disk_bytes(settings)),
+        disk=((Path(deps.spec.repo), deps.folder.sandbox_dir), disk_bytes(settings)),
         after=deps.snapshots.take_command(),
         secrets=deps.redactor.spellings,
     )

@@ -294,13 +294,13 @@ async def _housed(
         return
     root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="desk-", dir=folder.conversation))
     desk = RunFolder(root)
-    for part in (desk.meta_dir, desk.box_dir, desk.sock_dir):
+    for part in (desk.meta_dir, desk.sandbox_dir, desk.sock_dir):
         make_private(part)
-    box = SandboxOrder(repo=Path(spec.repo), home=desk.box_dir, owner=Owner("", spec.task_id))
+    order = SandboxOrder(repo=Path(spec.repo), home=desk.sandbox_dir, owner=Owner("", spec.task_id))
     home = home_of(environ)
     try:
         kind = spec.runner.sandbox.kind
-        sandbox = await open_sandbox(kind, box, environ, home, state_root=state_dir)
+        sandbox = await open_sandbox(kind, order, environ, home, state_root=state_dir)
         try:
             await panel.open(Workplace(desk, state_dir, sandbox, redactor))
             yield

@@ -64,7 +64,7 @@ class _Narrowing(Narrowing):
 
     def result(self) -> TaskSpec:
         for check in (
-            self._boxes,
+            self._sandboxes,
             self._network,
             self._images,
             self._read_paths,
@@ -104,7 +104,7 @@ class _Narrowing(Narrowing):
     # -- the sandbox
     # ---------------------------------------------------------------------------------
 
-    def _boxes(self) -> None:
+    def _sandboxes(self) -> None:
         kinds, kind = self.policy.caps.sandbox.kinds, self.value("runner.sandbox.kind")
         if kinds is None:
             return
@@ -141,8 +141,8 @@ class _Narrowing(Narrowing):
                 cap,
                 f"--set {key}={most}",
             )
-        box = self.spec.runner.sandbox
-        builds = box.image_from and box.pull in ("missing", "always")
+        settings = self.spec.runner.sandbox
+        builds = settings.image_from and settings.pull in ("missing", "always")
         if most != "full" and builds and not self.stored:  # that of a stored task is there
             self.refuse(
                 "runner.sandbox.image_from",

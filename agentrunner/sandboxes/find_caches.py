@@ -117,7 +117,7 @@ def _add(
                 found.notices.append(
                     f"{row.ecosystem}: left out as they hold credentials: {listed} in {source}"
                 )
-            place = str(Path(row.box) / below)
+            place = str(Path(row.below_home) / below)
             shown.append(Cache(row.ecosystem, source.resolve(), place, folder.layer, hidden))
     if shown:
         found.folders += shown

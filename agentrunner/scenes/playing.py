@@ -110,8 +110,8 @@ async def play_all(
     """
     company = company or Company(settled, environ)
     if not company.needs_sandbox:
-        box = settled.runner.sandbox.model_copy(update={"kind": "none"})
-        runner = settled.runner.model_copy(update={"sandbox": box})
+        sandbox = settled.runner.sandbox.model_copy(update={"kind": "none"})
+        runner = settled.runner.model_copy(update={"sandbox": sandbox})
         settled = settled.model_copy(update={"runner": runner})
     number = call_number
     for one in scenes:

@@ -118,10 +118,10 @@ class RunFolder:
         self.checks_dir = root / "checks"
         self.snapshots_dir = root / "snapshots"
         self.prompts_dir = root / "prompts"
-        self.box_dir = root / "box"
+        self.sandbox_dir = root / "box"
         self.sock_dir = root / "sock"
         self.note_file = root / "note.md"
-        self.box_file = root / "box.json"
+        self.sandbox_file = root / "box.json"
         self.run_lock = root / "run.lock"
         self.index_file = root / "index.json"
 
@@ -145,7 +145,7 @@ class RunFolder:
             folder.checks_dir,
             folder.snapshots_dir,
             folder.prompts_dir,
-            folder.box_dir,
+            folder.sandbox_dir,
             folder.sock_dir,
         ):
             part.mkdir(mode=0o700)
@@ -241,13 +241,13 @@ def load_spec(folder: RunFolder) -> TaskSpec:
 
 def keep_sandbox(folder: RunFolder, kind: str, image: str) -> None:
     """Note in which kind of sandbox this run's baseline started, and on which image: it stays."""
-    folder.write(folder.box_file.name, json.dumps({"kind": kind, "image": image}))
+    folder.write(folder.sandbox_file.name, json.dumps({"kind": kind, "image": image}))
 
 
 def kept_sandbox(folder: RunFolder) -> tuple[str, str]:
     """The kind of sandbox that this run works in, and its image; empty before its baseline."""
     try:
-        facts = json.loads(folder.box_file.read_bytes())
+        facts = json.loads(folder.sandbox_file.read_bytes())
         return str(facts["kind"]), str(facts["image"])
     except (OSError, ValueError, KeyError):
         return "", ""

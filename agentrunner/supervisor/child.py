@@ -131,7 +131,7 @@ class Child:
         """Signal the command's process group; for SIGKILL, everything.
 
         The helper must not get it, as its end would be the end of the sandbox: the command is what
-        the box's first process started.
+        the sandbox's first process started.
         """
         first = CHILD_PID.search(self.box_says)
         if FORWARDS.search(self.box_says):

@@ -113,7 +113,7 @@ class DecisionSandbox:
     async def fall_back(self, why: str) -> bool:
         """Go on in the next kind of sandbox, where the task leaves that to us; False for none.
 
-        Byte code of one box's Python is of no use in another's.
+        Byte code of one sandbox's Python is of no use in another's.
         """
         if not isinstance(self._sandbox, AutoSandbox) or not await self._sandbox.fall_back(why):
             return False
@@ -275,7 +275,7 @@ def inside(repo: Path, cwd: str) -> Path:
 
 
 def not_ready(
-    shell: str, ran: CommandOutcome, why: str, box: str, *, what: str, path: str = ""
+    shell: str, ran: CommandOutcome, why: str, sandbox: str, *, what: str, path: str = ""
 ) -> EnvironmentNotReady:
     """The error for a command that cannot start, with what was run and what to try.
 
@@ -289,7 +289,7 @@ def not_ready(
     return EnvironmentNotReady(
         message,
         path=path,
-        details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("sandbox", box)),
+        details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("sandbox", sandbox)),
         remedy=remedy,
         nothing_spent=True,
     )

@@ -41,14 +41,14 @@ class Measurer:
 
     def __init__(
         self,
-        box: DecisionSandbox,
+        sandbox: DecisionSandbox,
         folder: RunFolder,
         hosts: Sequence[str],
         ignored: Callable[[], Iterable[str]],
         *,
         mounts: bool,
     ) -> None:
-        self._box = box
+        self._sandbox = sandbox
         self._folder = folder
         self._hosts = tuple(hosts)
         self._ignored = ignored
@@ -143,7 +143,7 @@ class Measurer:
     async def _run(
         self, target: Target, shell: str, room: Room, mounts: Sequence[Mount]
     ) -> CommandOutcome:
-        return await self._box.run(
+        return await self._sandbox.run(
             shell,
             cwd=target.cwd,
             timeout_sec=target.timeout_sec,

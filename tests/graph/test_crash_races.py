@@ -224,7 +224,7 @@ def test_resume_ends_what_a_killed_runner_left_of_its_checks(tmp_path: Path) -> 
         drill.until_held("validation")
         process.kill()
         done(process)
-        box = drill.folder.box_dir
+        box = drill.folder.sandbox_dir
         stuck = subprocess.Popen(
             ["sh", "-c", "read x", "bwrap", "--die-with-parent", "--bind", box, box],
             stdin=subprocess.PIPE,

@@ -81,7 +81,9 @@ class Desk:
 
     async def client(self, spec: TaskSpec, tape: Cassette = UNTAPED) -> tuple[CliPlanner, Sandbox]:
         """The planner with its place, and the run's box, which is to be closed."""
-        box = SandboxOrder(repo=self.repo, home=self.folder.box_dir, sockets=self.folder.sock_dir)
+        box = SandboxOrder(
+            repo=self.repo, home=self.folder.sandbox_dir, sockets=self.folder.sock_dir
+        )
         sandbox = await open_sandbox(
             self.box,
             on_host_usr(box) if self.box == "docker" else box,

@@ -148,7 +148,7 @@ class WorkTrees:
             result,
             made.paths,
             of_its_own(made.proofs, map(CriterionSpec.model_validate, turn.broken)),
-            made.box,
+            made.sandbox,
             turn.allowed,
         )
         landed = await land(

@@ -46,7 +46,7 @@ class Candidate:
     """What was green on `mine`."""
     removed: int = 0
     """How many tests fewer there are with good reason."""
-    box: tuple[str, str] = ("", "")
+    sandbox: tuple[str, str] = ("", "")
     """Kind and image of the sandbox of the task's run (`kept_sandbox`), where that is known."""
     allowed: tuple[str, ...] = ()
     """Checks of others (`Proof.key`) that a person lets it leave hollow: only those it saw."""

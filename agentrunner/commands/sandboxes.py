@@ -48,7 +48,7 @@ class SandboxProbe:
         return f"What {self.kind} holds here, with a limit of each kind as an example", facts
 
 
-async def look_at_boxes(
+async def probe_sandboxes(
     repo: Path, environ: Mapping[str, str], state_dir: Path, worker_kind: str
 ) -> list[SandboxProbe]:
     """Every kind that `auto` may take, in its order."""
