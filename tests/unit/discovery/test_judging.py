@@ -49,7 +49,7 @@ def test_tests_that_import_what_is_to_be_written_are_red(tmp_path: Path) -> None
 
     seen_red = trial(own + end)
     assert (seen_red.kind, seen_red.failed) == ("red", 2)
-    assert seen_red.said.startswith(
+    assert seen_red.summary.startswith(
         "the tests import what the project does not have yet: to_bool and 1 more"
     )
     assert trial(own + COLLECTION).kind == "fails"
