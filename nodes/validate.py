@@ -296,10 +296,10 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
     asking = cast("TaskContext", {**state, "criteria": _settled(state, deps)})
     judge, counters = deps.spec.runner.assess or AssessSpec(), state["counters"]
     votes = []
-    for turn in range(judge.votes):
+    for number in range(judge.votes):
         view = seeing(asking, deps)
         message, counters = await ask(
-            asking, deps, "completion_assessment", counters, view=view, turn=turn,
+            asking, deps, "completion_assessment", counters, view=view, vote=number,
             check=looks_first(asking["criteria"], view),
         )  # fmt: skip
         vote = assessment_of(message, state["criteria"], evidence.tree)

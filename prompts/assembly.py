@@ -242,14 +242,14 @@ def _opening(prompt: PromptInput) -> str:
         {key: one[key] for key in ("worker_type", "kind", "model", "further_models") if key in one}
         for one in prompt.facts.get("workers", [])
     ]
-    crew = {"workers": workers, "patterns": summaries} if workers or summaries else {}
+    choices = {"workers": workers, "patterns": summaries} if workers or summaries else {}
     return render(
         "opening",
         prompt.language,
         task=block("task", to_yaml(prompt.task)),
         prd=block("prd", prompt.prd_text),
         repository=block("repository", to_yaml(prompt.repository)) if prompt.repository else "",
-        workers=block("workers", to_yaml(crew)) if crew else "",
+        workers=block("workers", to_yaml(choices)) if choices else "",
     )
 
 

@@ -283,7 +283,7 @@ def _stop_workers(order: PlanInstructions) -> None:
     from agentrunner.plans.execution.rounds import RoundBook
     from agentrunner.storage.run_folder import RunFolder, runs_root
 
-    for turn in RoundBook(order.folder).all():
-        folder = RunFolder(runs_root(order.options.state_dir) / turn.run_id)
-        if turn.run_id and folder.root.is_dir():
+    for round_ in RoundBook(order.folder).all():
+        folder = RunFolder(runs_root(order.options.state_dir) / round_.run_id)
+        if round_.run_id and folder.root.is_dir():
             stop_workers(folder)

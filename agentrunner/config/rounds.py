@@ -49,14 +49,14 @@ def report(
     facts: Mapping[str, Any],
     decision: Mapping[str, Any] | None,
     known: Mapping[str, str],
-    runs_told: Collection[str],
+    known_runs: Collection[str],
 ) -> View:
     """What happened since the report before: the order, how it ended, and what is new with it.
 
-    `known` holds the digests of what was told last, `runs_told` the worker runs.
+    `known` holds the digests of what was told last, `known_runs` the worker runs.
     """
     runs = [
-        one for one in facts.get("recent_worker_runs", []) if one["worker_run_id"] not in runs_told
+        one for one in facts.get("recent_worker_runs", []) if one["worker_run_id"] not in known_runs
     ]
     last = facts.get("last_worker_result", {})
     parts = sections(facts)

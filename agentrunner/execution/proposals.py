@@ -15,7 +15,7 @@ from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext
 from agentrunner.verification.proposals import Proposal, proposed, try_checks
 
-MOST_TOLD = 2
+MOST_LISTED = 2
 """How often a planner is told of checks that cannot run; then they are dropped."""
 WORDS = {
     "cannot_run": "cannot run here",
@@ -42,7 +42,7 @@ async def settled(
     baseline, tried = await try_checks(deps.verifier, criteria, baseline, asked_by_people(deps))
     _keep(state, deps, tried, 0)
     reported: set[str] = set()
-    for number in range(1, MOST_TOLD + 1):
+    for number in range(1, MOST_LISTED + 1):
         faults = [
             one
             for one in tried
@@ -168,7 +168,7 @@ def _without(baseline: Baseline, ids: Collection[str]) -> Baseline:
 
 def _hears(deps: Deps, counters: Counters) -> bool:
     """Whether it makes sense to tell the planner; a script is told where its next reply says so."""
-    clients = [one.client for one in deps.meta.seat("plan").candidates]
+    clients = [one.client for one in deps.meta.role_candidates("plan").candidates]
     if not all(map(answers_by_code, clients)):
         return True
     awaits = getattr(clients[0], "awaits", None)

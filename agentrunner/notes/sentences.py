@@ -133,7 +133,7 @@ def decide(
             if row.critical and row.evidence == "none"
         ]
         if label in ("FAILED", "NEEDS_REVIEW"):
-            lines += _proof_or_words(reading, nothing_said=not lines)
+            lines += _proof_or_words(reading, alone=not lines)
     if len(lines) > MAX_DECIDE:
         lines = [*lines[: MAX_DECIDE - 1], line("decide_more", n=len(lines) - MAX_DECIDE + 1)]
     if lines:
@@ -190,13 +190,13 @@ def _finding(finding: Finding) -> Line:
     return line("words", text=finding.message)
 
 
-def _proof_or_words(reading: Reading, *, nothing_said: bool) -> list[Line]:
+def _proof_or_words(reading: Reading, *, alone: bool) -> list[Line]:
     test = reading.result.test
     turned = test.turned if test else []
     if not (reading.result.proof or turned) and reading.spec.completion != "judged":
         return [line("missing_proof")]
     ended = reading.context.get("verdict")
-    words = (ended.missing or [ended.text]) if ended and nothing_said else []
+    words = (ended.missing or [ended.text]) if ended and alone else []
     return [line("words", text=text) for text in words if text]
 
 

@@ -168,14 +168,16 @@ class PanelPlanner:
 
     def describe(self) -> str:
         """Who plans, for people."""
-        return self._panel.seat("plan").candidates[0].client.describe()
+        return self._panel.role_candidates("plan").candidates[0].client.describe()
 
     async def ask(self, prompt: PromptInput, check: Check) -> Message:
         """The answer of the first candidate that gives one; see `conversation.Planner`."""
-        seat = self._panel.seat("plan")
+        role_candidates = self._panel.role_candidates("plan")
         while True:
             number = self._log.counters().calls
-            chosen = pick(seat.candidates, self._cooling, self._clock.now(), self._salt, number)
+            chosen = pick(
+                role_candidates.candidates, self._cooling, self._clock.now(), self._salt, number
+            )
             if chosen is None:  # each of them is asked again rather than nobody
                 self._cooling.clear()
                 continue
@@ -183,10 +185,15 @@ class PanelPlanner:
             try:
                 return (await asker.ask(replace(prompt, call_number=number), check)).message
             except PlannerUnavailable as failure:
-                if failure.kind == "rate_limit" and not seat.fallback_on_rate_limit:
+                if failure.kind == "rate_limit" and not role_candidates.fallback_on_rate_limit:
                     raise
-                self._cooling[f"meta:{chosen.name}"] = self._until(seat, failure)
-                if pick(seat.candidates, self._cooling, self._clock.now(), self._salt, 0) is None:
+                self._cooling[f"meta:{chosen.name}"] = self._until(role_candidates, failure)
+                if (
+                    pick(
+                        role_candidates.candidates, self._cooling, self._clock.now(), self._salt, 0
+                    )
+                    is None
+                ):
                     self._cooling.clear()
                     raise
 
@@ -206,9 +213,11 @@ class PanelPlanner:
             allowance=self._log.allowance,
         )
 
-    def _until(self, seat: RoleCandidates, failure: PlannerUnavailable) -> str:
+    def _until(self, role_candidates: RoleCandidates, failure: PlannerUnavailable) -> str:
         reset_at = failure.reset_at if failure.kind == "rate_limit" else ""
-        return reset_at or stamp(self._clock.now() + timedelta(seconds=seat.cool_down_sec))
+        return reset_at or stamp(
+            self._clock.now() + timedelta(seconds=role_candidates.cool_down_sec)
+        )
 
 
 @asynccontextmanager
@@ -289,20 +298,24 @@ async def _housed(
 
     It is one of its own for each process: two people may talk about the same plan.
     """
-    if not any(isinstance(one.client, NeedsWorkplace) for one in panel.seat("plan").candidates):
+    if not any(
+        isinstance(one.client, NeedsWorkplace) for one in panel.role_candidates("plan").candidates
+    ):
         yield
         return
     root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="desk-", dir=folder.conversation))
-    desk = RunFolder(root)
-    for part in (desk.meta_dir, desk.sandbox_dir, desk.sock_dir):
+    workroom = RunFolder(root)
+    for part in (workroom.meta_dir, workroom.sandbox_dir, workroom.sock_dir):
         make_private(part)
-    order = SandboxOrder(repo=Path(spec.repo), home=desk.sandbox_dir, owner=Owner("", spec.task_id))
+    order = SandboxOrder(
+        repo=Path(spec.repo), home=workroom.sandbox_dir, owner=Owner("", spec.task_id)
+    )
     home = home_of(environ)
     try:
         kind = spec.runner.sandbox.kind
         sandbox = await open_sandbox(kind, order, environ, home, state_root=state_dir)
         try:
-            await panel.open(Workplace(desk, state_dir, sandbox, redactor))
+            await panel.open(Workplace(workroom, state_dir, sandbox, redactor))
             yield
         finally:
             await panel.close()

@@ -78,7 +78,7 @@ class Company:
         """Raises as `make_panel`, before anything is spent."""
         self._environ = environ
         self._panel = make_panel(settled, environ)
-        clients = [self._panel.seat(role).candidates[0].client for role in ROLES]
+        clients = [self._panel.role_candidates(role).candidates[0].client for role in ROLES]
         self._by_code = any(answers_by_code(one) for one in clients)
         self.needs_sandbox = any(getattr(one, "is_program", False) for one in clients)
         """Whether it is a program, which works in a sandbox of its own."""

@@ -33,7 +33,7 @@ TESTED = "0.86.2"
 KEY_ENV = "OPENAI_API_KEY"
 RETRY = r"^(?:litellm\.\w+: |The API provider|Retrying in \d)"
 """Each try prints three such lines."""
-MAX_SAID_LINES = 200
+MAX_MESSAGE_LINES = 200
 
 _OPTIONS = (
     *("--edit-format", "whole", "--yes-always", "--no-stream", "--no-pretty", "--no-fancy-input"),
@@ -147,4 +147,4 @@ def facts_of(lines: Iterable[str]) -> Iterator[Fact]:
         elif line.startswith("Repo-map: "):
             latest.clear()  # the banner ends
         else:
-            latest = [*latest[-MAX_SAID_LINES:], line]
+            latest = [*latest[-MAX_MESSAGE_LINES:], line]

@@ -101,12 +101,12 @@ class BranchTarget:
 
     async def _sweep(self, plan: Plan) -> None:
         """Remove work trees that nothing is done in any more."""
-        for turn in list(self._book.all()):
-            latest = self._book.latest(turn.task_id)
-            task = plan.tasks.get(turn.task_id)
-            over = task is None or task.status == PlanTaskStatus.COMPLETE or turn != latest
-            if over and self._places.folder(turn).exists():
-                await self._places.close(turn)
+        for round_ in list(self._book.all()):
+            latest = self._book.latest(round_.task_id)
+            task = plan.tasks.get(round_.task_id)
+            over = task is None or task.status == PlanTaskStatus.COMPLETE or round_ != latest
+            if over and self._places.folder(round_).exists():
+                await self._places.close(round_)
 
     @property
     def places(self) -> Workspaces:

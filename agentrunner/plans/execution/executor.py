@@ -104,7 +104,7 @@ class _Execution:
         self._stop = order.options.stop or asyncio.Event()
         self._seq = max((int(line.get("seq", 0)) for line in read_lines(folder.log)), default=0)
         clone = CloneStore(folder.clone, order.repo)
-        self._site: PlanTarget = (
+        self._target: PlanTarget = (
             FolderTarget(order.repo, clone, self._book)
             if order.in_place
             else BranchTarget(order, folder, clone, store, self._book, self._tell)
@@ -112,20 +112,20 @@ class _Execution:
 
     async def to_the_end(self, may_start: Callable[[], bool]) -> dict[str, Any]:
         tasks, spec = check_order(self._order, self._post.plan)
-        notices = await self._site.begin(self._post.plan, spec)
-        purse = Spending(
+        notices = await self._target.begin(self._post.plan, spec)
+        spending = Spending(
             self._order.options.state_dir,
             spec.runner.budget,
-            [turn.run_id for turn in self._book.all()],
+            [round_.run_id for round_ in self._book.all()],
         )
         ahead = {"notices": notices, **self._ahead(tasks)}
         self._tell({"event": "plan_started", "tasks": tasks, **ahead})
-        budget = PlanBudget(purse, self._store, self._kept_budget, self._clock.stamp, self._tell)
-        runs = self._runs(purse, budget)
+        budget = PlanBudget(spending, self._store, self._kept_budget, self._clock.stamp, self._tell)
+        runs = self._runs(spending, budget)
         scheduler = Scheduler(
             self._post.plan,
             runs,
-            parallel=self._site.most,
+            parallel=self._target.most,
             post=self._post,
             stop=self._stop,
             clock=self._clock,
@@ -134,12 +134,12 @@ class _Execution:
             on_wait=runs.waits,
         )
         outcome = await scheduler.run()
-        self._site.publish()
-        result = self._result(outcome, purse)
+        self._target.publish()
+        result = self._result(outcome, spending)
         try:
             if result["exit_code"] == 0:
                 asked = [question["text"] for question in result["questions"]]
-                result |= await self._site.deliver(self._store.load(), asked)
+                result |= await self._target.deliver(self._store.load(), asked)
         except AgentRunnerError as error:
             failed = {"exit_code": error.exit_code, "error": error.as_dict()}
             await self._tell_result(spec, {**result, **failed})
@@ -154,8 +154,10 @@ class _Execution:
 
     def _ahead(self, tasks: list[str]) -> dict[str, Any]:
         state_dir, again = self._order.options.state_dir, self._order.again(self._post.plan)
-        turns = (turn for turn in self._book.all() if self._site.places.folder(turn).is_dir())
-        return asdict(forecast_of(state_dir, self._store, turns, tasks, again))
+        rounds = (
+            round_ for round_ in self._book.all() if self._target.places.folder(round_).is_dir()
+        )
+        return asdict(forecast_of(state_dir, self._store, rounds, tasks, again))
 
     async def _leave_note(self, spec: TaskSpec, result: Mapping[str, Any]) -> str:
         """The plan's note, once nothing is at work: until then the checkout is left alone."""
@@ -190,12 +192,12 @@ class _Execution:
         spec = capped(spec, options.environ, options.state_dir, options.policy)
         return spec.runner.budget
 
-    def _runs(self, purse: Spending, budget: PlanBudget) -> TaskRuns:
-        places = self._site.places
+    def _runs(self, spending: Spending, budget: PlanBudget) -> TaskRuns:
+        places = self._target.places
 
-        def spec_of(plan: Plan, task_id: str, turn: Round) -> TaskSpec:
-            wrong = {"evidence": turn.evidence, "marked": turn.marked, "broken": turn.broken}
-            return self._order.spec_of(plan, task_id, places.folder(turn), **wrong)
+        def spec_of(plan: Plan, task_id: str, round_: Round) -> TaskSpec:
+            wrong = {"evidence": round_.evidence, "marked": round_.marked, "broken": round_.broken}
+            return self._order.spec_of(plan, task_id, places.folder(round_), **wrong)
 
         return TaskRuns(
             self._store.load,
@@ -204,7 +206,7 @@ class _Execution:
             places,
             spec_of,
             replace(self._order.options, ask=None, confirm=None, stop=self._stop),
-            purse,
+            spending,
             budget,
             tell=self._tell,
             again=self._order.again(self._post.plan),
@@ -216,22 +218,22 @@ class _Execution:
         append_line(self._folder.log, line, sync=False)
         self._listener(line)
         if event["event"] == "plan_landed":
-            self._site.publish()
+            self._target.publish()
 
-    def _result(self, outcome: PlanOutcome, purse: Spending) -> dict[str, Any]:
+    def _result(self, outcome: PlanOutcome, spending: Spending) -> dict[str, Any]:
         plan = self._store.load()
         wanted = self._order.wanted(plan)
         statuses = {task: plan.tasks[task].status for task in wanted}
         asked = [{"id": q.id, "task_id": q.task_id, "text": q.text} for q in self._questions()]
         return PlanResult(
-            exit_code=exit_code(outcome, statuses) or (KEPT_BACK if self._site.kept_back else 0),
+            exit_code=exit_code(outcome, statuses) or (KEPT_BACK if self._target.kept_back else 0),
             tasks={task: str(plan.shown_status(task)) for task in wanted},
             blocked=list(outcome.blocked),
             questions=[PlanQuestionEntry.model_validate(one) for one in asked],
-            budget_spent=purse.reached or None,
-            usage=PlanUsage(tokens=purse.spent.tokens, usd=round(purse.spent.usd, 6)),
+            budget_spent=spending.reached or None,
+            usage=PlanUsage(tokens=spending.spent.tokens, usd=round(spending.spent.usd, 6)),
             interrupted=outcome.interrupted,
-            **self._site.result(),
+            **self._target.result(),
         ).as_dict()
 
     def _questions(self) -> list[Any]:

@@ -44,14 +44,14 @@ def leave_notes(
     Blocking.
     """
     book, runs = RoundBook(folder), _runs(folder)
-    for turn in sorted(book.all(), key=lambda turn: turn.number):
-        run = RunFolder(runs_root(state_dir) / turn.run_id)
+    for round_ in sorted(book.all(), key=lambda round_: round_.number):
+        run = RunFolder(runs_root(state_dir) / round_.run_id)
         with contextlib.suppress(AgentRunnerError, OSError):
             text = redact(run.note_file.read_text("utf-8"))
-            work = str(book.workspace(turn).resolve())  # where nothing is any more
+            work = str(book.workspace(round_).resolve())  # where nothing is any more
             text = text.replace(f"{work}/", "").replace(work, ".")
             note = write_note(
-                repo, note_dir, turn.task_id, turn.run_id, text, fallback=run.note_file
+                repo, note_dir, round_.task_id, round_.run_id, text, fallback=run.note_file
             )
             run.write("note-path", str(note.path))
     found = {
@@ -106,9 +106,9 @@ def facts_of(
 def _runs(folder: PlanFolder) -> dict[str, list[str]]:
     """The runs of each task, in order."""
     found: dict[str, list[str]] = {}
-    for turn in sorted(RoundBook(folder).all(), key=lambda turn: turn.number):
-        if turn.run_id:
-            found.setdefault(turn.task_id, []).append(turn.run_id)
+    for round_ in sorted(RoundBook(folder).all(), key=lambda round_: round_.number):
+        if round_.run_id:
+            found.setdefault(round_.task_id, []).append(round_.run_id)
     return found
 
 

@@ -97,9 +97,9 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
     plan, standings = store.load(), store.standings()
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
     runs: dict[str, list[str]] = {}
-    for turn in sorted(RoundBook(folder).all(), key=lambda turn: turn.number):
-        if turn.run_id:
-            runs.setdefault(turn.task_id, []).append(turn.run_id)
+    for round_ in sorted(RoundBook(folder).all(), key=lambda round_: round_.number):
+        if round_.run_id:
+            runs.setdefault(round_.task_id, []).append(round_.run_id)
     tasks = {}
     driven = folder.root.is_dir() and folder.lock().taken()
     for task_id in plan.task_order():

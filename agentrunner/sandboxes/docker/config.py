@@ -15,10 +15,10 @@ from agentrunner.sandboxes.docker.engine import Traits
 from agentrunner.sandboxes.layers import UPPER, WORK
 from agentrunner.sandboxes.limits import memory_bytes
 
-BOX_HOME = Path("/home/agent")
+SANDBOX_HOME = Path("/home/agent")
 SOCKETS = Path("/run/agentrunner")
 """Where doors lead to, in the sandbox."""
-SCRATCH = (Path("/tmp"), Path("/var/tmp"), BOX_HOME)
+SCRATCH = (Path("/tmp"), Path("/var/tmp"), SANDBOX_HOME)
 MEMORY = "4g"
 PIDS = 512
 SHARED_MEMORY = 256 << 20
@@ -96,7 +96,7 @@ def preamble(config: Mapping[str, Any]) -> str:
     """The shell definitions that run.sh needs in a container of this configuration."""
     host = config["HostConfig"]
     # A home of the host's own is not emptied.
-    home = BOX_HOME if str(BOX_HOME) in host["Tmpfs"] else Path("/tmp")
+    home = SANDBOX_HOME if str(SANDBOX_HOME) in host["Tmpfs"] else Path("/tmp")
     targets = [*(mount["Target"] for mount in host["Mounts"]), *host["Tmpfs"]]
     kept = [
         str(path)
@@ -114,11 +114,13 @@ def preamble(config: Mapping[str, Any]) -> str:
 def places_between(config: Mapping[str, Any]) -> list[str]:
     """Folders in the box's home in memory that the engine makes, as root, to mount below them."""
     host = config["HostConfig"]
-    if str(BOX_HOME) not in host["Tmpfs"]:
+    if str(SANDBOX_HOME) not in host["Tmpfs"]:
         return []
     targets = [Path(mount["Target"]) for mount in host["Mounts"]]
     below = [parent for target in targets for parent in target.parents]
-    return sorted({str(path) for path in below if path != BOX_HOME and holds(BOX_HOME, path)})
+    return sorted(
+        {str(path) for path in below if path != SANDBOX_HOME and holds(SANDBOX_HOME, path)}
+    )
 
 
 def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:

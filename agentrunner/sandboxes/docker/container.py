@@ -31,7 +31,7 @@ from agentrunner.sandboxes.docker.exec import Command, Exec, Hear, NeverStarted
 from agentrunner.sandboxes.docker.labels import owner_labels
 from agentrunner.sandboxes.docker.lifeline import Lifeline
 
-BURIAL_LOOKS, BURIAL_SEC = 20, 0.005
+REMOVAL_LOOKS, REMOVAL_SEC = 20, 0.005
 """How often, and how long apart, it is looked whether the dead of a command are gone."""
 NO_FORWARDER = "the image has none of python3, node and socat, one of which its way out needs"
 
@@ -199,10 +199,10 @@ class Container:
 
     async def _soon_empty(self) -> bool:
         """Whether it is empty once the kernel has buried the dead, which takes a moment."""
-        for _ in range(BURIAL_LOOKS):
+        for _ in range(REMOVAL_LOOKS):
             if await self._is_empty():
                 return True
-            await asyncio.sleep(BURIAL_SEC)
+            await asyncio.sleep(REMOVAL_SEC)
         return False
 
     async def _is_empty(self) -> bool:

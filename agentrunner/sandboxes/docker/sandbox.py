@@ -30,7 +30,7 @@ from agentrunner.sandboxes.base import (
     SandboxOrder,
 )
 from agentrunner.sandboxes.docker import labels, words
-from agentrunner.sandboxes.docker.config import BOX_HOME, Plan, User, container_config
+from agentrunner.sandboxes.docker.config import SANDBOX_HOME, Plan, User, container_config
 from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
 from agentrunner.sandboxes.docker.exec import Command, NeverStarted
@@ -312,15 +312,15 @@ class DockerSandbox:
     def _command(self, request: Request) -> Command:
         own = tuple(venv / "bin" for venv in environments_of(self._spec.repo))
         base = base_environment(
-            (*own, *self._path), home=BOX_HOME, repo=self._spec.repo, pycache=self.byte_code
+            (*own, *self._path), home=SANDBOX_HOME, repo=self._spec.repo, pycache=self.byte_code
         )
-        base.update(cache_environment(request, self._caches, BOX_HOME))
+        base.update(cache_environment(request, self._caches, SANDBOX_HOME))
         return Command(request.command, {**base, **request.env}, str(request.workdir))
 
     def _home_mounts(self, request: Request) -> list[Mount]:
         """What is mounted at and below the command's home."""
         spec = replace(self._spec, caches=self._caches)
-        mounts = home_mounts(request, spec, BOX_HOME, overlays=self._overlays)
+        mounts = home_mounts(request, spec, SANDBOX_HOME, overlays=self._overlays)
         if request.home is not None and os.geteuid() == 0:
             owner = spec.repo.stat()
             for here, _, _ in os.walk(request.home):

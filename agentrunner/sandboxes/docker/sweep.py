@@ -23,9 +23,11 @@ async def remove_dead(engine: Engine) -> list[str]:
     )
     removed = []
     for container in await asyncio.to_thread(of_dead_owners, containers):
-        box_id = str(container["Id"])
-        if await remove_container(engine, box_id):
-            removed.append(next(iter(container.get("Names") or [box_id]), "").removeprefix("/"))
+        container_id = str(container["Id"])
+        if await remove_container(engine, container_id):
+            removed.append(
+                next(iter(container.get("Names") or [container_id]), "").removeprefix("/")
+            )
     return removed
 
 

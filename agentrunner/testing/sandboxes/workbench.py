@@ -30,7 +30,7 @@ class Check(Protocol):
 
     __name__: str
 
-    def __call__(self, bench: Workbench) -> Awaitable[None]:
+    def __call__(self, workbench: Workbench) -> Awaitable[None]:
         """Try it."""
 
 
