@@ -121,7 +121,7 @@ def _fix(index: RunIndex, row: RunRow) -> None:
         from agentrunner.engine import queries
 
         with contextlib.suppress(CheckpointCorrupt):
-            queries.show(index.state_dir, row.run_id)
+            queries.show_values(index.state_dir, row.run_id)
 
 
 @opt.with_file
@@ -136,10 +136,10 @@ def show_run(
     from agentrunner.screens.summary import summary_screen
 
     folder, run_id = resolve(run, state_dir)
-    result = queries.show(folder, run_id)
     if as_json:
-        show(json.dumps(result.as_dict()))
+        show(json.dumps(queries.show_values(folder, run_id)))
         return 0
+    result = queries.show(folder, run_id)
     target = run_id if run else ""
     if decided := people_screen(result.people, width=width_of(sys.stdout)):
         show(f"{decided}\n")

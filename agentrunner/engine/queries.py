@@ -35,6 +35,11 @@ def show(state_dir: Path, run_id: str) -> Result:
     """The result of a run as it stands; raises CheckpointCorrupt, UsageError."""
     from agentrunner.results import Result
 
+    return Result.model_validate(show_values(state_dir, run_id))
+
+
+def show_values(state_dir: Path, run_id: str) -> dict[str, Any]:
+    """The same as plain JSON values: of an ended run it takes half the time."""
     folder = RunFolder.open(state_dir, run_id)
 
     def read() -> dict[str, Any]:
@@ -49,13 +54,13 @@ def show(state_dir: Path, run_id: str) -> Result:
     # One that is driven is asked anew: its files change under us.
     quiet = ended or run_lock(folder).probe() is None
     name = "result" if ended else "standing"
-    return Result.model_validate(remembered(folder, name, read) if quiet else read())
+    return remembered(folder, name, read) if quiet else read()
 
 
 def remember(state_dir: Path, run_id: str) -> None:
     """Keep what `show` and `diff` need of a run that was just driven, so that they are quick."""
     with contextlib.suppress(UsageError, CheckpointCorrupt, OSError):
-        show(state_dir, run_id)
+        show_values(state_dir, run_id)
         _ends(RunFolder.open(state_dir, run_id))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from agentrunner.gateway.usage import Call
-from agentrunner.results import BillEntry
+if TYPE_CHECKING:  # screens that add up start without these
+    from agentrunner.gateway.usage import Call
+    from agentrunner.results import BillEntry
 
 Known = Literal["counted", "reported", "unknown"]
 _WORST: Sequence[Known] = ("counted", "reported", "unknown")

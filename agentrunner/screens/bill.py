@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from agentrunner.money.amount import Amount, amount_of_entry, least_usd, total
-from agentrunner.results import BillEntry, Result, TokenCount, UsageTotals
 from agentrunner.screens.layout import count, flat, thousands
+
+if TYPE_CHECKING:
+    from agentrunner.results import BillEntry, Result, TokenCount, UsageTotals
 
 _MOST_ROWS = 20
 

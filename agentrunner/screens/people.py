@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from agentrunner.results import PeopleSummary
+from typing import TYPE_CHECKING
+
 from agentrunner.screens.layout import WIDTH, flat, wrap
+
+if TYPE_CHECKING:
+    from agentrunner.results import PeopleSummary
 
 _LINES = 6
 """Of one decision; the note and `--json` have more."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
 
-from agentrunner.results import CriterionResult, Result, TestSummary
 from agentrunner.screens.bill import bill_lines, cost_line
 from agentrunner.screens.layout import (
     PLAIN,
@@ -25,6 +25,9 @@ from agentrunner.screens.red_tests import red_lines
 from agentrunner.state.lifecycle import rounds_of
 from agentrunner.state.red_tests import MOST
 from agentrunner.text.terminal import cell_width
+
+if TYPE_CHECKING:  # looking at runs waits for no models
+    from agentrunner.results import CriterionResult, Result, TestSummary
 
 _ROWS = 9
 """Criteria shown before the rest is summed up, so that the screen stays within 24 lines."""
