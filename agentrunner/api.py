@@ -89,7 +89,7 @@ def options(state_dir: Path | str | None = None, **how: Any) -> Options:
     return Options(state_dir=place, **{"on_event": _unheard, **how})
 
 
-def _unheard(event: dict[str, Any]) -> None:
+def _unheard(event: object) -> None:
     """For those who follow a run by `follow`, or not at all."""
 
 
@@ -344,7 +344,7 @@ async def run_plan(
     order = PlanInstructions(
         repo.resolve(), shared, quiet, parallel=parallel, only=tuple(only), in_place=in_place
     )
-    return PlanResult.model_validate(await carry_out(order, how.on_event))
+    return await carry_out(order, how.on_event)
 
 
 async def answer_plan(

@@ -6,6 +6,7 @@ The JSON Schemas of `agentrunner schema` are made from these models.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -332,6 +333,12 @@ class PlanResult(Contract):
     def of_error(cls, error: AgentRunnerError) -> Self:
         """The result of a `plan run` that failed with `error` and has no other."""
         return cls(exit_code=error.exit_code, error=Problem(**error.as_dict()))
+
+    @classmethod
+    def of_event(cls, event: Mapping[str, Any]) -> Self:
+        """What a `plan_result` says, also one of an earlier version."""
+        known = {name: value for name, value in event.items() if name in cls.model_fields}
+        return cls.model_validate(known)
 
 
 def result_schema() -> dict[str, Any]:

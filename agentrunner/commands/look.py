@@ -26,6 +26,7 @@ from agentrunner.errors.runs import UnknownRound
 from agentrunner.errors.task_files import BadValue
 
 if TYPE_CHECKING:
+    from agentrunner.storage.events import Event as EventLine
     from agentrunner.storage.index import RunIndex, RunRow
 
 FOLLOW_SEC = 0.25
@@ -207,7 +208,7 @@ def logs(
     return 0
 
 
-def events_of(path: Path, more: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+def events_of(path: Path, more: Callable[[], bool]) -> Iterator[EventLine]:
     """The events of a file, and those still to come while there are `more`."""
     with path.open(encoding="utf-8", errors="replace") as file:
         torn = ""
@@ -224,7 +225,7 @@ def events_of(path: Path, more: Callable[[], bool]) -> Iterator[dict[str, Any]]:
             time.sleep(FOLLOW_SEC)
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
+def _parsed(line: str) -> EventLine | None:
     try:
         event = json.loads(line)
     except ValueError:

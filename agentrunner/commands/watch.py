@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,7 @@ from agentrunner.errors.runs import AmbiguousRun
 if TYPE_CHECKING:
     from agentrunner.results import InboxItem, Result
     from agentrunner.state.run_state import Question
+    from agentrunner.storage.events import Event as EventLine
 
 LOOK_SEC = 0.25
 TAIL = 12
@@ -130,7 +131,7 @@ class _Watch:
             self._console.close()
         return self._end()
 
-    def _new(self) -> list[dict[str, Any]]:
+    def _new(self) -> list[EventLine]:
         """Events that were written since the last look."""
         from agentrunner.storage.events import read_from
 
@@ -201,7 +202,7 @@ class _Watch:
 
         return look
 
-    def _peek(self) -> list[dict[str, Any]]:
+    def _peek(self) -> list[EventLine]:
         from agentrunner.storage.events import read_from
 
         return read_from(self._folder.events_file, self._offset)[0]

@@ -34,6 +34,7 @@ from agentrunner.planners.panel import role_of
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL
 from agentrunner.state.run_state import IN_WORDS, Answer, Question, TaskContext
+from agentrunner.storage.events import Event
 
 INLINE_TRIES = 3
 """So often a person at the terminal may mistype an amount; then the run pauses."""
@@ -64,7 +65,7 @@ class Options:
     """How a run is driven."""
 
     state_dir: Path
-    on_event: Callable[[dict[str, Any]], None]
+    on_event: Callable[[Event], None]
     """Every event of --json, redacted."""
     ask: Callable[[Question], Answer | None] | None = None
     """Answers inline, in a terminal; None or an answer of None pauses the run."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState, rounds_of
 from agentrunner.state.run_state import TaskContext
+from agentrunner.storage.events import Event
 from agentrunner.storage.index import RunIndex, RunRow, note_in
 from agentrunner.storage.locks import run_lock
 from agentrunner.storage.run_folder import RunFolder
@@ -44,7 +44,7 @@ class Indexer:
         """From now on the run is found by its name."""
         self._index.record(self._row)
 
-    def __call__(self, event: dict[str, Any]) -> None:
+    def __call__(self, event: Event) -> None:
         """Listen to the events of the run."""
         if event["event"] in ("run_started", "run_resumed"):
             most = event["header"]["limits"]["max_loops"] + 1

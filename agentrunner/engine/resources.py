@@ -26,7 +26,7 @@ from agentrunner.prompts import load_patterns
 from agentrunner.sandboxes.base import Owner, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
 from agentrunner.sandboxes.find_caches import find_caches
-from agentrunner.storage.events import EventLog
+from agentrunner.storage.events import EventLog, Listener
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from agentrunner.storage.run_log import RunLog
@@ -193,7 +193,7 @@ async def open_workshop(
     resolved: ResolvedRun,
     folder: RunFolder,
     state_dir: Path,
-    listeners: list[Callable[[dict[str, Any]], None]],
+    listeners: list[Listener],
     repository: FileLock,
     clock: Clock | None = None,
     cassette: Cassette | None = None,

@@ -33,15 +33,14 @@ from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.target import FolderTarget, PlanTarget
 from agentrunner.plans.execution.task_runner import TaskRuns
 from agentrunner.plans.plan import Plan
-from agentrunner.plans.store import BUDGET, PlanStore
-from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage
+from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore
+from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage, Problem
+from agentrunner.storage.events import Event
 from agentrunner.storage.locks import me
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import refuse_inside
 from agentrunner.storage.run_log import append_line, read_lines
 from agentrunner.text.redaction import Redactor
-
-Event = dict[str, Any]
 
 KEPT_BACK = 5
 """The exit code where all is done, and not in the user's repository."""
@@ -69,8 +68,8 @@ async def carry_out(
     order: PlanInstructions,
     tell: Callable[[Event], None],
     may_start: Callable[[], bool] = lambda: True,
-) -> dict[str, Any]:
-    """Carry the plan of a repository out as far as it goes without a person; the `plan_result`.
+) -> PlanResult:
+    """Carry the plan of a repository out as far as it goes without a person.
 
     `tell` hears what happens to the plan and its tasks; no further task begins while `may_start`
     says no. Raises UsageError where there is nothing to do or the settings cannot be, Busy where
@@ -110,7 +109,7 @@ class _Execution:
             else BranchTarget(order, folder, clone, store, self._book, self._tell)
         )
 
-    async def to_the_end(self, may_start: Callable[[], bool]) -> dict[str, Any]:
+    async def to_the_end(self, may_start: Callable[[], bool]) -> PlanResult:
         tasks, spec = check_order(self._order, self._post.plan)
         notices = await self._target.begin(self._post.plan, spec)
         spending = Spending(
@@ -137,19 +136,21 @@ class _Execution:
         self._target.publish()
         result = self._result(outcome, spending)
         try:
-            if result["exit_code"] == 0:
-                asked = [question["text"] for question in result["questions"]]
-                result |= await self._target.deliver(self._store.load(), asked)
+            if result.exit_code == 0:
+                asked = [question.text for question in result.questions]
+                if handed := await self._target.deliver(self._store.load(), asked):
+                    result = result.model_copy(update=asdict(handed))
         except AgentRunnerError as error:
-            failed = {"exit_code": error.exit_code, "error": error.as_dict()}
-            await self._tell_result(spec, {**result, **failed})
+            failed = {"exit_code": error.exit_code, "error": Problem(**error.as_dict())}
+            await self._tell_result(spec, result.model_copy(update=failed))
             raise
         return await self._tell_result(spec, result)
 
-    async def _tell_result(self, spec: TaskSpec, result: dict[str, Any]) -> dict[str, Any]:
+    async def _tell_result(self, spec: TaskSpec, result: PlanResult) -> PlanResult:
         """The last words, also where the result could not be handed over."""
-        result = {**result, "note": await self._leave_note(spec, result)}
-        self._tell({"event": "plan_result", **result})
+        note = await self._leave_note(spec, result)
+        result = result.model_copy(update={"note": note})
+        self._tell({"event": "plan_result", **result.as_dict()})
         return result
 
     def _ahead(self, tasks: list[str]) -> dict[str, Any]:
@@ -159,7 +160,7 @@ class _Execution:
         )
         return asdict(forecast_of(state_dir, self._store, rounds, tasks, again))
 
-    async def _leave_note(self, spec: TaskSpec, result: Mapping[str, Any]) -> str:
+    async def _leave_note(self, spec: TaskSpec, result: PlanResult) -> str:
         """The plan's note, once nothing is at work: until then the checkout is left alone."""
         state_dir, now = self._order.options.state_dir, self._clock.now().astimezone()
         redact = Redactor(secrets_in(self._order.options.environ)).redact
@@ -220,22 +221,24 @@ class _Execution:
         if event["event"] == "plan_landed":
             self._target.publish()
 
-    def _result(self, outcome: PlanOutcome, spending: Spending) -> dict[str, Any]:
+    def _result(self, outcome: PlanOutcome, spending: Spending) -> PlanResult:
         plan = self._store.load()
         wanted = self._order.wanted(plan)
         statuses = {task: plan.tasks[task].status for task in wanted}
-        asked = [{"id": q.id, "task_id": q.task_id, "text": q.text} for q in self._questions()]
         return PlanResult(
             exit_code=exit_code(outcome, statuses) or (KEPT_BACK if self._target.kept_back else 0),
             tasks={task: str(plan.shown_status(task)) for task in wanted},
             blocked=list(outcome.blocked),
-            questions=[PlanQuestionEntry.model_validate(one) for one in asked],
+            questions=[
+                PlanQuestionEntry(id=q.id, task_id=q.task_id, text=q.text)
+                for q in self._questions()
+            ],
             budget_spent=spending.reached or None,
             usage=PlanUsage(tokens=spending.spent.tokens, usd=round(spending.spent.usd, 6)),
             interrupted=outcome.interrupted,
-            **self._target.result(),
-        ).as_dict()
+            **asdict(self._target.result()),
+        )
 
-    def _questions(self) -> list[Any]:
+    def _questions(self) -> list[OpenQuestion]:
         living = self._post.plan.tasks
         return [q for q in open_questions(self._store) if q.task_id in (*living, BUDGET)]

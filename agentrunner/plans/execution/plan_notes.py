@@ -16,7 +16,7 @@ from agentrunner.plans.execution.answers import BY_ITSELF, is_living
 from agentrunner.plans.execution.rounds import RoundBook
 from agentrunner.plans.plan import FELL_SHORT, ROOT, Plan
 from agentrunner.plans.store import OpenQuestion, PlanStore
-from agentrunner.results import BillEntry
+from agentrunner.results import BillEntry, PlanResult
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, runs_root
@@ -64,12 +64,12 @@ def leave_notes(
 def facts_of(
     state_dir: Path,
     folder: PlanFolder,
-    result: Mapping[str, Any],
+    result: PlanResult,
     notes: Mapping[str, tuple[str, ...]],
     *,
     squashed: bool = False,
 ) -> PlanFacts:
-    """All that the note of a plan tells: `result` is its `plan_result`, `notes` of `leave_notes`.
+    """All that the note of a plan tells: `result` is how it ended, `notes` of `leave_notes`.
 
     Commits of tasks are not in the user's repository where the plan is `squashed`. Blocking.
     """
@@ -78,7 +78,7 @@ def facts_of(
     asked = store.questions()
     runs = _runs(folder)
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
-    whole = str(result.get("commit") or "") if squashed else None
+    whole = (result.commit or "") if squashed else None
     merged = {event["task_id"]: event for event in log if event.get("event") == "plan_landed"}
     if whole is not None:
         merged = {task_id: {**event, "commit": whole} for task_id, event in merged.items()}
@@ -87,7 +87,7 @@ def facts_of(
         plan_id=slug(plan.goal) or "plan",
         goal=plan.goal,
         version=plan.version,
-        branch=str(result.get("branch") or ""),
+        branch=result.branch or "",
         rows=tuple(_rows(plan, store, runs, rows, merged, notes)),
         questions=tuple(
             PlanQuestion(q.id, q.text, q.task_id)
@@ -99,7 +99,7 @@ def facts_of(
             "": _bill_of(folder.conversation / "log.jsonl"),
             **{task_id: _bill(state_dir, runs[task_id]) for task_id in sorted(runs)},
         },
-        pull_request=str(result.get("request") or ""),
+        pull_request=result.request or "",
     )
 
 
