@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from langgraph.types import Command
 
@@ -305,7 +305,7 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
         vote = assessment_of(message, state["criteria"], evidence.tree)
         votes.append(as_seen(vote, asking["criteria"], view))
     assessment = merged(votes)
-    by_criterion: dict[str, Any] = dict.fromkeys(assessment.passed, "passed")
+    by_criterion: dict[str, str] = dict.fromkeys(assessment.passed, "passed")
     by_criterion |= dict.fromkeys(assessment.failed, "failed")
     deps.emit(
         "assessment", satisfied=assessment.satisfied, summary=assessment.summary,

@@ -135,7 +135,7 @@ class PromptInput:
         )
 
 
-def task_view(spec: TaskSpec) -> dict[str, Any]:
+def task_view(spec: TaskSpec) -> dict[str, object]:
     """What a planner may know of the task file: no host paths, no environment, no settings."""
     task = spec.task
     criteria = [
@@ -296,7 +296,7 @@ def _after(prompt: PromptInput) -> Iterator[PromptMessage]:
         yield PromptMessage("user", text)
 
 
-def _run_parts(prompt: PromptInput, block: Block) -> dict[str, Any]:
+def _run_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
     """What is new in a message about a run."""
     notes = {"notes": list(prompt.facts.get("notes", []))}
     people = prompt.facts.get("people")
@@ -312,7 +312,7 @@ def _run_parts(prompt: PromptInput, block: Block) -> dict[str, Any]:
     }
 
 
-def _plan_parts(prompt: PromptInput, block: Block) -> dict[str, Any]:
+def _plan_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
     """What a message about a plan is made of."""
     return {
         "plan": block("plan", to_yaml(prompt.facts)),

@@ -132,7 +132,7 @@ class Console:
         self.output = output
         self._notifier = notifier
         self._begun = begun
-        self._about: dict[str, Any] = {}
+        self._about: dict[str, object] = {}
         """What a notification says of the run beside what has happened."""
         self.run_id: str | None = None
         self.state: str | None = None
@@ -284,7 +284,7 @@ def _end_text(result: Result) -> str:
     return f"{state}: {why}" if why else state
 
 
-def _known(result: Result) -> dict[str, Any]:
+def _known(result: Result) -> dict[str, object]:
     """Of a result, what tells which run it is and how it ended."""
     names = ("task_id", "title", "repo", "state", "exit_code", "reason", "note")
     values = result.as_dict()

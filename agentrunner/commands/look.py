@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -103,7 +103,7 @@ def _state_called(name: str) -> str:
     )
 
 
-def _is_called(fields: dict[str, Any], wanted: str) -> bool:
+def _is_called(fields: dict[str, object], wanted: str) -> bool:
     from agentrunner.screens.states import state_word
 
     return wanted in state_word(fields).split()

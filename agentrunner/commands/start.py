@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agentrunner.config.load import TaskSource
     from agentrunner.config.spec import TaskSpec
     from agentrunner.engine.attempt_run import Options
+    from agentrunner.engine.dry_run import ShownMount
     from agentrunner.launching.route import Cassette
     from agentrunner.results import InboxItem, Result
 
@@ -295,8 +296,8 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
     return code
 
 
-def _mount(mount: Mapping[str, Any]) -> str:
-    source, target = str(mount["source"]), str(mount["target"])
+def _mount(mount: ShownMount) -> str:
+    source, target = mount["source"], mount["target"]
     mode = "read-only" if mount["read_only"] else "writable"
     return f"{source} ({mode})" if source == target else f"{source} at {target} ({mode})"
 
@@ -383,7 +384,7 @@ def _by_code(kind: str) -> bool:
     return kind != AUTO and bool(getattr(load_kind(METAS, kind, "the planner"), "by_code", False))
 
 
-def _criteria_rows(spec: TaskSpec) -> list[dict[str, Any]]:
+def _criteria_rows(spec: TaskSpec) -> list[dict[str, object]]:
     from agentrunner.config.prd import describe_check
     from agentrunner.verification.checks import is_executable
 

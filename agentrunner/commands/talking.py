@@ -232,7 +232,7 @@ def _short(change: Change) -> str:
 # -- as JSON --------------------------------------------------------------------------------------
 
 
-def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dict[str, Any]:
+def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dict[str, object]:
     """A proposal for other programs; nodes by id, with the task of each, and all of a new one."""
     change = proposal.changes
     return {
@@ -256,7 +256,7 @@ def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dic
     }
 
 
-def plan_json(plan: Plan, store: PlanStore) -> dict[str, Any]:
+def plan_json(plan: Plan, store: PlanStore) -> dict[str, object]:
     """The whole plan in the order of its tree."""
     return {
         "version": plan.version,
@@ -267,16 +267,16 @@ def plan_json(plan: Plan, store: PlanStore) -> dict[str, Any]:
     }
 
 
-def task_json(plan: Plan, task_id: str) -> dict[str, Any]:
+def task_json(plan: Plan, task_id: str) -> dict[str, object]:
     """All that the plan says of a living task."""
     return _all_of(plan, plan.tasks[task_id].node_id)
 
 
-def _all_of(plan: Plan, node_id: str) -> dict[str, Any]:
+def _all_of(plan: Plan, node_id: str) -> dict[str, object]:
     return {**_node_json(plan, node_id), **_plain(asdict(plan.designs[node_id]))}
 
 
-def _node_json(plan: Plan, node_id: str) -> dict[str, Any]:
+def _node_json(plan: Plan, node_id: str) -> dict[str, object]:
     node = plan.nodes[node_id]
     task_id = node.task_id
     return {
@@ -289,7 +289,7 @@ def _node_json(plan: Plan, node_id: str) -> dict[str, Any]:
     }
 
 
-def _questions_json(store: PlanStore) -> list[dict[str, Any]]:
+def _questions_json(store: PlanStore) -> list[dict[str, object]]:
     return [
         {"id": one.id, "task_id": one.task_id, "text": one.text}
         for one in store.questions()
@@ -297,6 +297,6 @@ def _questions_json(store: PlanStore) -> list[dict[str, Any]]:
     ]
 
 
-def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps(value))
+def _plain(value: Mapping[str, Any]) -> dict[str, object]:
+    plain: dict[str, object] = json.loads(json.dumps(value))
     return plain

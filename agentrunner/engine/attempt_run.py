@@ -84,7 +84,9 @@ class Options:
 class Drive:
     """One graph on one thread, driven until it ends, pauses or is stopped."""
 
-    def __init__(self, graph: Graph, config: dict[str, Any], deps: Deps, options: Options) -> None:
+    def __init__(
+        self, graph: Graph, config: dict[str, object], deps: Deps, options: Options
+    ) -> None:
         self._graph = graph
         self._config = cast("Any", config)
         self.deps = deps

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
@@ -21,7 +22,27 @@ from agentrunner.workers.base import WorkerCall
 from agentrunner.workers.member import Member
 
 
-def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
+class ShownMount(TypedDict):
+    """A folder of this machine in the sandbox."""
+
+    source: str
+    target: str
+    read_only: bool
+
+
+class Preview(TypedDict):
+    """A run that would be started, as `run --dry-run --json` prints it."""
+
+    header: Mapping[str, Any]
+    criteria: list[Mapping[str, object]]
+    worker_command: list[str]
+    mounts: list[ShownMount]
+    network: str
+    reach: Mapping[str, str]
+    missing: list[Mapping[str, Any]]
+
+
+def preview(spec: TaskSpec, options: Options) -> Preview:
     """Header, criteria, the worker's command, mounts and network of a run that would be started.
 
     What keeps it from starting is among it, as `missing`. Raises UsageError where the task goes

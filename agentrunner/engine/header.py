@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from agentrunner.config.agents import See, seen_by
@@ -26,7 +25,7 @@ def header_of(
     sandbox: str,
     max_loops: int,
     begins: bool = True,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The `header` of the first event, and of --dry-run; `max_loops` are the attempt's.
 
     What counts as tests is told only where the run `begins`: later the files are a worker's.
@@ -109,7 +108,7 @@ def _unprepared(spec: TaskSpec) -> list[str]:
     return not_taken_along(Path(landing.repo), there, "task.setup.command: {}")
 
 
-def _landing(spec: TaskSpec) -> dict[str, Any] | None:
+def _landing(spec: TaskSpec) -> dict[str, object] | None:
     """Where the work goes as a commit, and what was taken along; None where nothing is."""
     landing = spec.landing
     if landing is None:

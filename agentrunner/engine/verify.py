@@ -61,7 +61,7 @@ class Verification:
         """0 confirmed, 1 contradicted."""
         return 0 if self.confirmed else 1
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """For `--json`."""
         return {
             "run_id": self.run_id,

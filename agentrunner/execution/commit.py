@@ -89,7 +89,7 @@ def commit_work(state: TaskContext, deps: Deps) -> None:
         deps.emit("committed", id=made["id"], branch=made["branch"], files=made["files"])
 
 
-def land(state: TaskContext, tools: CommitTools, at: str) -> dict[str, Any] | None:
+def land(state: TaskContext, tools: CommitTools, at: str) -> dict[str, object] | None:
     """Make the commit of an attempt and put it on its branch; None where nothing was changed.
 
     Once more for the same attempt finds what was made and changes nothing. `at` is now, UTC,
@@ -142,7 +142,7 @@ def _publish(tools: CommitTools, clone: CloneStore, data: Mapping[str, Any], bef
 
 def _made(
     state: TaskContext, tools: CommitTools, clone: CloneStore, parent: str, at: str
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """The commit as the record of it; None where it would change nothing."""
     tree, paths = _proven(state, tools)
     named = {clean(path) for path in paths}

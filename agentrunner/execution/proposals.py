@@ -130,7 +130,7 @@ def with_other_checks(
             found.append(criterion)
             continue
         tests = [name for name in draft.tests if name in names] if check is None else []
-        update: dict[str, Any] = {"check": check, "tests": tests, "tests_origin": "model"}
+        update: dict[str, object] = {"check": check, "tests": tests, "tests_origin": "model"}
         if check is None:
             update["check_origin"] = "task"
         found.append(criterion.model_copy(update=update))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -117,7 +117,7 @@ def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Ques
     """The question of kind `planner`; `back_to` is the node that asked."""
     before = state.get("question")
     answered = before is not None and before.kind == "planner"
-    subject: dict[str, Any] = {
+    subject: dict[str, object] = {
         "asked_for": silence.asked_for,
         "candidate": silence.candidate,
         "planner": silence.who,

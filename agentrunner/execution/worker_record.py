@@ -83,7 +83,7 @@ def record_run(
     changes: Sequence[Change],
     embedded: Sequence[str] | None = None,
     amounts: Sequence[Amount] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The worker run in run log and events, with every changed file. Blocking.
 
     Returns what it changed, as fields of its reference in the state.
@@ -93,7 +93,7 @@ def record_run(
     """
     findings, git_before = _found(deps, run, reading, embedded)
     redact = deps.redactor.redact
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         **run.model_dump(mode="json"),
         "changed_files": len(changes),
         "commands": [
@@ -119,7 +119,7 @@ def record_run(
     return _seen(changes)
 
 
-def _seen(changes: Sequence[Change]) -> dict[str, Any]:
+def _seen(changes: Sequence[Change]) -> dict[str, object]:
     """What a worker run changed, short enough for the state."""
     return {
         "changed_files": len(changes),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # screens that add up start without these
     from agentrunner.gateway.usage import Call
@@ -82,7 +82,7 @@ class Amount:
         """The same as part of a subscription."""
         return replace(self, usd=0, unpriced_calls=0, subscription=True)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """For the run log."""
         return asdict(self)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.gateway.order import Allowance
@@ -69,7 +69,7 @@ class Accounting:
         self.counters = counters
         self._prices = prices
 
-    def add(self, call: ReportedCall) -> dict[str, Any]:
+    def add(self, call: ReportedCall) -> dict[str, object]:
         """Count one more attempt; what the run log is to say of its cost."""
         cost = cost_of(call, self._prices)
         amount = amount_of_record({"model": call.model, **cost})
@@ -77,7 +77,7 @@ class Accounting:
         return cost
 
 
-def cost_of(call: ReportedCall, prices: Prices) -> dict[str, Any]:
+def cost_of(call: ReportedCall, prices: Prices) -> dict[str, object]:
     """Tokens and money of a call, and how they are known, as fields of its record."""
     tokens = Tokens(call.input_tokens, call.output_tokens, call.cached_tokens)
     used = bool(tokens.input or tokens.output)
@@ -115,7 +115,7 @@ def _with_call(counters: Counters, amount: Amount, name: str) -> Counters:
     )
 
 
-def _money(counters: Counters, amounts: Iterable[Amount]) -> dict[str, Any]:
+def _money(counters: Counters, amounts: Iterable[Amount]) -> dict[str, object]:
     """The counters that both planner and workers have a part in."""
     usd, priced, unpriced = counters.usd, counters.priced_calls, counters.unpriced_calls
     subscribed, unknown = counters.subscribed_calls, counters.unknown_calls

@@ -7,7 +7,6 @@ event stream: `-o FILE` has the same text, in a file that the sandbox could have
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from agentrunner.planners.cli import CliAnswer, CliCall, CliPlanner
 from agentrunner.workers.base import WorkerCommand
@@ -72,7 +71,7 @@ class CodexPlanner(CliPlanner):
     def read(self, stdout: bytes) -> CliAnswer:
         """The last message of a turn that was completed."""
         text, error, completed = "", "", False
-        usage: dict[str, Any] = {}
+        usage: dict[str, object] = {}
         for line in stdout.decode("utf-8", "replace").splitlines():
             event = parse_object(line) or {}
             item = dict_of(event.get("item"))

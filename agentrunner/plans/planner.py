@@ -270,13 +270,13 @@ def _salt(path: Path) -> str:
 
 def _looking(
     spec: TaskSpec, place: Path, state_dir: Path, redactor: Redactor
-) -> Callable[[], dict[str, Any] | None]:
+) -> Callable[[], dict[str, object] | None]:
     """What the planner is told of the repository; nothing where nobody reads it."""
     candidates = spec.runner.profiles.meta.candidates
     if ({one.kind for one in candidates} or {spec.runner.meta.kind}) <= NO_READERS:
         return lambda: None
 
-    def look() -> dict[str, Any]:
+    def look() -> dict[str, object]:
         repo = Path(spec.repo)
         worked = worked_mark(state_dir, repo)
         snapshots = Snapshots(place / "snapshots", repo, spec.runner.note.dir, worked=worked)

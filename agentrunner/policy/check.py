@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from agentrunner import registry
 from agentrunner.config.mistakes import dotted
@@ -39,7 +38,12 @@ def narrowed(
     `stored` is for the task of a run that was started before: nobody can write its numbers anew,
     so budgets and rounds are lowered to what is allowed today.
     """
-    none: dict[str, Any] = {"policies": [], "host_caps": [], "cache_caps": None, "budget_caps": {}}
+    none: dict[str, object] = {
+        "policies": [],
+        "host_caps": [],
+        "cache_caps": None,
+        "budget_caps": {},
+    }
     spec = spec.model_copy(update=none)
     for policy in policies:
         spec = _Narrowing(spec, policy, environ, stored=stored).result()

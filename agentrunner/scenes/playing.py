@@ -267,7 +267,7 @@ def reference_script(scenes: Sequence[Named]) -> str:
     return json.dumps(items, ensure_ascii=False)
 
 
-def _reply(asks: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+def _reply(asks: str, payload: Mapping[str, Any]) -> dict[str, object]:
     """A payload as a message; one with looks alone is a look."""
     type_ = "look" if payload.keys() == {"looks"} else asks
     return {"type": type_, "version": 1, "payload": dict(payload)}

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import yaml
 
@@ -75,7 +75,7 @@ class Stage:
 
     state: TaskContext
     deps: Deps
-    repository: dict[str, Any] | None
+    repository: dict[str, object] | None
     """What a planner is told of the repository; None where none reads it."""
     names: frozenset[str]
     """Of the suite's tests."""

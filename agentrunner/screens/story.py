@@ -269,7 +269,7 @@ def _line(
 
 
 def _checks_line(held: list[Event], round_number: int) -> Line:
-    parts, more, fields = [], [], dict[str, Any]()
+    parts, more, fields = [], [], dict[str, object]()
     if round_number:
         fields["round"] = round_number
     for event in held:

@@ -153,7 +153,7 @@ class _Execution:
         self._tell({"event": "plan_result", **result.as_dict()})
         return result
 
-    def _ahead(self, tasks: list[str]) -> dict[str, Any]:
+    def _ahead(self, tasks: list[str]) -> dict[str, object]:
         state_dir, again = self._order.options.state_dir, self._order.again(self._post.plan)
         rounds = (
             round_ for round_ in self._book.all() if self._target.places.folder(round_).is_dir()

@@ -17,6 +17,7 @@ from agentrunner.plans.execution.rounds import RoundBook
 from agentrunner.plans.plan import FELL_SHORT, ROOT, Plan
 from agentrunner.plans.store import OpenQuestion, PlanStore
 from agentrunner.results import BillEntry, PlanResult
+from agentrunner.storage.events import Event
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, runs_root
@@ -154,7 +155,7 @@ def _changes(store: PlanStore) -> Iterator[PlanEvent]:
         yield PlanEvent(change.at, kind, text=f"{change.author}: {change.message}")
 
 
-def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
+def _events(log: list[Event]) -> Iterator[PlanEvent]:
     known: set[str] = set()
     for event in log:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from agentrunner.money.amount import NOTHING, Amount, total
 from agentrunner.money.bill import spent_by
@@ -62,7 +61,7 @@ class PlanStatus:
         """By all tasks."""
         return total(task.spent for task in self.tasks.values())
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """For `plan status --json`."""
         tasks = {
             task_id: {

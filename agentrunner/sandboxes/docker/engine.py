@@ -115,8 +115,8 @@ class Engine:
     async def follow(
         self,
         op: str,
-        start: Callable[[docker.APIClient], Iterable[dict[str, Any]]],
-        on_entry: Callable[[dict[str, Any]], None],
+        start: Callable[[docker.APIClient], Iterable[dict[str, object]]],
+        on_entry: Callable[[dict[str, object]], None],
     ) -> None:
         """Hand over the entries of a long answer (a pull, a build) as they come, in this loop.
 

@@ -85,7 +85,7 @@ class BuildProgress:
 async def followed(
     engine: Engine,
     op: str,
-    start: Callable[[Any], Iterable[dict[str, Any]]],
+    start: Callable[[Any], Iterable[dict[str, object]]],
     progress: PullProgress | BuildProgress,
 ) -> str:
     """Do something long, telling how far it is; what the engine says against it, "" for nothing.

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from agentrunner.sandboxes.base import Door, Request, Result, Sandbox, SandboxOrder
 from agentrunner.sandboxes.environment import proxy_environment
@@ -151,7 +151,7 @@ class Outside:
         """Run a script in the sandbox."""
         return await self.sandbox.run(self.request(script))
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         """What was decided since the last time."""
         found = [json.loads(line) for line in self.log.read_text().splitlines()]
         new, self.seen = found[self.seen :], len(found)
