@@ -89,7 +89,7 @@ def preview(spec: TaskSpec, options: Options) -> Preview:
 
 
 def _cache_mounts(order: SandboxOrder) -> list[Mount]:
-    """The package caches, below the box's home."""
+    """The package caches, below the sandbox's home."""
     return [Mount(one.source, Path("~") / one.place) for one in order.caches.folders]
 
 

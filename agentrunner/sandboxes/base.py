@@ -78,7 +78,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder of downloaded packages of the user's, shown below the box's home."""
+    """A folder of downloaded packages of the user's, shown below the sandbox's home."""
 
     ecosystem: str
     source: Path
@@ -129,7 +129,7 @@ class Door:
     folder: Path
     """The run's `sock` folder on this host, which holds the sockets; for its owner only."""
     ports: Mapping[int, str]
-    """Port on the box's 127.0.0.1 to the name of a socket in `folder`."""
+    """Port on the sandbox's 127.0.0.1 to the name of a socket in `folder`."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Request:
     command: tuple[str, ...]
     workdir: Path
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Added to the box's own minimal environment; nothing is inherited from ours."""
+    """Added to the sandbox's own minimal environment; nothing is inherited from ours."""
     stdin: bytes = field(default=b"", repr=False)
     network: Network = "none"
     timeout_sec: float = 600

@@ -39,7 +39,7 @@ class CacheRow:
     """Below the place: unpacked or packed packages as everybody gets them. Not searched for
     credentials: a README that shows one would be left out of its package."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """What the tool is told in the sandbox; `{home}` stands for the box's."""
+    """What the tool is told in the sandbox; `{home}` stands for the sandbox's."""
     offline: Mapping[str, str] = field(default_factory=dict)
     """What it is told where no network can be reached."""
     moved_in: tuple[tuple[str, str], ...] = ()

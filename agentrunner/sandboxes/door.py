@@ -89,7 +89,7 @@ def _listen(ports: list[int]) -> list[int]:
     for port in ports:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Bubblewrap may not have brought the box's loopback up yet.
+        # Bubblewrap may not have brought the sandbox's loopback up yet.
         listener.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
         try:
             listener.bind(("127.0.0.1", port))

@@ -346,7 +346,7 @@ def _wait(bwrap: int) -> int:
 
 
 def _end_orphans() -> None:
-    """The box's first process ends with bwrap, but not before it was let go."""
+    """The sandbox's first process ends with bwrap, but not before it was let go."""
     us = os.getpid()
     try:
         left = read(f"/proc/{us}/task/{us}/children").split()

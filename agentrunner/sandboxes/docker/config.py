@@ -112,7 +112,7 @@ def preamble(config: Mapping[str, Any]) -> str:
 
 
 def places_between(config: Mapping[str, Any]) -> list[str]:
-    """Folders in the box's home in memory that the engine makes, as root, to mount below them."""
+    """Folders of the home in memory that the engine makes, as root, to mount below them."""
     host = config["HostConfig"]
     if str(SANDBOX_HOME) not in host["Tmpfs"]:
         return []

@@ -17,7 +17,7 @@ BEING_MADE_SEC = 1.0
 
 
 class Lifeline:
-    """A named pipe that we hold open for writing, and that the box's keeper reads.
+    """A named pipe that we hold open for writing, and that the sandbox's keeper reads.
 
     Nothing is ever written. When the last writer is gone, by `cut` or by our death, the keeper
     comes to the end, and the kernel ends everything in the sandbox with it.

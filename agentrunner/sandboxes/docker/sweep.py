@@ -1,4 +1,4 @@
-"""Boxes whose owner died with the engine, before either could remove them."""
+"""Containers whose owner died with the engine, before either could remove them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ async def memory_is_limited(workbench: Workbench) -> None:
 
 
 async def printed_oom_is_no_oom(workbench: Workbench) -> None:
-    """What looks like the kernel's end of it, or the box's, is only the command's own word."""
+    """What looks like the kernel's end of it, or the sandbox's, is only the command's own word."""
     words = "Killed; OOMKilled; container is not running; Cannot connect to the Docker daemon"
     result = await workbench.sh(f"echo '{words}' >&2; exit 137")
     expect(result.exit_code == 137 and result.ending is Ending.EXITED, f"{result}")

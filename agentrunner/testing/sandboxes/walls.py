@@ -100,7 +100,7 @@ async def _git_stays_masked(workbench: Workbench, sandbox: Sandbox, plain: Path)
 
 
 async def no_network(workbench: Workbench) -> None:
-    """There is no interface but the box's own loopback, and the host's is out of reach."""
+    """There is no interface but the sandbox's own loopback, and the host's is out of reach."""
     result = await workbench.sh("cat /proc/net/dev; echo; cat /proc/net/route")
     devices = [
         line.split(":")[0].strip() for line in result.stdout.decode().splitlines() if ":" in line

@@ -108,9 +108,9 @@ class Instrumented:
 
     shell: str
     env: Mapping[str, str] = field(default_factory=dict)
-    """Joined to the box's own: folders of PYTHONPATH and PATH come before what is there, options
-    in NODE_OPTIONS, PYTEST_ADDOPTS and the like after it. `registry.instrument` turns them into
-    shell text, and leaves nothing here."""
+    """Joined to the sandbox's own: folders of PYTHONPATH and PATH come before what is there,
+    options in NODE_OPTIONS, PYTEST_ADDOPTS and the like after it. `registry.instrument` turns
+    them into shell text, and leaves nothing here."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Written below `place` before the command starts: relative path to text (reporters)."""
     after: str = ""
