@@ -89,7 +89,7 @@ def options(state_dir: Path | str | None = None, **how: Any) -> Options:
     return Options(state_dir=place, **{"on_event": _unheard, **how})
 
 
-def _unheard(event: dict[str, Any]) -> None:
+def _unheard(event: object) -> None:
     """For those who follow a run by `follow`, or not at all."""
 
 
@@ -128,7 +128,7 @@ def read_task(
 
 async def run(task: TaskSpec, how: Options | None = None) -> Result:
     """Run a task to its end, or until it waits for a person."""
-    return Result.model_validate(await _runs.start(task, how or options()))
+    return await _runs.start(task, how or options())
 
 
 async def resume(
@@ -149,7 +149,7 @@ async def resume(
     """
     given: dict[str, Any] = {"max_loops": max_loops, "message": message, "on_change": on_change}
     given |= {"planner": planner, "planner_model": planner_model, "budget": budget, "by": by}
-    return Result.model_validate(await _runs.resume(run_id, how or options(), **given))
+    return await _runs.resume(run_id, how or options(), **given)
 
 
 async def respond(
@@ -169,7 +169,7 @@ async def respond(
     """
     # The engine holds it against the question that waits, under the run's lock.
     answer = Answer(id=question, kind="ask_human", decision=decision, text=text, edit=edit, by=by)
-    return Result.model_validate(await _runs.respond(run_id, answer, how or options()))
+    return await _runs.respond(run_id, answer, how or options())
 
 
 async def accept(
@@ -187,7 +187,7 @@ async def accept(
     Without `criteria` it is for all of them. `known_red` are tests that were red before for
     another reason.
     """
-    accepted = await _runs.accept(
+    return await _runs.accept(
         run_id,
         list(criteria),
         reason,
@@ -196,12 +196,11 @@ async def accept(
         unchanged=unchanged,
         known_red=known_red,
     )
-    return Result.model_validate(accepted)
 
 
 async def cancel(run_id: str, how: Options | None = None) -> Result:
     """End a run FAILED, stopping whoever drives it and its worker first."""
-    return Result.model_validate(await _runs.cancel(run_id, how or options()))
+    return await _runs.cancel(run_id, how or options())
 
 
 async def runs(repo: Path | None = None, *, state_dir: Path | str | None = None) -> list[RunEntry]:
@@ -219,7 +218,7 @@ async def runs(repo: Path | None = None, *, state_dir: Path | str | None = None)
 async def look(run_id: str, *, state_dir: Path | str | None = None) -> Result:
     """How a run stands, or what it came to."""
     place = options(state_dir).state_dir
-    return Result.model_validate(await asyncio.to_thread(queries.show, place, run_id))
+    return await asyncio.to_thread(queries.show, place, run_id)
 
 
 async def follow(
@@ -345,7 +344,7 @@ async def run_plan(
     order = PlanInstructions(
         repo.resolve(), shared, quiet, parallel=parallel, only=tuple(only), in_place=in_place
     )
-    return PlanResult.model_validate(await carry_out(order, how.on_event))
+    return await carry_out(order, how.on_event)
 
 
 async def answer_plan(

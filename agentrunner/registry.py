@@ -118,7 +118,7 @@ METAS = Kinds(
 )
 
 ECOSYSTEMS = ("go", "cargo", "maven", "gradle", "uv", "pip", "npm", "yarn", "pnpm", "nuget", "gem")
-"""Whose package caches a box can be shown."""
+"""Whose package caches a sandbox can be shown."""
 
 
 def load(table: Mapping[str, str], name: str, what: str) -> Any:

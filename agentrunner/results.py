@@ -6,6 +6,7 @@ The JSON Schemas of `agentrunner schema` are made from these models.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,6 +18,7 @@ from agentrunner.state.run_state import (
     EvidenceKind,
     Grade,
     Origin,
+    Question,
     QuestionKind,
     Status,
 )
@@ -49,6 +51,12 @@ class TokenCount(Contract):
     input_tokens: int | None = None
     output_tokens: int | None = None
 
+    @property
+    def known(self) -> int | None:
+        """In and out, as far as is known; None where nothing is."""
+        counts = [one for one in (self.input_tokens, self.output_tokens) if one is not None]
+        return sum(counts) if counts else None
+
 
 class UsageTotals(Contract):
     """What a run has used. `usd` is None unless every price is known."""
@@ -56,6 +64,11 @@ class UsageTotals(Contract):
     meta: TokenCount = TokenCount()
     worker: TokenCount = TokenCount()
     usd: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """All that were counted or reported."""
+        return (self.meta.known or 0) + (self.worker.known or 0)
 
 
 class BillEntry(Contract):
@@ -185,6 +198,28 @@ class InboxItem(Contract):
     options: list[str]
     subject: str = "{}"
 
+    @classmethod
+    def of(cls, question: Question) -> Self:
+        """The question as it is shown."""
+        return cls(
+            id=question.id,
+            kind=question.kind,
+            text=question.text,
+            options=question.options,
+            subject=question.subject,
+        )
+
+    def question(self) -> Question:
+        """The same as the engine takes it; the state is that of any run that waits."""
+        return Question(
+            id=self.id,
+            kind=self.kind,
+            text=self.text,
+            options=self.options,
+            subject=self.subject,
+            state=TaskState.PENDING,
+        )
+
 
 class Result(Contract):
     """What a run came to. `state`, `run_id` and others are None where no run came to be."""
@@ -298,6 +333,12 @@ class PlanResult(Contract):
     def of_error(cls, error: AgentRunnerError) -> Self:
         """The result of a `plan run` that failed with `error` and has no other."""
         return cls(exit_code=error.exit_code, error=Problem(**error.as_dict()))
+
+    @classmethod
+    def of_event(cls, event: Mapping[str, Any]) -> Self:
+        """What a `plan_result` says, also one of an earlier version."""
+        known = {name: value for name, value in event.items() if name in cls.model_fields}
+        return cls.model_validate(known)
 
 
 def result_schema() -> dict[str, Any]:

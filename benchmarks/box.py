@@ -24,7 +24,7 @@ from statistics import median
 
 import docker
 
-from agentrunner.commands.boxes import image_for_trying
+from agentrunner.commands.sandboxes import image_for_trying
 from agentrunner.sandboxes.base import Request, SandboxOrder
 from agentrunner.sandboxes.docker import DockerSandbox
 from agentrunner.sandboxes.docker.engine import Engine

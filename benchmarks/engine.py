@@ -72,7 +72,7 @@ async def run(place: Path, loops: int, runs: int, meta: str, worker: str) -> Cos
         )
     )
     if len(cost.cpu_sec) <= loops:
-        raise RuntimeError(f"the run ended early: {results[0]['text']}")
+        raise RuntimeError(f"the run ended early: {results[0].text}")
     cost.rss_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     asked = max(state_dirs[0].glob("runs/*/meta/*.request.json"))
     cost.call = {

@@ -22,12 +22,12 @@ from langgraph.types import Command
 from pydantic import TypeAdapter
 
 from agentrunner.errors import AgentRunnerError, InfraError, TaskFailed
-from agentrunner.execution.accounting import caught_up
 from agentrunner.execution.asking import NeedsPerson
 from agentrunner.execution.budget_questions import BudgetSpent, pause
 from agentrunner.execution.deps import Deps, Stopped, Update
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.silence import planner_question
+from agentrunner.money.counters import caught_up
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.state.lifecycle import TERMINAL, move
 from agentrunner.state.run_state import Counters, StateModel, TaskContext, Verdict

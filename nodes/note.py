@@ -15,14 +15,15 @@ from langgraph.types import Command
 
 from agentrunner.config.repo import git_root
 from agentrunner.errors import CheckpointCorrupt, UsageError
-from agentrunner.execution.bill import bill_of
 from agentrunner.execution.commit import commit_of, commit_work
 from agentrunner.execution.deps import Deps
-from agentrunner.execution.egress import EGRESS_LOG, refused_hosts
+from agentrunner.execution.egress import refused_hosts
 from agentrunner.execution.result import build_result
 from agentrunner.gateway.egress_log import read_egress
+from agentrunner.launching.route import EGRESS_LOG
+from agentrunner.money.bill import bill_of
 from agentrunner.notes import build_view, render_note, write_note
-from agentrunner.notes.model import NoteView
+from agentrunner.notes.model import Facts, NoteView
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Question, TaskContext, Verdict
 from agentrunner.storage.failpoints import reach
@@ -53,9 +54,15 @@ def leave_note(
     nothing of the plan is at work.
     """
     spec = deps.spec
-    facts: dict[str, Any] = {"bill": bill_of(deps.log), "commit": commit_of(deps.log)}
-    facts["latest_at"] = deps.log.latest_at
-    result = build_result(state, spec, waiting=waiting, reason=reason, **facts).as_dict()
+    result = build_result(
+        state,
+        spec,
+        waiting=waiting,
+        reason=reason,
+        bill=bill_of(deps.log),
+        commit=commit_of(deps.log),
+        latest_at=deps.log.latest_at,
+    )
     view = build_view(
         result,
         state,
@@ -67,7 +74,7 @@ def leave_note(
         redact=deps.redactor.redact,
         in_git=git_root(Path(spec.shown_repo)) is not None,
     )
-    view = replace(view, facts=replace(view.facts, **_sandbox_facts(deps)))
+    view = replace(view, facts=_with_sandbox(view.facts, deps))
     text = deps.redactor.redact(_rendered(view, state, deps))
     deps.folder.write("note.md", text)
     path = deps.folder.note_file if spec.part_of else _into_repository(text, state, deps)
@@ -91,16 +98,17 @@ def _into_repository(text: str, state: TaskContext, deps: Deps) -> Path:
     return written.path
 
 
-def _sandbox_facts(deps: Deps) -> dict[str, Any]:
-    """What the box turned out to be, and whom commands in it reached or asked for in vain."""
+def _with_sandbox(facts: Facts, deps: Deps) -> Facts:
+    """What the sandbox turned out to be, and whom commands in it reached or asked for in vain."""
     used = read_egress(deps.folder.root / EGRESS_LOG)
     image = deps.sandbox.image
-    return {
-        "box": f"{deps.sandbox.kind} {image[:IMAGE_CHARS]}" if image else deps.sandbox.kind,
-        "network": deps.members[0].network.policy,
-        "hosts_reached": tuple(f"{use.host}:{use.port}" for use in used if use.allowed),
-        "hosts_refused": tuple(refused_hosts(deps)),
-    }
+    return replace(
+        facts,
+        box=f"{deps.sandbox.kind} {image[:IMAGE_CHARS]}" if image else deps.sandbox.kind,
+        network=deps.members[0].network.policy,
+        hosts_reached=tuple(f"{use.host}:{use.port}" for use in used if use.allowed),
+        hosts_refused=tuple(refused_hosts(deps)),
+    )
 
 
 def _rendered(view: NoteView, state: TaskContext, deps: Deps) -> str:

@@ -87,7 +87,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     return Command(update={**update, "state": TaskState.RUNNING}, goto="decide")
 
 
-def names_for_planner(results: Results) -> dict[str, Any]:
+def names_for_planner(results: Results) -> dict[str, object]:
     """Names of the suite, red ones first, as many as a prompt bears."""
     red = list(dict.fromkeys(test.name for test in results.red))
     green = [test.name for test in results.tests if test.outcome == "passed"]
@@ -98,7 +98,7 @@ def names_for_planner(results: Results) -> dict[str, Any]:
     }
 
 
-def repository_before(deps: Deps, baseline: Baseline) -> dict[str, Any] | None:
+def repository_before(deps: Deps, baseline: Baseline) -> dict[str, object] | None:
     """What a model should know of the repository as it was, the same however often it is asked.
 
     None where nobody plans who would read it.
@@ -117,7 +117,7 @@ def repository_before(deps: Deps, baseline: Baseline) -> dict[str, Any] | None:
     )
 
 
-def keep_context(deps: Deps, baseline: Baseline, known: dict[str, Any]) -> None:
+def keep_context(deps: Deps, baseline: Baseline, known: dict[str, object]) -> None:
     """What was told, names of tests included: each later prompt begins with the same."""
     kept = deps.folder.root / CONTEXT_FILE
     facts = {name: value for name, value in known.items() if name != "tests"}
@@ -146,19 +146,19 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
             await deps.verifier.setup()
             found = await deps.verifier.baseline(criteria, origin)
         except EnvironmentNotReady as error:
-            if not await deps.verifier.box.fall_back(error.message):
+            if not await deps.verifier.sandbox.fall_back(error.message):
                 raise
             deps.warn(state, "box-changed", f"{error.message} Next: {deps.sandbox.describe()}")
         else:
-            box = deps.sandbox
-            await asyncio.to_thread(keep_sandbox, deps.folder, box.kind, box.image)
+            sandbox = deps.sandbox
+            await asyncio.to_thread(keep_sandbox, deps.folder, sandbox.kind, sandbox.image)
             for sentence in await asyncio.to_thread(_lacks, deps, found):
                 deps.emit("warning", code="suite-needs", message=sentence)
             return found
 
 
 def _lacks(deps: Deps, baseline: Baseline) -> Sequence[str]:
-    """What a red suite seems to need and no box has: a database, a browser, Docker. Blocks.
+    """What a red suite seems to need and no sandbox has: a database, a browser, Docker. Blocks.
 
     Its own output says so, else the repository's files. A green one says that it needs none.
     """

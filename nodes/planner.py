@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from langgraph.types import Command, interrupt
 
@@ -24,7 +23,7 @@ async def planner(state: TaskContext, deps: Deps) -> Command[str]:
     asked = state["question"]
     assert asked is not None
     reply = interrupt(asked.model_dump(mode="json"), response_schema=AnswerText)
-    subject: dict[str, Any] = json.loads(asked.subject)
+    subject: dict[str, object] = json.loads(asked.subject)
     try:
         word = read_order(reply.text, str(subject["asked_for"]))
     except UsageError:

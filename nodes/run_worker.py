@@ -14,8 +14,6 @@ from typing import cast
 from langgraph.types import Command
 
 from agentrunner.errors.workers import WorkerLost
-from agentrunner.execution.accounting import amounts_of, with_worker
-from agentrunner.execution.bill import Amount
 from agentrunner.execution.budget_questions import FOR_WORKER, check_budget, stopped_by_budget
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import (
@@ -34,7 +32,9 @@ from agentrunner.execution.worker_record import (
     tree_before,
     worker_run_of,
 )
-from agentrunner.gateway.usage import Usage
+from agentrunner.money.amount import Amount
+from agentrunner.money.counters import amounts_of, with_worker
+from agentrunner.money.usage import Usage
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     RECENT,
@@ -180,7 +180,7 @@ def _ended_as(deps: Deps, order: WorkerOrder, supervised: SupervisedResult) -> E
         outcome=supervised.outcome,
         stdout=supervised.stdout,
         stderr=supervised.stderr,
-        home=deps.folder.box_dir,
+        home=deps.folder.sandbox_dir,
         session_tokens=booked_tokens(deps, order),
     )
 

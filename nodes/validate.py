@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from langgraph.types import Command
 
@@ -296,16 +296,16 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
     asking = cast("TaskContext", {**state, "criteria": _settled(state, deps)})
     judge, counters = deps.spec.runner.assess or AssessSpec(), state["counters"]
     votes = []
-    for turn in range(judge.votes):
+    for number in range(judge.votes):
         view = seeing(asking, deps)
         message, counters = await ask(
-            asking, deps, "completion_assessment", counters, view=view, turn=turn,
+            asking, deps, "completion_assessment", counters, view=view, vote=number,
             check=looks_first(asking["criteria"], view),
         )  # fmt: skip
         vote = assessment_of(message, state["criteria"], evidence.tree)
         votes.append(as_seen(vote, asking["criteria"], view))
     assessment = merged(votes)
-    by_criterion: dict[str, Any] = dict.fromkeys(assessment.passed, "passed")
+    by_criterion: dict[str, str] = dict.fromkeys(assessment.passed, "passed")
     by_criterion |= dict.fromkeys(assessment.failed, "failed")
     deps.emit(
         "assessment", satisfied=assessment.satisfied, summary=assessment.summary,

@@ -19,7 +19,7 @@ LOOK_SEC = 5.0
 
 
 async def wait(state: TaskContext, deps: Deps) -> Command[str]:
-    """Wait, with the box paused, and go back to the node that could not go on."""
+    """Wait, with the sandbox paused, and go back to the node that could not go on."""
     waiting = state["wait"]
     assert waiting is not None
     fields = waiting.model_dump(include={"until", "reason", "role", "candidate", "told"})

@@ -135,7 +135,7 @@ class PromptInput:
         )
 
 
-def task_view(spec: TaskSpec) -> dict[str, Any]:
+def task_view(spec: TaskSpec) -> dict[str, object]:
     """What a planner may know of the task file: no host paths, no environment, no settings."""
     task = spec.task
     criteria = [
@@ -242,14 +242,14 @@ def _opening(prompt: PromptInput) -> str:
         {key: one[key] for key in ("worker_type", "kind", "model", "further_models") if key in one}
         for one in prompt.facts.get("workers", [])
     ]
-    crew = {"workers": workers, "patterns": summaries} if workers or summaries else {}
+    choices = {"workers": workers, "patterns": summaries} if workers or summaries else {}
     return render(
         "opening",
         prompt.language,
         task=block("task", to_yaml(prompt.task)),
         prd=block("prd", prompt.prd_text),
         repository=block("repository", to_yaml(prompt.repository)) if prompt.repository else "",
-        workers=block("workers", to_yaml(crew)) if crew else "",
+        workers=block("workers", to_yaml(choices)) if choices else "",
     )
 
 
@@ -296,7 +296,7 @@ def _after(prompt: PromptInput) -> Iterator[PromptMessage]:
         yield PromptMessage("user", text)
 
 
-def _run_parts(prompt: PromptInput, block: Block) -> dict[str, Any]:
+def _run_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
     """What is new in a message about a run."""
     notes = {"notes": list(prompt.facts.get("notes", []))}
     people = prompt.facts.get("people")
@@ -312,7 +312,7 @@ def _run_parts(prompt: PromptInput, block: Block) -> dict[str, Any]:
     }
 
 
-def _plan_parts(prompt: PromptInput, block: Block) -> dict[str, Any]:
+def _plan_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
     """What a message about a plan is made of."""
     return {
         "plan": block("plan", to_yaml(prompt.facts)),

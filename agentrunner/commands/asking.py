@@ -11,10 +11,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from agentrunner.commands.console import Console, show, who, width_of
 from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.results import InboxItem, Result
 from agentrunner.screens.layout import flat
 from agentrunner.screens.paused import (
     QUESTION_PROMPT,
@@ -124,7 +125,7 @@ def _answer(question: Question) -> Answer | None:
     from agentrunner.state.run_state import Answer
 
     width = width_of(sys.stderr)
-    show(asked_screen(question.text, question.options, width, question.kind), sys.stderr)
+    show(asked_screen(InboxItem.of(question), width), sys.stderr)
     text = read_line(QUESTION_PROMPT).strip()
     return Answer(id=question.id, kind=question.kind, text=text, by=who()) if text else None
 
@@ -139,9 +140,9 @@ WORDS = {
 def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None:
     """Asks until one of the letters is typed. What is shown is the subject itself."""
     kind, width = question.kind, width_of(sys.stderr)
-    waiting, prompt = question.model_dump(mode="json"), prompt_of(question.subject, folder)
+    prompt = prompt_of(question.subject, folder)
     result = _standing(folder) if kind == "complete" else None
-    show(approval_screen(kind, waiting, prompt, width, result), sys.stderr)
+    show(approval_screen(InboxItem.of(question), prompt, width, result), sys.stderr)
     if reject:
         reason = read_line("what is wrong (empty leaves it waiting) > ").strip()
         return _decided(question, "reject", reason) if reason else None
@@ -175,7 +176,7 @@ def _decided(
     return Answer(id=question.id, kind=kind, decision=decision, text=text, edit=edit, by=who())
 
 
-def _standing(folder: Path) -> dict[str, Any] | None:
+def _standing(folder: Path) -> Result | None:
     """How the run stands, where that can be read; with an event loop of its own."""
     from concurrent.futures import ThreadPoolExecutor
 

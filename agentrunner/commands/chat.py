@@ -227,12 +227,12 @@ class Chat:
         if name not in asked and name.casefold() not in filter(None, asked.values()):
             if len(asked) != 1 or not text:
                 numbers = ", ".join(asked)
-                told = f"/answer N TEXT, where N is one of {numbers}."
-                _say(told if asked else "Nothing is asked.")
+                usage = f"/answer N TEXT, where N is one of {numbers}."
+                _say(usage if asked else "Nothing is asked.")
                 return
             (name,), rest = asked, text
-        said, where = self._talk.redact(rest.strip()), self._setting
-        _say(answered(name, said, where.repo, where.state_dir, chat=True))
+        answer, where = self._talk.redact(rest.strip()), self._setting
+        _say(answered(name, answer, where.repo, where.state_dir, chat=True))
 
     async def _stop(self) -> None:
         _say(await self._steering.stop())

@@ -43,8 +43,8 @@ def chosen(
     for section, choose in ways.items():
         name, kind = PEOPLE[section], getattr(runner, section).kind
         if kind != AUTO:
-            told = places.get(f"runner.{section}.kind") or "runner.workers, the first"
-            found.append(Finding("ok", name, f"{kind}: {told}"))
+            source = places.get(f"runner.{section}.kind") or "runner.workers, the first"
+            found.append(Finding("ok", name, f"{kind}: {source}"))
             continue
         try:
             choice = choose()

@@ -105,8 +105,8 @@ def completion(
 def complete(program: Any, words: Sequence[str]) -> int:
     """Print what the last of `words` may become. Never an error: a prompt is no place for one."""
     with contextlib.suppress(Exception):
-        for value, told in islice(candidates(program, words), MOST):
-            sys.stdout.write(f"{value}\t{told}\n")
+        for value, meaning in islice(candidates(program, words), MOST):
+            sys.stdout.write(f"{value}\t{meaning}\n")
     return 0
 
 
@@ -119,13 +119,13 @@ def candidates(program: Any, words: Sequence[str]) -> Iterable[Candidate]:
     elif last.startswith("-") and "--" not in before:
         found = _options(command)
     elif isinstance(command, Index) and not arguments:
-        found = [(name, told) for name, (_, told) in command.entries.items()]
+        found = [(name, meaning) for name, (_, meaning) in command.entries.items()]
     else:
         found = _of_argument(command, len(arguments), before)
-    for value, told in found:
+    for value, meaning in found:
         clean = sanitize(value)
         if (value.startswith(last) or value == FILES[0]) and clean == value and "\n" not in value:
-            yield value, " ".join(sanitize(told).split())[:60]
+            yield value, " ".join(sanitize(meaning).split())[:60]
 
 
 def _walked(program: Any, words: Sequence[str]) -> tuple[Any, list[str], Any]:

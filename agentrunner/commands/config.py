@@ -91,8 +91,8 @@ def _show(file: str | None, everything: bool, as_json: bool) -> int:
     files = [(str(path), path.is_file()) for path in looked_for]
     if as_json:
         settings = [{"key": key, "value": value, "from": where} for key, value, where in found]
-        told = [{"path": path, "read": there} for path, there in files]
-        show(json.dumps({"settings": settings, "files": told}))
+        files_read = [{"path": path, "read": there} for path, there in files]
+        show(json.dumps({"settings": settings, "files": files_read}))
         return 0
     show(settings_screen(found, files, os.environ.get("HOME", ""), width_of(sys.stdout)))
     return 0

@@ -22,6 +22,7 @@ from agentrunner.screens.layout import MAX_WIDTH, WIDTH, Paint, flat, wants_colo
 
 if TYPE_CHECKING:
     from agentrunner.commands.notify import Notifier
+    from agentrunner.results import Result
     from agentrunner.screens.live import LiveView
     from agentrunner.screens.plain import PlainView
 
@@ -131,7 +132,7 @@ class Console:
         self.output = output
         self._notifier = notifier
         self._begun = begun
-        self._about: dict[str, Any] = {}
+        self._about: dict[str, object] = {}
         """What a notification says of the run beside what has happened."""
         self.run_id: str | None = None
         self.state: str | None = None
@@ -203,15 +204,16 @@ class Console:
         if self._begun is not None:
             self._begun(str(self.run_id))
 
-    def finish(self, result: Mapping[str, Any]) -> None:
+    def finish(self, result: Result) -> None:
         """The end: what was held back, then the one `result` of --json."""
         self.write(self._view.flush(time.monotonic()) if self._view else [], last=True)
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        head = {"ts": stamp, "seq": self._seq + 1, "run_id": result.get("run_id")}
-        self._record({**head, **(self._result or {}), "event": "result", **result})
+        head = {"ts": stamp, "seq": self._seq + 1, "run_id": result.run_id}
+        whole = {**head, **(self._result or {}), "event": "result", **result.as_dict()}
+        self._record(whole)
         self._lines.close()
-        if not result.get("waiting"):  # else the question has rung
-            self._ring(str(result.get("state") or "ended").replace("_", " "))
+        if not result.waiting:  # else the question has rung
+            self._ring(str(result.state or "ended").replace("_", " "))
             self._send("ended", _end_text(result), **_known(result))
 
     def _ring(self, text: str) -> None:
@@ -274,18 +276,19 @@ class Console:
             self._view = view
 
 
-def _end_text(result: Mapping[str, Any]) -> str:
+def _end_text(result: Result) -> str:
     """How a run has ended, in a sentence."""
-    error, missing = result.get("error") or {}, result.get("missing") or []
-    said = error.get("message") or result.get("text") or next(iter(missing), "")
-    state = str(result.get("state") or "ended").replace("_", " ")
-    return f"{state}: {said}" if said else state
+    why = result.error.message if result.error else ""
+    why = why or result.text or next(iter(result.missing), "")
+    state = str(result.state or "ended").replace("_", " ")
+    return f"{state}: {why}" if why else state
 
 
-def _known(result: Mapping[str, Any]) -> dict[str, Any]:
+def _known(result: Result) -> dict[str, object]:
     """Of a result, what tells which run it is and how it ended."""
     names = ("task_id", "title", "repo", "state", "exit_code", "reason", "note")
-    return {name: result[name] for name in names if result.get(name) is not None}
+    values = result.as_dict()
+    return {name: values[name] for name in names if values[name] is not None}
 
 
 def who() -> str:

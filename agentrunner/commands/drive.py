@@ -7,9 +7,9 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agentrunner import environment
 from agentrunner.commands import engine
@@ -27,7 +27,7 @@ from agentrunner.commands.fail import named
 from agentrunner.commands.log_lines import logging_to
 from agentrunner.commands.runs import in_git, name_needed
 from agentrunner.errors import AgentRunnerError
-from agentrunner.results import Result
+from agentrunner.results import Problem, Result
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.paused import paused_screen
 from agentrunner.screens.summary import summary_screen
@@ -73,21 +73,21 @@ def _to_the_end(work: Work, console: Console) -> int:
     output = console.output
     try:
         with logging_to(console):
-            result = asyncio.run(_ticking(work, console)).as_dict()
+            result = asyncio.run(_ticking(work, console))
     except Exception as raised:  # noqa: BLE001 - the last handler: told in one line, and kept
         error = named(raised, output.state_dir)
-        result = Result.of_error(error, run_id=console.run_id, state=console.state).as_dict()
+        result = Result.of_error(error, run_id=console.run_id, state=console.state)
         console.finish(result)
         show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
         if console.run_id:
             show(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code
     console.finish(result)
-    if result.get("run_id"):
-        _remember(environment.state_dir(output.state_dir), str(result["run_id"]))
+    if result.run_id:
+        _remember(environment.state_dir(output.state_dir), result.run_id)
     if not output.json:
         show_end(result, console)
-    return int(result["exit_code"])
+    return result.exit_code
 
 
 def _remember(state_dir: Path, run_id: str) -> None:
@@ -133,17 +133,17 @@ def _options(console: Console) -> Options:
     )
 
 
-def show_end(result: dict[str, Any], console: Console) -> None:
+def show_end(result: Result, console: Console) -> None:
     """The last screen: how it ended, what it waits for, or the error before it began."""
     if sys.stdout.isatty():
         show("")
     state_dir = environment.state_dir(console.output.state_dir)
-    if result.get("waiting"):
-        show_waiting(result, state_dir, name_needed(state_dir, str(result["run_id"])))
+    if result.waiting:
+        show_waiting(result, state_dir, name_needed(state_dir, str(result.run_id)))
         return
-    error = result.get("error")
-    if error and not result.get("state"):
-        show(error_screen(as_error(error), width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+    if result.error and not result.state:
+        error = as_error(result.error)
+        show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
         return
     home = os.environ.get("HOME", "")
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
@@ -153,7 +153,7 @@ def show_end(result: dict[str, Any], console: Console) -> None:
         width=width,
         paint=paint,
         home=home,
-        target=name_needed(state_dir, str(result["run_id"])),
+        target=name_needed(state_dir, str(result.run_id)),
         in_git=in_git(result),
     )
     show(screen)
@@ -171,13 +171,13 @@ def _say_size(state_dir: Path) -> None:
         )
 
 
-def show_waiting(result: Mapping[str, Any], state_dir: Path, target: str = "") -> None:
+def show_waiting(result: Result, state_dir: Path, target: str = "") -> None:
     """The screen of a paused run, with the worker's prompt where that is to be approved."""
-    subject = result["waiting"].get("subject") or "{}"
+    assert result.waiting is not None
     screen = paused_screen(
         result,
         where=this_machine(),
-        prompt=prompt_of(subject, state_dir / "runs" / str(result["run_id"])),
+        prompt=prompt_of(result.waiting.subject, state_dir / "runs" / str(result.run_id)),
         width=width_of(sys.stdout),
         paint=paint_for(sys.stdout),
         target=target,
@@ -185,11 +185,9 @@ def show_waiting(result: Mapping[str, Any], state_dir: Path, target: str = "") -
     show(screen)
 
 
-def as_error(error: dict[str, str]) -> AgentRunnerError:
+def as_error(error: Problem) -> AgentRunnerError:
     """The `error` object of a result as an exception, to be shown in the one form."""
-    return AgentRunnerError(
-        error["message"], code=error["code"], path=error["path"], remedy=error["remedy"]
-    )
+    return AgentRunnerError(error.message, code=error.code, path=error.path, remedy=error.remedy)
 
 
 def this_machine() -> str:

@@ -65,8 +65,8 @@ def from_yaml(text: str) -> str:
     try:
         edited_criteria(subject)
     except ValueError as error:
-        told = " ".join(str(error).split("\n")[:3])
-        raise WrongAnswer(f"This is no plan: {told}.") from error
+        problem = " ".join(str(error).split("\n")[:3])
+        raise WrongAnswer(f"This is no plan: {problem}.") from error
     return subject
 
 

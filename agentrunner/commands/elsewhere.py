@@ -21,7 +21,7 @@ PATIENCE_SEC = 3.0
 
 
 def hand_over(
-    state_dir: Path, run_id: str, said: Answer, output: Output, text: str = ""
+    state_dir: Path, run_id: str, answer: Answer, output: Output, text: str = ""
 ) -> int | None:
     """Give an answer to the terminal that drives the run; the exit code, once it was taken.
 
@@ -34,7 +34,7 @@ def hand_over(
     from agentrunner.storage.run_folder import RunFolder
 
     folder = RunFolder.open(state_dir, run_id)
-    checked = _checked(folder, said)
+    checked = _checked(folder, answer)
     offered_answers.offer(folder, checked.model_dump(mode="json"))
     began, patient = time.monotonic(), True
     try:
@@ -58,18 +58,18 @@ def hand_over(
     return 0
 
 
-def _checked(folder: RunFolder, said: Answer) -> Answer:
+def _checked(folder: RunFolder, answer: Answer) -> Answer:
     """The answer as one to what is asked now, without secrets; raises UsageError."""
     from agentrunner.engine.answers import checked_answer
     from agentrunner.engine.attempts import read_sync
     from agentrunner.engine.commits import load_task_of
-    from agentrunner.execution.budget_questions import granted
     from agentrunner.execution.credentials import secrets_in
+    from agentrunner.money.counters import granted
     from agentrunner.storage.run_log import RunLog
     from agentrunner.text.redaction import Redactor
 
     redact = Redactor(secrets_in(os.environ)).redact
-    clean = said.model_copy(update={"text": redact(said.text), "edit": redact(said.edit)})
+    clean = answer.model_copy(update={"text": redact(answer.text), "edit": redact(answer.edit)})
     _, question = read_sync(folder)
     grants = granted(RunLog(folder.log_file))
     return checked_answer(folder.run_id, question, clean, load_task_of(folder), grants)
@@ -80,7 +80,7 @@ def _say_taken(state_dir: Path, run_id: str, output: Output, text: str) -> None:
         from agentrunner.engine import queries
 
         standing = queries.show(state_dir, run_id)
-        Console(output).finish({**standing, "waiting": None, "exit_code": 0})
+        Console(output).finish(standing.model_copy(update={"waiting": None, "exit_code": 0}))
         return
     show(
         text

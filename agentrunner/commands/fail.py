@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from agentrunner import environment
 from agentrunner.commands.console import Console, Output, paint_for, show, width_of
@@ -80,7 +79,7 @@ def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str])
     return file
 
 
-def failed_plan(error: AgentRunnerError) -> dict[str, Any]:
+def failed_plan(error: AgentRunnerError) -> dict[str, object]:
     """The event that ends a `plan run` which has told no `plan_result`."""
     stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return {"ts": stamp, "event": "plan_result", **PlanResult.of_error(error).as_dict()}
@@ -97,6 +96,6 @@ def tell(
     if as_json and of_plan:
         show(json.dumps(failed_plan(known)))
     elif as_json:
-        Console(Output(json=True, quiet=True)).finish(Result.of_error(known).as_dict())
+        Console(Output(json=True, quiet=True)).finish(Result.of_error(known))
     show(error_screen(known, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
     return known.exit_code

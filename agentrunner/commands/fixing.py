@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.errors import AgentRunnerError, InfraError, SandboxUnavailable
@@ -44,7 +43,7 @@ def fixes(repo: Path, environ: Mapping[str, str], worker_kind: str) -> list[Fix]
     return [fix for fix in [*found, _image(environ, worker_kind)] if fix is not None]
 
 
-def carry_out(found: list[Fix], *, yes: bool, output: Output) -> list[dict[str, Any]]:
+def carry_out(found: list[Fix], *, yes: bool, output: Output) -> list[dict[str, object]]:
     """Offer each and do what is wanted; what came of each, as doctor's `--json` has it.
 
     With `yes` all of them are done. Where nobody can be asked, they are only named.
@@ -53,14 +52,14 @@ def carry_out(found: list[Fix], *, yes: bool, output: Output) -> list[dict[str, 
     done = []
     for fix in found:
         wanted = yes or (asks and _is_wanted(fix))
-        entry: dict[str, Any] = {"what": fix.what, "done": False, "text": fix.why}
+        entry: dict[str, object] = {"what": fix.what, "done": False, "text": fix.why}
         if wanted:
             show(f"{fix.what} ...", sys.stderr)
             try:
                 entry |= {"done": True, "text": fix.do(), "readies": fix.readies}
             except AgentRunnerError as error:
-                told = error.message + (f"  try: {error.remedy}" if error.remedy else "")
-                entry["text"] = told
+                text = error.message + (f"  try: {error.remedy}" if error.remedy else "")
+                entry["text"] = text
         done.append(entry)
     return done
 
@@ -75,7 +74,7 @@ def _is_wanted(fix: Fix) -> bool:
     return False
 
 
-def outcome_lines(done: list[dict[str, Any]]) -> list[str]:
+def outcome_lines(done: list[dict[str, object]]) -> list[str]:
     """What came of them, a line each."""
     lines = []
     for entry in done:

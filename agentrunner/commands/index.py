@@ -28,12 +28,12 @@ class Command(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments and options, each with what it takes."""
         arguments = [(usage_of(one), one.help or "") for one in _arguments(self)]
-        told = [(word, text) for word, text in arguments if text]
+        rows_of_arguments = [(word, text) for word, text in arguments if text]
         options: list[Any] = [
             one for one in self.get_params(ctx) if one.param_type_name == "option"
         ]
         rows = [(written_option(one), about_option(one)) for one in options if not one.hidden]
-        for title, lines in (("Arguments", told), ("Options", rows)):
+        for title, lines in (("Arguments", rows_of_arguments), ("Options", rows)):
             if lines:
                 with formatter.section(title):
                     formatter.write_dl(lines)
@@ -145,7 +145,7 @@ class Index(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The list under `--help`, without importing the commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, told) for name, (_, told) in self.entries.items()])
+            formatter.write_dl([(name, meaning) for name, (_, meaning) in self.entries.items()])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Examples, and the page of the documentation."""

@@ -50,8 +50,8 @@ def init(
 ) -> int:
     """Write a first task for this repository, with what is found in it. Never overwrites.
 
-    At most three test commands are tried in the box, a minute each, without network, on a copy of
-    the files that is thrown away.
+    At most three test commands are tried in the sandbox, a minute each, without network, on a copy
+    of the files that is thrown away.
     """
     from agentrunner.config.naming import is_safe_id
     from agentrunner.config.repo_state import refuse_bare
@@ -135,7 +135,7 @@ def _marked(best: TriedCommand | None) -> Found | None:
 
     if best is None:
         return None
-    return Found(best.found.command, "; ".join(filter(None, (best.found.where, best.said))))
+    return Found(best.found.command, "; ".join(filter(None, (best.found.where, best.summary))))
 
 
 def _facts(
@@ -164,8 +164,8 @@ def _facts(
         )
     if trial.problem is not None:
         return [*facts, ("sandbox", "none works", trial.problem.message)]
-    box, _, told = trial.box.partition(";")
-    return [*facts, ("sandbox", box, told.strip())]
+    sandbox, _, detail = trial.sandbox.partition(";")
+    return [*facts, ("sandbox", sandbox, detail.strip())]
 
 
 def test_rows(trial: Trial) -> list[tuple[str, str, str]]:
@@ -173,7 +173,7 @@ def test_rows(trial: Trial) -> list[tuple[str, str, str]]:
     if trial.best is None:
         return [("tests", "not found", "write them in")]
     rows = [
-        ("or" if index else "tests", seen.found.command, seen.said or seen.found.where)
+        ("or" if index else "tests", seen.found.command, seen.summary or seen.found.where)
         for index, seen in enumerate(trial.seen[:3])
     ]
     red = trial.best.failing

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +26,7 @@ from agentrunner.errors.runs import UnknownRound
 from agentrunner.errors.task_files import BadValue
 
 if TYPE_CHECKING:
+    from agentrunner.storage.events import Event as EventLine
     from agentrunner.storage.index import RunIndex, RunRow
 
 FOLLOW_SEC = 0.25
@@ -102,7 +103,7 @@ def _state_called(name: str) -> str:
     )
 
 
-def _is_called(fields: dict[str, Any], wanted: str) -> bool:
+def _is_called(fields: dict[str, object], wanted: str) -> bool:
     from agentrunner.screens.states import state_word
 
     return wanted in state_word(fields).split()
@@ -121,7 +122,7 @@ def _fix(index: RunIndex, row: RunRow) -> None:
         from agentrunner.engine import queries
 
         with contextlib.suppress(CheckpointCorrupt):
-            queries.show(index.state_dir, row.run_id)
+            queries.show_values(index.state_dir, row.run_id)
 
 
 @opt.with_file
@@ -136,14 +137,14 @@ def show_run(
     from agentrunner.screens.summary import summary_screen
 
     folder, run_id = resolve(run, state_dir)
-    result = queries.show(folder, run_id)
     if as_json:
-        show(json.dumps(result))
+        show(json.dumps(queries.show_values(folder, run_id)))
         return 0
+    result = queries.show(folder, run_id)
     target = run_id if run else ""
-    if decided := people_screen(result.get("people") or {}, width=width_of(sys.stdout)):
+    if decided := people_screen(result.people, width=width_of(sys.stdout)):
         show(f"{decided}\n")
-    if result.get("waiting"):
+    if result.waiting:
         from agentrunner.commands.drive import show_waiting
 
         show_waiting(result, folder, target)
@@ -207,7 +208,7 @@ def logs(
     return 0
 
 
-def events_of(path: Path, more: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+def events_of(path: Path, more: Callable[[], bool]) -> Iterator[EventLine]:
     """The events of a file, and those still to come while there are `more`."""
     with path.open(encoding="utf-8", errors="replace") as file:
         torn = ""
@@ -224,7 +225,7 @@ def events_of(path: Path, more: Callable[[], bool]) -> Iterator[dict[str, Any]]:
             time.sleep(FOLLOW_SEC)
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
+def _parsed(line: str) -> EventLine | None:
     try:
         event = json.loads(line)
     except ValueError:
@@ -326,14 +327,16 @@ def gc(
         place, datetime.now(UTC), older_than_days=older_than, max_bytes=most
     )
     if as_json:
-        boxes = asyncio.run(_remove_dead_boxes())
-        show(json.dumps({"removed": done["removed"], "kept": done["kept"], "containers": boxes}))
+        containers = asyncio.run(_remove_dead_containers())
+        show(
+            json.dumps({"removed": done["removed"], "kept": done["kept"], "containers": containers})
+        )
         return 0
     show(f"{count(len(done['removed']), 'run')} deleted.")
     if most is not None and (left := disk_bytes([place])) > most:
         show(f"{gigabytes(left)} are kept: what is left goes on, waits, or has not landed.")
-    if boxes := asyncio.run(_remove_dead_boxes()):
-        show(f"{count(len(boxes), 'container')} of killed runs removed.")
+    if containers := asyncio.run(_remove_dead_containers()):
+        show(f"{count(len(containers), 'container')} of killed runs removed.")
     return 0
 
 
@@ -348,7 +351,7 @@ def _size(text: str) -> int:
     return int(float(match[1]) * {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[match[2]])
 
 
-async def _remove_dead_boxes() -> list[str]:
+async def _remove_dead_containers() -> list[str]:
     """Names of the containers that were removed; none where no engine answers."""
     from agentrunner.sandboxes.docker.engine import Engine
     from agentrunner.sandboxes.docker.sweep import remove_dead

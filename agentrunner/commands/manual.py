@@ -114,9 +114,9 @@ def _command_page(command: Any, context: Any, path: str, about: str) -> str:
     for number, paragraph in enumerate(cleandoc(command.help or about).split("\n\n")):
         lines += [".PP"] * bool(number) + [_text(" ".join(paragraph.split()))]
     arguments = [one for one in command.params if one.param_type_name == "argument"]
-    if told := [one for one in arguments if one.help and not one.hidden]:
+    if described := [one for one in arguments if one.help and not one.hidden]:
         lines.append(".SH ARGUMENTS")
-        for one in told:
+        for one in described:
             lines += [".TP", f".I {_text(usage_of(one))}", _text(one.help)]
     if isinstance(command, Index):
         lines.append(".SH COMMANDS")

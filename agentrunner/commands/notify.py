@@ -53,7 +53,7 @@ class Notifier:
         self._sent: list[_Sent] = []
         self._problem = problem
         self._usable = not problem
-        self._said = False
+        self._warned = False
 
     def send(self, kind: Literal["needs_you", "ended"], facts: Mapping[str, Any]) -> None:
         """Start the command with `facts` as JSON on its stdin; nothing is raised or waited for."""
@@ -99,9 +99,9 @@ class Notifier:
                 self._fails(f"exits {code}{_first_line(sent.errors)}")
             sent.errors.close()
             self._sent.remove(sent)
-        if self._said or not self._problem:
+        if self._warned or not self._problem:
             return ""
-        self._said = True
+        self._warned = True
         return f"{self._where}: `{flat(shlex.join(self._argv))}` {flat(self._problem)}"
 
     def close(self) -> str:

@@ -7,7 +7,6 @@ import sys
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from agentrunner import environment
 from agentrunner.commands.console import paint_for, show, width_of
@@ -21,7 +20,7 @@ def overview() -> int:
     from agentrunner.storage.index import RunIndex
 
     state = environment.state_dir()
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for row in RunIndex(state).runs(here()):
         driven = not row.finished_at and is_driven(state, row.run_id)
         rows.append({**asdict(row), "running": driven})

@@ -159,8 +159,8 @@ def _show_json(plan: Plan, store: PlanStore, task_id: str | None = None) -> None
 
     from agentrunner.commands.talking import plan_json, task_json
 
-    told = plan_json(plan, store) if task_id is None else task_json(plan, task_id)
-    show(json.dumps(told))
+    values = plan_json(plan, store) if task_id is None else task_json(plan, task_id)
+    show(json.dumps(values))
 
 
 def answer(
@@ -177,8 +177,8 @@ def answer(
     from agentrunner.execution.credentials import secrets_in
     from agentrunner.text.redaction import Redactor
 
-    told = Redactor(secrets_in(os.environ)).redact(text)
-    show(answered(question, told, repo, state_dir))
+    answer = Redactor(secrets_in(os.environ)).redact(text)
+    show(answered(question, answer, repo, state_dir))
     return 0
 
 

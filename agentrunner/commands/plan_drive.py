@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from agentrunner.commands.plan_live import PlanView
     from agentrunner.plans.execution.instructions import PlanInstructions
     from agentrunner.plans.execution.status import PlanStatus
+    from agentrunner.results import PlanResult
 
 
 class PlanConsole:
@@ -72,14 +73,14 @@ class PlanConsole:
             command = f"agentrunner plan answer {event.get('question')} TEXT"
             facts = {"task_id": event.get("task_id"), "question": event.get("question")}
             self._send("needs_you", event.get("text"), command, **facts)
-        told = event_line(event)
+        line = event_line(event)
         drawn = self._view and event["event"] == "plan_task" and not event.get("detail")
         known = event["event"] == "warning" and event["message"] in self._warned
-        if self.output.json or self.output.quiet or not told or known or drawn:
+        if self.output.json or self.output.quiet or not line or known or drawn:
             return
         if event["event"] == "warning":
             self._warned.add(event["message"])
-        self.write(timed(told))
+        self.write(timed(line))
 
     def write(self, lines: list[str]) -> None:
         """Lines for people that stay."""
@@ -94,10 +95,12 @@ class PlanConsole:
             return
         self._lines.write(self.result)
         self._ring("the plan has come to a rest")
+        from agentrunner.results import PlanResult
         from agentrunner.screens.plan_events import end_line
 
-        facts = {"exit_code": self.result["exit_code"], "tasks": dict(self.result["tasks"])}
-        self._send("ended", end_line(self.result), "agentrunner plan status", **facts)
+        result = PlanResult.of_event(self.result)
+        facts = {"exit_code": result.exit_code, "tasks": result.tasks}
+        self._send("ended", end_line(result), "agentrunner plan status", **facts)
 
     def _ring(self, text: str) -> None:
         if not self.output.json:
@@ -188,7 +191,10 @@ def _driven(
     if not output.json:
         if view is not None and sys.stdout.isatty():
             show("")
-        show_status(order.options.state_dir, order.folder, result=console.result)
+        from agentrunner.results import PlanResult
+
+        ended = PlanResult.of_event(console.result) if console.result else None
+        show_status(order.options.state_dir, order.folder, result=ended)
     return code
 
 
@@ -208,12 +214,12 @@ async def _carried_out(order: PlanInstructions, console: PlanConsole, view: Plan
                 result = await _attended(order, console, view, stop)
             finally:
                 view.close()
-    return 128 + caught[0] if caught else int(result["exit_code"])
+    return 128 + caught[0] if caught else result.exit_code
 
 
 async def _attended(
     order: PlanInstructions, console: PlanConsole, view: PlanView, stop: asyncio.Event
-) -> dict[str, Any]:
+) -> PlanResult:
     """Carry it out below its tree; again after answers to what it had come to a rest with."""
     from agentrunner.commands.plan_live import PlanQuestions, answering
     from agentrunner.plans.execution.executor import carry_out
@@ -233,12 +239,12 @@ async def _attended(
                 with contextlib.suppress(asyncio.CancelledError):
                     await attending
         still = {question.id for question in status.questions}
-        asked = {question["id"] for question in result["questions"]}
+        asked = {question.id for question in result.questions}
         if stop.is_set() or asked <= still:
             return result
 
 
-def _is_over(work: asyncio.Task[dict[str, Any]], status: PlanStatus) -> bool:
+def _is_over(work: asyncio.Task[PlanResult], status: PlanStatus) -> bool:
     return work.done()
 
 
@@ -283,7 +289,7 @@ def _stop_workers(order: PlanInstructions) -> None:
     from agentrunner.plans.execution.rounds import RoundBook
     from agentrunner.storage.run_folder import RunFolder, runs_root
 
-    for turn in RoundBook(order.folder).all():
-        folder = RunFolder(runs_root(order.options.state_dir) / turn.run_id)
-        if turn.run_id and folder.root.is_dir():
+    for round_ in RoundBook(order.folder).all():
+        folder = RunFolder(runs_root(order.options.state_dir) / round_.run_id)
+        if round_.run_id and folder.root.is_dir():
             stop_workers(folder)

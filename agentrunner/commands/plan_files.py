@@ -75,8 +75,8 @@ def import_plan(
         for task_id in store.standings().keys() & set(taken.anew):
             detail = "It came with another plan."
             store.note(StoredTask(task_id, PlanTaskStatus.PENDING, detail=detail), now())
-        told = f"Imported from {folder}"
-        store.save(taken.plan, at=now(), kind="import", author=author(), message=told)
+        message = f"Imported from {folder}"
+        store.save(taken.plan, at=now(), kind="import", author=author(), message=message)
     show(f"Version {taken.plan.version}, {count(len(taken.plan.tasks), 'task')}.")
     show("Next:  agentrunner plan show   |   agentrunner plan undo")
     return 0

@@ -190,7 +190,7 @@ def _checked(order: PlanInstructions, output: Output) -> PlanInstructions | None
         ways = ways_on(order.repo) if isinstance(error, NoRepository | NoCommit) else ()
         if not ways or not interactive(output):
             raise
-        choices = {letter: told for letter, (way, told) in WAYS.items() if way in ways}
+        choices = {letter: meaning for letter, (way, meaning) in WAYS.items() if way in ways}
         if isinstance(error, NoCommit):
             choices["g"] = "make the first commit, of what is there"
         chosen = ask_which(error.message, {**choices, "q": "quit"}, Console(output))

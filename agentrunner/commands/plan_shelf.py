@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -99,13 +99,25 @@ def list_plans(
     most = max(len(row["name"]) for row in rows)
     for row in rows:
         mark = "*" if row["current"] else " "
-        told = f"{row['done']} of {row['tasks']} done" + ", archived" * row["archived"]
-        line = f"{mark} {row['name']:<{most}}  {told:<16}  {flat(row['goal'])}"
+        progress = f"{row['done']} of {row['tasks']} done" + ", archived" * row["archived"]
+        line = f"{mark} {row['name']:<{most}}  {progress:<16}  {flat(row['goal'])}"
         show(shorten(line.rstrip(), width_of(sys.stdout)))
     return 0
 
 
-def _rows(state_dir: Path, repo: Path, everything: bool) -> list[dict[str, Any]]:
+class PlanOnShelf(TypedDict):
+    """A plan of a repository, as `plan list --json` prints it."""
+
+    name: str
+    current: bool
+    archived: bool
+    version: int
+    tasks: int
+    done: int
+    goal: str
+
+
+def _rows(state_dir: Path, repo: Path, everything: bool) -> list[PlanOnShelf]:
     from agentrunner.plans.store import PlanStore
     from agentrunner.storage.plan_folder import plan_folder
     from agentrunner.storage.plan_shelf import plans_aside
@@ -121,7 +133,7 @@ def _rows(state_dir: Path, repo: Path, everything: bool) -> list[dict[str, Any]]
     return rows
 
 
-def _row(name: str, plan: Plan, *, current: bool = False, archived: bool = False) -> dict[str, Any]:
+def _row(name: str, plan: Plan, *, current: bool = False, archived: bool = False) -> PlanOnShelf:
     from agentrunner.plans.plan import PlanTaskStatus
 
     done = sum(task.status == PlanTaskStatus.COMPLETE for task in plan.tasks.values())

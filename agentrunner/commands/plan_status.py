@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +17,7 @@ from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.plan_place import repository
 
 if TYPE_CHECKING:
+    from agentrunner.results import PlanResult
     from agentrunner.storage.plan_folder import PlanFolder
 
 FOLLOW_SEC = 1.0
@@ -49,9 +49,9 @@ def show_status(
     folder: PlanFolder,
     *,
     as_json: bool = False,
-    result: Mapping[str, Any] | None = None,
+    result: PlanResult | None = None,
 ) -> None:
-    """Print how it stands; `result` is the `plan_result` of a process that has just ended."""
+    """Print how it stands; `result` is that of a process that has just ended."""
     from agentrunner.plans.execution.status import look
     from agentrunner.screens.plan_status import status_screen
 

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agentrunner import environment
 from agentrunner.commands.console import Output, interactive, show
@@ -17,6 +17,8 @@ from agentrunner.errors.plans import NoPlan
 
 if TYPE_CHECKING:
     from agentrunner.commands.plan_live import PlanView
+    from agentrunner.results import PlanResult
+    from agentrunner.storage.events import Event as EventLine
     from agentrunner.storage.plan_folder import PlanFolder
 
 LOOK_SEC = 0.5
@@ -58,7 +60,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
     result = _result(folder)
     if not output.json:
         show_status(state_dir, folder, result=result)
-    return int(result["exit_code"]) if result else 0
+    return result.exit_code if result else 0
 
 
 async def _drawn(
@@ -97,7 +99,7 @@ def _printed(folder: PlanFolder, console: PlanConsole) -> None:
         console.poll()
 
 
-def _followed(folder: PlanFolder) -> Iterator[dict[str, Any]]:
+def _followed(folder: PlanFolder) -> Iterator[EventLine]:
     """The events since the latest `plan run` began, and those still to come."""
     from agentrunner.storage.events import read_from
 
@@ -114,9 +116,10 @@ def _followed(folder: PlanFolder) -> Iterator[dict[str, Any]]:
             time.sleep(LOOK_SEC)
 
 
-def _result(folder: PlanFolder) -> dict[str, Any] | None:
+def _result(folder: PlanFolder) -> PlanResult | None:
     """How the latest `plan run` ended; None where none has."""
+    from agentrunner.results import PlanResult
     from agentrunner.storage.events import read_from
 
     found = [one for one in read_from(folder.log, 0)[0] if one.get("event") == "plan_result"]
-    return found[-1] if found else None
+    return PlanResult.of_event(found[-1]) if found else None

@@ -89,9 +89,9 @@ async def _played(
         return head, [_failed(error)], False
     if played.grade == "unusable":
         return head, [Finding("FAIL", "answer", played.why, "agentrunner planners try")], False
-    told = f"usable, after {played.seconds:.1f} s"
+    text = f"usable, after {played.seconds:.1f} s"
     cost = f"; {played.input_tokens:,} tokens in, {played.output_tokens:,} out"
-    return head, [Finding("ok", "answer", told + cost * bool(played.input_tokens))], True
+    return head, [Finding("ok", "answer", text + cost * bool(played.input_tokens))], True
 
 
 async def _tried(client: PlannerClient, settled: TaskSpec, environ: Mapping[str, str]) -> Any:
@@ -152,18 +152,18 @@ def _facts(tried: Tried, server: Server, settled: TaskSpec) -> Iterator[Finding]
     yield _speed(tried)
     yield _schema(tried, settled)
     if tried.reply.known != "counted":
-        told = "it tells no tokens: budgets of tokens and money cannot be held"
-        yield Finding("WARN", "usage", told)
+        text = "it tells no tokens: budgets of tokens and money cannot be held"
+        yield Finding("WARN", "usage", text)
     yield from _context(tried, server)
 
 
 def _speed(tried: Tried) -> Finding:
     first = PROMPT_TOKENS / tried.read_per_sec
-    told = f"reads about {tried.read_per_sec:,.0f} tokens a second"
+    text = f"reads about {tried.read_per_sec:,.0f} tokens a second"
     if tried.written_per_sec is not None:
-        told += f" and writes {tried.written_per_sec:,.0f}"
-    told += f"; a first question of a run ({PROMPT_TOKENS:,} tokens) waits about {first:.0f} s"
-    return Finding("WARN" if first > SLOW_SEC else "ok", "speed", told)
+        text += f" and writes {tried.written_per_sec:,.0f}"
+    text += f"; a first question of a run ({PROMPT_TOKENS:,} tokens) waits about {first:.0f} s"
+    return Finding("WARN" if first > SLOW_SEC else "ok", "speed", text)
 
 
 def _schema(tried: Tried, settled: TaskSpec) -> Finding:
@@ -172,8 +172,8 @@ def _schema(tried: Tried, settled: TaskSpec) -> Finding:
     if tried.enforced:
         return Finding("ok", "schema", "enforced: answers have the form that is asked for")
     why = "refused" if any("schema" in one or "format" in one for one in tried.refused) else "taken"
-    told = f"{why}, and not enforced; answers are checked all the same, and asked for again"
-    return Finding("WARN", "schema", told)
+    text = f"{why}, and not enforced; answers are checked all the same, and asked for again"
+    return Finding("WARN", "schema", text)
 
 
 def _context(tried: Tried, server: Server) -> Iterator[Finding]:
@@ -183,9 +183,9 @@ def _context(tried: Tried, server: Server) -> Iterator[Finding]:
         return
     if server.context is None:
         return
-    told = f"{server.context:,} tokens"
+    text = f"{server.context:,} tokens"
     if server.context >= ROOM_TOKENS:
-        yield Finding("ok", "context", told)
+        yield Finding("ok", "context", text)
         return
-    told += f": a run asks {PROMPT_TOKENS:,} at first, and more with each round"
-    yield Finding("WARN", "context", told, server.setting(ROOM_TOKENS))
+    text += f": a run asks {PROMPT_TOKENS:,} at first, and more with each round"
+    yield Finding("WARN", "context", text, server.setting(ROOM_TOKENS))

@@ -39,11 +39,11 @@ def agreed(
     usd = load_prices(prices_file(os.environ)).cost(model, tokens)
     if not usd:
         return True
-    told = (
+    notice = (
         f"About {tokens.input:,} tokens in and {tokens.output:,} out: {usd:.2f} USD at the prices "
         f"of {model}."
     )
-    show(told, sys.stderr)
+    show(notice, sys.stderr)
     if yes or not interactive(Output(json=as_json)):
         return True
     return read_line("Go on? [y/N] ").strip().lower() in ("y", "yes")
@@ -119,13 +119,13 @@ class ScenesTrial:
 
         trial = summed(played)
         if as_json:
-            told = {
+            values = {
                 "planner": company.describe(),
                 "complete": whole,
                 **asdict(trial),
                 "played": [asdict(one) for one in played],
             }
-            show(json.dumps(told, ensure_ascii=False))
+            show(json.dumps(values, ensure_ascii=False))
         else:
             show(
                 trial_screen(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -142,12 +142,12 @@ def _scripted(settled: TaskSpec) -> TaskSpec:
     return settled.model_copy(update={"runner": settled.runner.model_copy(update={"meta": meta})})
 
 
-def rows_of(settled: TaskSpec, why: str, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+def rows_of(settled: TaskSpec, why: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
     """What is known of each kind. Making one opens no connection, starts and spends nothing."""
     return [_row(kind, settled, why, environ) for kind in METAS]
 
 
-def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> dict[str, Any]:
+def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> dict[str, object]:
     from agentrunner.errors import InfraError, UsageError
     from agentrunner.planners.make import make_planner
 

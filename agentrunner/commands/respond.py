@@ -121,7 +121,7 @@ def _answer(
 
 def give(
     run_id: str,
-    said: Answer,
+    answer: Answer,
     output: Output,
     *,
     left_alone: Callable[[str], str] | None = None,
@@ -135,13 +135,13 @@ def give(
     state = environment.state_dir(output.state_dir)
     if is_driven(state, run_id):
         text = left_alone(run_id) if left_alone else ""
-        if (code := hand_over(state, run_id, said, output, text)) is not None:
+        if (code := hand_over(state, run_id, answer, output, text)) is not None:
             return code
 
     def work(engine: Engine, options: Options) -> Awaitable[Result]:
         return engine.respond(
-            run_id, said.decision, said.text, question=said.id, edit=said.edit,
-            by=said.by, how=options,
+            run_id, answer.decision, answer.text, question=answer.id, edit=answer.edit,
+            by=answer.by, how=options,
         )  # fmt: skip
 
     return drive(work, output, left_alone=left_alone)
@@ -223,22 +223,20 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
 
     engines.load()
     from agentrunner.engine import queries
-    from agentrunner.state.run_state import Question
 
     state = environment.state_dir(output.state_dir)
     run_id = run_for(verb, run, output.state_dir, output)
-    waiting = queries.show(state, run_id)["waiting"]
-    if not waiting:
+    waiting = queries.show(state, run_id).waiting
+    if waiting is None:
         raise NotWaiting(
             f"{run_id} does not wait for anyone.",
             remedy=f"agentrunner show {run_id}",
         )
-    question = Question.model_validate({**waiting, "state": "PENDING"})
-    said = asked(question, state / "runs" / run_id, reject=verb == "reject")
-    if said is None:
+    answer = asked(waiting.question(), state / "runs" / run_id, reject=verb == "reject")
+    if answer is None:
         show(f"It goes on waiting:  agentrunner answer {run_id}", sys.stderr)
         return 4
-    return give(run_id, said, output)
+    return give(run_id, answer, output)
 
 
 def _needs(verb: str, run: str | None, what: str, output: Output) -> UsageError:
@@ -275,17 +273,17 @@ def accept(
 
     async def work(engine: Engine, options: Options) -> Result:
         # In a thread: a run's criteria are read with an event loop of their own.
-        said = list(named)
+        given = list(named)
         if known_red:
             _check_alone(unchanged)
-            run_id, more = _run_of(said, output)
+            run_id, more = _run_of(given, output)
             names = [*known_red, *more]
             result = await engine.accept(
                 run_id, reason, known_red=names, by=by or who(), how=options
             )
             line.append(await asyncio.to_thread(_line_for, options.state_dir, run_id))
             return result
-        run_id, criteria = await asyncio.to_thread(_accepted, said, output)
+        run_id, criteria = await asyncio.to_thread(_accepted, given, output)
         return await engine.accept(
             run_id, reason, criteria=criteria, unchanged=unchanged, by=by or who(), how=options
         )
@@ -339,7 +337,7 @@ def _accepted(words: list[str], output: Output) -> tuple[str, list[str]]:
     except UsageError:
         run_id = run_for("accept", None, output.state_dir, output)
         state = environment.state_dir(output.state_dir)
-        known = {str(c["id"]) for c in queries.show(state, run_id)["acceptance_criteria"]}
+        known = {one.id for one in queries.show(state, run_id).acceptance_criteria}
         if words[0] not in known:
             raise
         return run_id, words

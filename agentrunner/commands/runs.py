@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from agentrunner import environment
+
+if TYPE_CHECKING:
+    from agentrunner.results import Result
 
 
 def here() -> Path:
@@ -17,11 +19,11 @@ def here() -> Path:
     return git_root(folder) or folder
 
 
-def in_git(result: Mapping[str, Any]) -> bool:
+def in_git(result: Result) -> bool:
     """Whether git knows the folder that a run worked in."""
     from agentrunner.config.repo import git_root
 
-    return git_root(Path(result["repo"])) is not None
+    return git_root(Path(result.repo or "")) is not None
 
 
 def is_driven(state_dir: Path, run_id: str) -> bool:

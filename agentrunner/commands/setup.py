@@ -19,12 +19,12 @@ import typer
 from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.announced import announced_trial
-from agentrunner.commands.boxes import SandboxProbe, image_for_trying, look_at_boxes
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.runs import here
+from agentrunner.commands.sandboxes import SandboxProbe, image_for_trying, probe_sandboxes
 from agentrunner.commands.trying import Trial
 from agentrunner.environment import home_of
 from agentrunner.errors import InfraError, UsageError
@@ -127,7 +127,7 @@ def examine(
 
     candidates = candidates_of(repo)
     trial = announced_trial(repo, candidates, state_dir, environ=environ, skip=skip)
-    looks = asyncio.run(look_at_boxes(repo, environ, state_dir, WorkerSpec().kind))
+    looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, WorkerSpec().kind))
     home = environ.get("HOME", "")
     workers, planners = available_workers(repo), available_metas(environ, repo)
     people = [
@@ -140,7 +140,7 @@ def examine(
         f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
         [
             (f"This repository: {tilde(str(repo), home)}", _repository(repo, trial, home)),
-            ("Sandboxes", _boxes(trial, looks)),
+            ("Sandboxes", _sandboxes(trial, looks)),
             *(look.isolation() for look in looks if look.held),
             ("Planners", people),
             ("Workers (agentrunner workers tells more)", _workers(workers)),
@@ -193,8 +193,8 @@ def _repository(repo: Path, trial: Trial, home: str) -> list[Finding]:
         findings.append(Finding("ok", "toolchain", f"{shown} (read-only in the sandbox)"))
     if trial.caches is not None:
         if names := trial.caches.ecosystems:
-            told = f"{', '.join(names)}: what is downloaded is seen in the sandbox, read-only"
-            findings.append(Finding("ok", "caches", told))
+            text = f"{', '.join(names)}: what is downloaded is seen in the sandbox, read-only"
+            findings.append(Finding("ok", "caches", text))
         findings += [Finding("WARN", "caches", notice) for notice in trial.caches.notices]
     return findings
 
@@ -217,8 +217,8 @@ def _tests(repo: Path, trial: Trial) -> list[Finding]:
     hosts = ", ".join(registries_of(repo, os.environ)) if setup else ""
     network = f", network: [{hosts}]" if hosts else ""
     cure = f"in the task file: setup: {{command: {setup.command}{network}}}" if setup else ""
-    told = best.said or f"not tried: {best.found.where}"
-    findings = [Finding(_MARKS.get(best.kind, "WARN"), "tests", f"{command}: {told}", cure)]
+    outcome = best.summary or f"not tried: {best.found.where}"
+    findings = [Finding(_MARKS.get(best.kind, "WARN"), "tests", f"{command}: {outcome}", cure)]
     shown = best.failing[:_REDS]
     more = [f"and {len(best.failing) - _REDS} more"] if len(best.failing) > _REDS else []
     findings += [Finding("WARN", "red now", ", ".join([*shown, *more]))] * bool(shown)
@@ -226,7 +226,7 @@ def _tests(repo: Path, trial: Trial) -> list[Finding]:
     return findings + [Finding("WARN", "needs", text) for text in lacks]
 
 
-def _boxes(trial: Trial, looks: list[SandboxProbe]) -> list[Finding]:
+def _sandboxes(trial: Trial, looks: list[SandboxProbe]) -> list[Finding]:
     found = [finding for look in looks for finding in look.findings()]
     if trial.problem is not None:
         return [*found, Finding("FAIL", "none works", trial.problem.message, trial.problem.remedy)]
@@ -289,5 +289,5 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     kept = sum(result.status == "passed" for result in results)
     verdict = f"{kept} of {len(results)} promises kept by {kind}, {failed} broken"
     verdict += f", {len(results) - kept - failed} not made."
-    box = f"Sandbox {kind}, image {image}" if image else f"Sandbox {kind}"
-    return Report(f"{box}, {_system()}", [("Promises", rows)], verdict, failed == 0)
+    described = f"Sandbox {kind}, image {image}" if image else f"Sandbox {kind}"
+    return Report(f"{described}, {_system()}", [("Promises", rows)], verdict, failed == 0)

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from agentrunner.config.load import TaskSource
     from agentrunner.config.spec import TaskSpec
     from agentrunner.engine.attempt_run import Options
-    from agentrunner.execution.deps import Cassette
-    from agentrunner.results import Result
+    from agentrunner.engine.dry_run import ShownMount
+    from agentrunner.launching.route import Cassette
+    from agentrunner.results import InboxItem, Result
 
 
 @opt.with_output
@@ -158,7 +159,7 @@ def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: b
 
 def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
     """Where exchanges go to or come from; raises UsageError for files that cannot serve."""
-    from agentrunner.execution.deps import Cassette
+    from agentrunner.launching.route import Cassette
 
     if record is not None and replay is not None:
         raise UsageError("a run is recorded or replayed, not both.", path="--replay")
@@ -295,8 +296,8 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
     return code
 
 
-def _mount(mount: Mapping[str, Any]) -> str:
-    source, target = str(mount["source"]), str(mount["target"])
+def _mount(mount: ShownMount) -> str:
+    source, target = mount["source"], mount["target"]
     mode = "read-only" if mount["read_only"] else "writable"
     return f"{source} ({mode})" if source == target else f"{source} at {target} ({mode})"
 
@@ -327,9 +328,9 @@ def validate(
         from agentrunner.screens.table import NO_CRITERIA
 
         warnings = [*inputs.problems, *([] if spec.criteria else [NO_CRITERIA]), *_formless(spec)]
-        told = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
+        values = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
                 "warnings": warnings}  # fmt: skip
-        show(json.dumps(told))
+        show(json.dumps(values))
         return 0
     width = width_of(sys.stdout)
     show(criteria_of(name, spec, width))
@@ -355,9 +356,9 @@ def _formless(spec: TaskSpec) -> list[str]:
     if kind == AUTO or schema_of(kind) != "":
         return []
     others = ", ".join(one for one in METAS.own if schema_of(one))
-    told = f"The planner {kind} is sent no schema: the form of its answers is asked for in words, "
-    told += f"and more of them have to be asked for again. Those that take one: {others}."
-    return [told]
+    notice = f"The planner {kind} is sent no schema: the form of its answers is asked for in "
+    notice += f"words, and more of them have to be asked for again. Those that take one: {others}."
+    return [notice]
 
 
 def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
@@ -383,7 +384,7 @@ def _by_code(kind: str) -> bool:
     return kind != AUTO and bool(getattr(load_kind(METAS, kind, "the planner"), "by_code", False))
 
 
-def _criteria_rows(spec: TaskSpec) -> list[dict[str, Any]]:
+def _criteria_rows(spec: TaskSpec) -> list[dict[str, object]]:
     from agentrunner.config.prd import describe_check
     from agentrunner.verification.checks import is_executable
 
@@ -412,7 +413,7 @@ def run_stdin() -> int:
         _refuse_state(spec)
         result = await engine.run(spec, options)
         if result.waiting:
-            waiting = answer_command(result.as_dict())
+            waiting = answer_command(str(result.run_id), result.waiting)
         return result
 
     code = drive(work, Output(no_input=True, log_on_stdout=True))
@@ -421,11 +422,10 @@ def run_stdin() -> int:
     return 0 if code == 0 else 1
 
 
-def answer_command(result: Mapping[str, Any]) -> str:
+def answer_command(run_id: str, waiting: InboxItem) -> str:
     """The command that lets a waiting run go on."""
     from agentrunner.state.run_state import IN_WORDS
 
-    waiting = result["waiting"]
-    if waiting["kind"] in IN_WORDS:
-        return f"agentrunner answer {result['run_id']} --id {waiting['id']} TEXT"
-    return f"agentrunner approve {result['run_id']} --id {waiting['id']}"
+    if waiting.kind in IN_WORDS:
+        return f"agentrunner answer {run_id} --id {waiting.id} TEXT"
+    return f"agentrunner approve {run_id} --id {waiting.id}"

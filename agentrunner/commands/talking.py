@@ -90,8 +90,8 @@ def say_once(text: str, setting: Setting, *, yes: bool, as_json: bool) -> int:
 
     async def work() -> int:
         async with opened(setting) as (talk, planner):
-            told = "" if as_json else f"Asking {planner.describe()} …"
-            return await proposed(talk, text, decide, as_json=as_json, told=told)
+            notice = "" if as_json else f"Asking {planner.describe()} …"
+            return await proposed(talk, text, decide, as_json=as_json, notice=notice)
 
     return asyncio.run(work())
 
@@ -103,7 +103,7 @@ async def proposed(
     *,
     as_json: bool = False,
     chat: bool = False,
-    told: str = "",
+    notice: str = "",
 ) -> int:
     """One message to its end: asked, shown, decided on, and applied.
 
@@ -112,22 +112,22 @@ async def proposed(
     """
     tries = TRIES
     while tries:
-        if told and sys.stderr.isatty():
-            show(flat(told), sys.stderr)
+        if notice and sys.stderr.isatty():
+            show(flat(notice), sys.stderr)
         proposal = await talk.propose(text)
         if not as_json:
             _show(proposal, talk, chat=chat)
         if proposal.empty:
             return _nothing(proposal, talk, as_json=as_json)
         keep(talk.store.path.parent, proposal)
-        said = await decide(proposal)
-        if said is None:
+        decision = await decide(proposal)
+        if decision is None:
             return _kept(proposal, talk, as_json=as_json)
-        if isinstance(said, str):
+        if isinstance(decision, str):
             talk.refuse(proposal)
-            text, tries = said, TRIES
+            text, tries = decision, TRIES
             continue
-        if not said:
+        if not decision:
             talk.refuse(proposal)
             show("Nothing was changed.")
             return 0
@@ -214,8 +214,8 @@ def applied(
 def undone(before: Plan, after: Plan, change: Change, *, as_json: bool = False) -> int:
     """Say what was taken back."""
     if as_json:
-        told = {"version": after.version, "undone": change.version, "message": change.message}
-        show(json.dumps(told))
+        values = {"version": after.version, "undone": change.version, "message": change.message}
+        show(json.dumps(values))
         return 0
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     head = f'Taken back: version {change.version} by {flat(change.author)}, "{_short(change)}"'
@@ -232,7 +232,7 @@ def _short(change: Change) -> str:
 # -- as JSON --------------------------------------------------------------------------------------
 
 
-def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dict[str, Any]:
+def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dict[str, object]:
     """A proposal for other programs; nodes by id, with the task of each, and all of a new one."""
     change = proposal.changes
     return {
@@ -256,7 +256,7 @@ def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dic
     }
 
 
-def plan_json(plan: Plan, store: PlanStore) -> dict[str, Any]:
+def plan_json(plan: Plan, store: PlanStore) -> dict[str, object]:
     """The whole plan in the order of its tree."""
     return {
         "version": plan.version,
@@ -267,16 +267,16 @@ def plan_json(plan: Plan, store: PlanStore) -> dict[str, Any]:
     }
 
 
-def task_json(plan: Plan, task_id: str) -> dict[str, Any]:
+def task_json(plan: Plan, task_id: str) -> dict[str, object]:
     """All that the plan says of a living task."""
     return _all_of(plan, plan.tasks[task_id].node_id)
 
 
-def _all_of(plan: Plan, node_id: str) -> dict[str, Any]:
+def _all_of(plan: Plan, node_id: str) -> dict[str, object]:
     return {**_node_json(plan, node_id), **_plain(asdict(plan.designs[node_id]))}
 
 
-def _node_json(plan: Plan, node_id: str) -> dict[str, Any]:
+def _node_json(plan: Plan, node_id: str) -> dict[str, object]:
     node = plan.nodes[node_id]
     task_id = node.task_id
     return {
@@ -289,7 +289,7 @@ def _node_json(plan: Plan, node_id: str) -> dict[str, Any]:
     }
 
 
-def _questions_json(store: PlanStore) -> list[dict[str, Any]]:
+def _questions_json(store: PlanStore) -> list[dict[str, object]]:
     return [
         {"id": one.id, "task_id": one.task_id, "text": one.text}
         for one in store.questions()
@@ -297,6 +297,6 @@ def _questions_json(store: PlanStore) -> list[dict[str, Any]]:
     ]
 
 
-def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps(value))
+def _plain(value: Mapping[str, Any]) -> dict[str, object]:
+    plain: dict[str, object] = json.loads(json.dumps(value))
     return plain

@@ -6,7 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -79,7 +79,7 @@ def schema(
     return 0
 
 
-def _schema(name: str) -> dict[str, Any]:
+def _schema(name: str) -> dict[str, object]:
     if name == "task":
         from agentrunner.config.spec import TaskFile
 

@@ -1,4 +1,4 @@
-"""Trying commands in a box, the only way to know whether they start there."""
+"""Trying commands in a sandbox, the only way to know whether they start there."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _NAMED = "export PYTEST_ADDOPTS=-rfE; "
 
 @dataclass
 class Trial:
-    """How a box and the commands in it did."""
+    """How a sandbox and the commands in it did."""
 
-    box: str = ""
-    """What the box isolates; "" where none could be opened."""
+    sandbox: str = ""
+    """What the sandbox isolates; "" where none could be opened."""
     kind: str = ""
     """Its kind: "docker", "bwrap"."""
     reason: str = ""
     """Why `auto` took it, and not one before it; "" where the kind was named."""
     problem: AgentRunnerError | None = None
-    """Why there is no box."""
+    """Why there is no sandbox."""
     seen: list[TriedCommand] = field(default_factory=list)
     """All candidates, the best first; those that nobody tried say why."""
     tools: tuple[str, ...] = ()
-    """Toolchains that are visible in the box, read-only."""
+    """Toolchains that are visible in the sandbox, read-only."""
     caches: Caches | None = None
-    """Package caches of the user's that are visible there; None where there is no box."""
+    """Package caches of the user's that are visible there; None where there is no sandbox."""
     uncopied: str = ""
     """Why there is no copy of the files to try anything in."""
     stopped: bool = False
@@ -73,13 +73,12 @@ def try_tests(
     skip: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> Trial:
-    """Open the box that a run would use and try the first candidates in it, without network.
+    """Open the sandbox that a run would use and try the first candidates in it, without network.
 
     They run on a copy of the repository's files, which is thrown away: nothing of it is changed.
-    `env` is what a task would give them with `task.env`.
-    At most three of those that need no set-up first, each at most a minute. `on_try` is told each
-    command before it starts; with `skip` the box is opened and nothing run. Ctrl-C ends the trying
-    and keeps what was seen until then.
+    `env` is what a task would give them with `task.env`. At most three of those that need no set-up
+    first, each at most a minute. `on_try` is told each command before it starts; with `skip` the
+    sandbox is opened and nothing run. Ctrl-C ends the trying and keeps what was seen until then.
     """
     from agentrunner.discovery.judging import not_tried, ranked
 
@@ -102,7 +101,7 @@ def _chosen(candidates: Sequence[Found]) -> list[Found]:
 
 @dataclass
 class _Attempt:
-    """One box and what is tried in it."""
+    """One sandbox and what is tried in it."""
 
     repo: Path
     environ: Mapping[str, str]
@@ -127,10 +126,10 @@ class _Attempt:
         words = [word for found in chosen for word in first_words(found.command)]
         with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
             folder = RunFolder(Path(root))
-            folder.box_dir.mkdir()
+            folder.sandbox_dir.mkdir()
             spec = SandboxOrder(
                 repo=self.repo,
-                home=folder.box_dir,
+                home=folder.sandbox_dir,
                 programs=tuple(dict.fromkeys(words)),
                 worker_kind=WorkerSpec().kind,  # what `run` takes where the task names no other
                 caches=await asyncio.to_thread(find_caches, self.repo, self.environ, home),
@@ -145,11 +144,11 @@ class _Attempt:
             try:
                 self._note(sandbox, home)
                 self.trial.caches = spec.caches
-                box = DecisionSandbox(sandbox, self.repo, folder, str, self.environ, self.env)
+                inside = DecisionSandbox(sandbox, self.repo, folder, str, self.environ, self.env)
                 copy = await self._copied(folder) if chosen else None
                 for found in chosen if copy else ():
                     same = self._same(found)
-                    self.done[found.command] = same or await self._one(box, folder, found, copy)
+                    self.done[found.command] = same or await self._one(inside, folder, found, copy)
                 self._note(sandbox, home)
             finally:
                 await sandbox.close()
@@ -167,7 +166,7 @@ class _Attempt:
     def _note(self, sandbox: Sandbox, home: Path) -> None:
         from agentrunner.sandboxes.auto import AutoSandbox
 
-        self.trial.box, self.trial.kind = sandbox.describe(), sandbox.kind
+        self.trial.sandbox, self.trial.kind = sandbox.describe(), sandbox.kind
         self.trial.reason = sandbox.reason if isinstance(sandbox, AutoSandbox) else ""
         self.trial.tools = tuple(
             str(mount.source)
@@ -185,7 +184,7 @@ class _Attempt:
         return None
 
     async def _one(
-        self, box: DecisionSandbox, folder: RunFolder, found: Found, copy: CopyOfRepo | None
+        self, inside: DecisionSandbox, folder: RunFolder, found: Found, copy: CopyOfRepo | None
     ) -> TriedCommand:
         from agentrunner.discovery.judging import TriedCommand, mended
         from agentrunner.verification.start_up import why_not_started
@@ -195,21 +194,21 @@ class _Attempt:
         left = float(TRY_SEC)
         try:
             while True:
-                ran = await box.run(_NAMED + found.command, timeout_sec=left, copy=copy)
+                ran = await inside.run(_NAMED + found.command, timeout_sec=left, copy=copy)
                 why = "" if ran.timed_out else why_not_started(
                     found.command, ran, self.repo, is_test=True
                 )  # fmt: skip
-                # As a run does that begins with it: in the next box it may start.
-                if why and not self.done and await box.fall_back(why):
+                # As a run does that begins with it: in the next sandbox it may start.
+                if why and not self.done and await inside.fall_back(why):
                     continue
                 left = max(1.0, left - ran.duration_sec)
                 better = mended(found.command, _output(folder, ran)) if ran.exit_code == 4 else ""
                 if not better:
                     return self._judged(found, ran, folder)
-                told = f"{found.where}, without plug-ins that are not installed"
-                found = replace(found, command=better, where=told)
+                where = f"{found.where}, without plug-ins that are not installed"
+                found = replace(found, command=better, where=where)
         except AgentRunnerError as error:
-            return TriedCommand(found, "fails", said=error.message)
+            return TriedCommand(found, "fails", summary=error.message)
 
     def _judged(self, found: Found, ran: CommandOutcome, folder: RunFolder) -> TriedCommand:
         from agentrunner.discovery.judging import judge

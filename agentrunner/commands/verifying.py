@@ -87,6 +87,7 @@ def verify(
 
 
 def _screen(found: Verification) -> str:
+    from agentrunner.execution.result import criterion_result
     from agentrunner.screens.summary import criteria_rows
 
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
@@ -94,10 +95,8 @@ def _screen(found: Verification) -> str:
     colour = paint.good if found.confirmed else paint.bad
     now = "complete by evidence" if found.complete else "not complete by evidence"
     lines = [f"{colour(word)}  {found.run_id} ended {found.state} and is {now}", ""]
-    rows = [
-        {**row, "critical": one.critical}
-        for row, one in zip(found.as_json()["acceptance_criteria"], found.criteria, strict=True)
-    ]
+    # The planner's comment is no part of it: nobody asked the planner here.
+    rows = [criterion_result(one.model_copy(update={"comment": ""})) for one in found.criteria]
     lines += [*criteria_rows(rows, width, paint, len(rows)), ""] if rows else []
     lines += [f"  {text}" for text in found.missing]
     if paths := found.differs_here:

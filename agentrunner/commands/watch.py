@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +21,9 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun
 
 if TYPE_CHECKING:
+    from agentrunner.results import InboxItem, Result
     from agentrunner.state.run_state import Question
+    from agentrunner.storage.events import Event as EventLine
 
 LOOK_SEC = 0.25
 TAIL = 12
@@ -120,16 +122,16 @@ class _Watch:
             while True:
                 self._follow()
                 standing = self._standing()
-                waiting = standing["waiting"]
+                waiting = standing.waiting
                 # What a plan's task asks is answered to the plan, which then drives it.
-                asks = waiting and self._asks and not standing["part_of"]
-                if not (asks and self._answered(waiting)):
+                asks = self._asks and not standing.part_of
+                if not (waiting and asks and self._answered(waiting)):
                     break
         finally:
             self._console.close()
         return self._end()
 
-    def _new(self) -> list[dict[str, Any]]:
+    def _new(self) -> list[EventLine]:
         """Events that were written since the last look."""
         from agentrunner.storage.events import read_from
 
@@ -152,40 +154,39 @@ class _Watch:
                 return
             inline = self._asked_at and time.monotonic() - self._asked_at > ASKED_SEC
             if driven and inline and self._asks:
-                waiting = self._standing()["waiting"]
+                waiting = self._standing().waiting
                 self._asked_at = 0.0
                 if waiting:
                     self._answered(waiting)
             self._console.tick()
             time.sleep(LOOK_SEC)
 
-    def _standing(self) -> dict[str, Any]:
+    def _standing(self) -> Result:
         from agentrunner.engine import queries
 
         environment.quiet_libraries()
         return queries.show(self._state_dir, self._run_id)
 
-    def _answered(self, waiting: dict[str, Any]) -> bool:
+    def _answered(self, waiting: InboxItem) -> bool:
         """Ask the person here; whether there is a reason to go on watching."""
         from agentrunner.commands.asking import AnsweredElsewhere, asked, polling
         from agentrunner.commands.respond import give
-        from agentrunner.state.run_state import Question
 
-        if waiting["id"] in self._left:
+        if waiting.id in self._left:
             return False
-        question: Question = Question.model_validate({**waiting, "state": "PENDING"})
+        question = waiting.question()
         driven = is_driven(self._state_dir, self._run_id)
         with self._console.silence(), polling(self._unless_answered(question, driven)):
             try:
-                said = asked(question, self._folder.root)
+                answer = asked(question, self._folder.root)
             except AnsweredElsewhere:
                 show("\nAnswered in another terminal.", sys.stderr)
                 return True
-        if said is None:
+        if answer is None:
             self._left.add(question.id)
             return False
         there = replace(self._output, detach=True, quiet=False, notify=None, events=None)
-        code = give(self._run_id, said, there, left_alone=lambda _: "It goes on by itself.")
+        code = give(self._run_id, answer, there, left_alone=lambda _: "It goes on by itself.")
         return code in (0, UsageError.exit_code)  # a wrong answer is asked for again
 
     def _unless_answered(self, question: Question, driven: bool) -> Callable[[], None]:
@@ -201,7 +202,7 @@ class _Watch:
 
         return look
 
-    def _peek(self) -> list[dict[str, Any]]:
+    def _peek(self) -> list[EventLine]:
         from agentrunner.storage.events import read_from
 
         return read_from(self._folder.events_file, self._offset)[0]
@@ -213,4 +214,4 @@ class _Watch:
         self._console.finish(result)
         if not self._output.json:
             show_end(result, self._console)
-        return int(result["exit_code"])
+        return result.exit_code

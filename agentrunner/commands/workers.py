@@ -22,7 +22,7 @@ from agentrunner.environment import home_of
 def workers(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> int:
-    """Every worker CLI: version, what its box needs, what it reports, key and login."""
+    """Every worker CLI: version, what its sandbox needs, what it reports, key and login."""
     from agentrunner.screens.workers import workers_screen
 
     rows = list_workers(here(), os.environ)

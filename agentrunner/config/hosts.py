@@ -1,4 +1,4 @@
-"""Names of hosts that a box may reach, as people write them."""
+"""Names of hosts that a sandbox may reach, as people write them."""
 
 from __future__ import annotations
 

@@ -222,8 +222,8 @@ def _section_items(opened: Line | None, section: Sequence[Line], file_name: str)
 def _head(item: _Item) -> _Draft:
     """The parts of an item's first line, and checks wherever they stand."""
     text = item.head.strip()
-    if box := _CHECKBOX.match(mask(text)):
-        text = text[box.end() :]
+    if ticked := _CHECKBOX.match(mask(text)):
+        text = text[ticked.end() :]
     critical, id_ = True, ""
     while True:
         masked = mask(text)

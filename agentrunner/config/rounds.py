@@ -48,19 +48,21 @@ def digests(parts: Mapping[str, Any]) -> dict[str, str]:
 def report(
     facts: Mapping[str, Any],
     decision: Mapping[str, Any] | None,
-    told: Mapping[str, str],
-    runs_told: Collection[str],
+    known: Mapping[str, str],
+    known_runs: Collection[str],
 ) -> View:
     """What happened since the report before: the order, how it ended, and what is new with it.
 
-    `told` holds the digests of what was told last, `runs_told` the worker runs.
+    `known` holds the digests of what was told last, `known_runs` the worker runs.
     """
     runs = [
-        one for one in facts.get("recent_worker_runs", []) if one["worker_run_id"] not in runs_told
+        one for one in facts.get("recent_worker_runs", []) if one["worker_run_id"] not in known_runs
     ]
     last = facts.get("last_worker_result", {})
     parts = sections(facts)
-    new = {name: parts[name] for name, digest in digests(parts).items() if told.get(name) != digest}
+    new = {
+        name: parts[name] for name, digest in digests(parts).items() if known.get(name) != digest
+    }
     view: View = {}
     if decision is not None:
         view["decided"] = _decided(decision)
@@ -75,7 +77,7 @@ def report(
 
 
 def state_of_now(
-    facts: Mapping[str, Any], told: Mapping[str, str], *, described: bool = False
+    facts: Mapping[str, Any], known: Mapping[str, str], *, described: bool = False
 ) -> View:
     """How things stand, without what the reports have told just so.
 
@@ -95,7 +97,9 @@ def state_of_now(
         for one in facts.get("workers", [])
     ]
     parts = sections(facts)
-    new = {name: parts[name] for name, digest in digests(parts).items() if told.get(name) != digest}
+    new = {
+        name: parts[name] for name, digest in digests(parts).items() if known.get(name) != digest
+    }
     return {**view, **_something(new)}
 
 

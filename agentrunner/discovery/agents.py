@@ -108,10 +108,10 @@ def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
     )
 
 
-def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
+def choose_worker(facts: Facts, barred: Barred, sandbox_kind: str) -> Choice:
     """The CLI that is installed and has a way to its model; of several the one last used here.
 
-    Where none is installed, the usual one, which the image of a box may have. Raises InfraError
+    Where none is installed, the usual one, which the image of a sandbox may have. Raises InfraError
     (`worker-not-ready`) with what each of those that are installed lacks.
     """
     installed = [cli for cli in facts.workers if cli.installed]
@@ -126,7 +126,7 @@ def choose_worker(facts: Facts, barred: Barred, box: str) -> Choice:
         return Choice(last.kind, reason, last.auth)
     # Docker by name: then what its image has counts more than what this machine has.
     keyed = [cli for cli in facts.workers if cli.kind == USUAL_WORKER and cli.ready]
-    if not installed or (box == "docker" and keyed):
+    if not installed or (sandbox_kind == "docker" and keyed):
         allowed = [cli.kind for cli in facts.workers if not barred(cli.kind)]
         usual = [kind for kind in allowed if kind == USUAL_WORKER] or allowed
         if usual:
@@ -238,11 +238,11 @@ def _cli(
     return Cli(worker.kind, installed, ready, how, cure)
 
 
-def _obstacle(worker: Worker, box: SandboxSpec) -> str:
-    """What this box lacks for it; "" for nothing."""
-    if not box.isolates:
+def _obstacle(worker: Worker, settings: SandboxSpec) -> str:
+    """What this sandbox lacks for it; "" for nothing."""
+    if not settings.isolates:
         return "" if worker.confines_itself else "it works in a sandbox only: --sandbox auto"
-    network = box.network
+    network = settings.network
     if network is not None and network.policy == "full":
         return ""
     allowed = network.allow if network else []

@@ -42,7 +42,7 @@ def read_toml(text: str) -> Any:
         return None
 
 
-def mapping(value: Any) -> dict[str, Any]:
+def mapping(value: Any) -> dict[str, object]:
     """The value where it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else {}
 

@@ -68,7 +68,7 @@ class TriedCommand:
     found: Found
     """With the command as it was run, where it had to be mended."""
     kind: Kind = "not_tried"
-    said: str = ""
+    summary: str = ""
     """In one line: "41 passed, 1 failed, 3.8 s"."""
     exit_code: int | None = None
     passed: int = 0
@@ -77,7 +77,7 @@ class TriedCommand:
     """Names of tests that are red before anything was changed."""
     duration_sec: float = 0
     lacks: tuple[str, ...] = ()
-    """A sentence for each thing that a box does not have: a database, a browser, Docker."""
+    """A sentence for each thing that a sandbox does not have: a database, a browser, Docker."""
     offline: bool = False
     """It failed for want of the network."""
 
@@ -90,7 +90,7 @@ class TriedCommand:
 def not_tried(found: Found, why: str = "") -> TriedCommand:
     """A candidate that nobody ran."""
     return TriedCommand(
-        found, said=f"not tried: {why or found.needs}" if why or found.needs else ""
+        found, summary=f"not tried: {why or found.needs}" if why or found.needs else ""
     )
 
 
@@ -116,35 +116,35 @@ def judge(
     if ran.timed_out:
         last = next((line for line in reversed(output.splitlines()[:-1]) if line.strip()), "")
         note = f"it printed: {_short(last.strip())}" if last else "nothing printed yet"
-        return replace(seen, kind="running", said=f"still running after {took}, {note}")
+        return replace(seen, kind="running", summary=f"still running after {took}, {note}")
     code = _inner_code(ran.exit_code, output)
     meaning = _meaning([found.command, *runners], code, output)
     why = why_not_started(found.command, ran, repo, is_test=True)
     if meaning == NO_TESTS or why == NO_TESTS:
-        return replace(seen, kind="no_tests", said=f"finds no tests, {took}")
+        return replace(seen, kind="no_tests", summary=f"finds no tests, {took}")
     if meaning == NOT_COLLECTED and (names := own_imports(output, repo)):
         more = f" and {len(names) - 1} more" * (len(names) > 1)
         missing = f"the tests import what the project does not have yet: {names[0]}{more}, {took}"
-        return replace(seen, kind="red", failed=max(seen.failed, len(names)), said=missing)
+        return replace(seen, kind="red", failed=max(seen.failed, len(names)), summary=missing)
     line = telling_line(output)
     if why or (meaning and not (counts and counts.passed)):
         note = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
-        return replace(seen, kind="fails", said=note)
+        return replace(seen, kind="fails", summary=note)
     if counts is not None and counts.ran:
         counted = f"{counts.passed} passed, {counts.failed} failed, {took}"
         if ran.exit_code == 0 or counts.failed:
-            return replace(seen, kind="red" if counts.failed else "passes", said=counted)
+            return replace(seen, kind="red" if counts.failed else "passes", summary=counted)
         clause = f"; {meaning or line or 'nothing says why'}"
         return replace(
-            seen, kind="unclear", said=f"{counted}, and yet exit {ran.exit_code}{clause}"
+            seen, kind="unclear", summary=f"{counted}, and yet exit {ran.exit_code}{clause}"
         )
     if ran.exit_code == 0:
         note = f"exit 0, {took}; how many tests ran is not told"
-        return replace(seen, kind="no_count", said=note)
+        return replace(seen, kind="no_count", summary=note)
     reason = meaning or line or "nothing says why"
     more = f"; {line}" if meaning and line else ""
     note = f"exit {code}, no test was seen to run: {reason}{more}"
-    return replace(seen, kind="fails", said=note)
+    return replace(seen, kind="fails", summary=note)
 
 
 OFFLINE = re.compile(

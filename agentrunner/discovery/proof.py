@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.files import MOST_FILES, files_of, reader_of
@@ -18,7 +17,7 @@ MOST_FILES_AT_START = 20_000
 class ProofInputs:
     """The lists `tests`, `product` and `unsure`, and what is wrong with the task's globs."""
 
-    lists: dict[str, Any] | None = None
+    lists: dict[str, object] | None = None
     """None where nothing is executed, or there are too many files to look at."""
     problems: list[str] = field(default_factory=list)
     """Sentences with the place in the task file."""

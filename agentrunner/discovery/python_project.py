@@ -37,7 +37,7 @@ class PythonProject:
         return cls(repo, text, mapping(read_toml(text)))
 
     @property
-    def tools(self) -> dict[str, Any]:
+    def tools(self) -> dict[str, object]:
         """The table `tool`."""
         return mapping(self.tables.get("tool"))
 
@@ -139,7 +139,7 @@ class PythonProject:
         return any(exists(self.repo, f"{name}/bin/{program}") for name in self.environments)
 
 
-def _hatch_scripts(tools: Mapping[str, Any]) -> dict[str, Any]:
+def _hatch_scripts(tools: Mapping[str, Any]) -> dict[str, object]:
     default = mapping(mapping(mapping(tools.get("hatch")).get("envs")).get("default"))
     return mapping(default.get("scripts"))
 

@@ -63,7 +63,7 @@ def propose_setup(repo: Path) -> Found | None:
 
 
 def _by_requirements(repo: Path) -> Found | None:
-    """Into an environment of the project, which the box then finds."""
+    """Into an environment of the project, which the sandbox then finds."""
     project = PythonProject.read(repo)
     make = "python3 -m venv .venv && .venv/bin/pip install "
     if project.test_extra:

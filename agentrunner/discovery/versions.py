@@ -1,4 +1,4 @@
-"""Which version of a worker's CLI a box has: asked in the box, once for each image and binary."""
+"""Which version of a worker's CLI a sandbox has: asked there, once for each image and binary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST = 60
 
 
 async def sandbox_version(sandbox: Sandbox, member: Member, cache: Path) -> str:
-    """The version that this worker's CLI says it has in this box; "" where it does not tell.
+    """The version that this worker's CLI says it has in this sandbox; "" where it does not tell.
 
     `cache` is a file of ours, made where it is missing: the same program in the same image is not
     asked again. Programs that are no CLI of a known kind are not asked at all. Never raises for
@@ -57,7 +57,7 @@ async def _asked(sandbox: Sandbox, member: Member, worker: CliWorker) -> str:
 
 
 def _key(sandbox: Sandbox, program: str) -> str:
-    """What the answer depends on: box and image, and the file itself where this machine has it."""
+    """What the answer depends on: sandbox, image, and the file where it is on this machine."""
     facts = [sandbox.kind, sandbox.image, program]
     try:
         status = Path(program).stat() if Path(program).is_absolute() else None

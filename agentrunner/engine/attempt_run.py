@@ -20,18 +20,21 @@ from agentrunner.engine.answers import checked_answer
 from agentrunner.engine.attempts import stop_workers
 from agentrunner.engine.planner_change import renewed, take_over
 from agentrunner.errors import UsageError
-from agentrunner.execution.bill import bill_of
-from agentrunner.execution.budget_questions import granted
 from agentrunner.execution.commit import commit_of
-from agentrunner.execution.deps import Cassette, Clock, Deps, Stopped
+from agentrunner.execution.deps import Clock, Deps, Stopped
 from agentrunner.execution.result import build_result
 from agentrunner.execution.silence import read_order
 from agentrunner.graph.builder import Graph
 from agentrunner.graph.checkpoints import damaged, read_errors
+from agentrunner.launching.route import Cassette
+from agentrunner.money.bill import bill_of
+from agentrunner.money.counters import granted
 from agentrunner.nodes.note import leave_note
 from agentrunner.planners.panel import role_of
+from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL
 from agentrunner.state.run_state import IN_WORDS, Answer, Question, TaskContext
+from agentrunner.storage.events import Event
 
 INLINE_TRIES = 3
 """So often a person at the terminal may mistype an amount; then the run pauses."""
@@ -62,7 +65,7 @@ class Options:
     """How a run is driven."""
 
     state_dir: Path
-    on_event: Callable[[dict[str, Any]], None]
+    on_event: Callable[[Event], None]
     """Every event of --json, redacted."""
     ask: Callable[[Question], Answer | None] | None = None
     """Answers inline, in a terminal; None or an answer of None pauses the run."""
@@ -81,7 +84,9 @@ class Options:
 class Drive:
     """One graph on one thread, driven until it ends, pauses or is stopped."""
 
-    def __init__(self, graph: Graph, config: dict[str, Any], deps: Deps, options: Options) -> None:
+    def __init__(
+        self, graph: Graph, config: dict[str, object], deps: Deps, options: Options
+    ) -> None:
         self._graph = graph
         self._config = cast("Any", config)
         self.deps = deps
@@ -89,8 +94,8 @@ class Drive:
         self._control = RunControl()
         self._signal: signal.Signals | None = None
 
-    async def to_the_end(self, fresh: TaskContext | None, answer: Answer | None) -> dict[str, Any]:
-        """The result object of whatever end was reached."""
+    async def to_the_end(self, fresh: TaskContext | None, answer: Answer | None) -> Result:
+        """The result of whatever end was reached."""
         payload: Any = fresh
         if answer is not None:
             payload = await self._reply(answer)
@@ -211,38 +216,52 @@ class Drive:
 
     # -- the three ways to stop -----------------------------------------------------------------
 
-    def _ended(self, state: TaskContext) -> dict[str, Any]:
+    def _ended(self, state: TaskContext) -> Result:
         moves = [record.data for record in self.deps.log.records("state")]
         before = next((m["from"] for m in reversed(moves) if m["to"] == state["state"]), None)
         self.deps.emit("state_changed", **{"from": before, "to": state["state"]})
         return self._result(state)
 
-    async def _paused(self, state: TaskContext, question: Question) -> dict[str, Any]:
+    async def _paused(self, state: TaskContext, question: Question) -> Result:
         self.deps.record(state, "question", question.id, question)
         if self._options.ask is None:
             self._tell(question)
-        await self._leave_note(state, waiting=question)
-        return self._result(state, waiting=question)
+        await self._leave_note(state, question)
+        return self._result(state, question)
 
-    async def _interrupted(self, state: TaskContext, question: Question | None) -> dict[str, Any]:
+    async def _interrupted(self, state: TaskContext, question: Question | None) -> Result:
         assert self._signal is not None
         if state["state"] in TERMINAL:
             return self._ended(state)
-        how: dict[str, Any] = {"waiting": question, "reason": "interrupted"}
-        await self._leave_note(state, **how)
-        return self._result(state, **how, exit_code=128 + self._signal)
+        await self._leave_note(state, question, "interrupted")
+        return self._result(state, question, "interrupted", exit_code=128 + self._signal)
 
-    async def _leave_note(self, state: TaskContext, **how: Any) -> None:
-        await asyncio.to_thread(leave_note, state, self.deps, **how)
+    async def _leave_note(
+        self, state: TaskContext, waiting: Question | None, reason: str | None = None
+    ) -> None:
+        await asyncio.to_thread(leave_note, state, self.deps, waiting=waiting, reason=reason)
         await asyncio.to_thread(self.deps.log.sync)  # no state is saved after it
 
-    def _result(self, state: TaskContext, **how: Any) -> dict[str, Any]:
+    def _result(
+        self,
+        state: TaskContext,
+        waiting: Question | None = None,
+        reason: str | None = None,
+        exit_code: int | None = None,
+    ) -> Result:
         path = self.deps.folder.root / "note-path"
-        note = path.read_text(encoding="utf-8") if path.exists() else None
         log = self.deps.log
-        how |= {"note": note, "bill": bill_of(log), "commit": commit_of(log)}
-        how["latest_at"] = log.latest_at
-        return build_result(state, self.deps.spec, **how).as_dict()
+        return build_result(
+            state,
+            self.deps.spec,
+            waiting=waiting,
+            exit_code=exit_code,
+            reason=reason,
+            note=path.read_text(encoding="utf-8") if path.exists() else None,
+            bill=bill_of(log),
+            commit=commit_of(log),
+            latest_at=log.latest_at,
+        )
 
     # -- signals --------------------------------------------------------------------------------
 

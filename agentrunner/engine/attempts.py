@@ -18,8 +18,6 @@ from typing import Any, cast
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import LockHeld
-from agentrunner.execution.accounting import caught_up
-from agentrunner.execution.bill import MadeCalls, bill_of
 from agentrunner.execution.commit import commit_of
 from agentrunner.execution.result import build_result
 from agentrunner.execution.stuck import forgotten
@@ -32,8 +30,11 @@ from agentrunner.graph.checkpoints import (
     read_only,
     thread_config,
 )
+from agentrunner.money.bill import MadeCalls, bill_of
+from agentrunner.money.counters import caught_up
 from agentrunner.nodes.guarded import BadUpdate, validated
 from agentrunner.nodes.plan import criteria_of
+from agentrunner.results import Result
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.run_state import Acceptance, PersonDecision, Question, TaskContext, Verdict
@@ -120,8 +121,8 @@ async def waiting(folder: RunFolder) -> Question | None:
 
 def result_of(
     folder: RunFolder, spec: TaskSpec, state: TaskContext, question: Question | None = None
-) -> dict[str, Any]:
-    """The result object of a saved state."""
+) -> Result:
+    """The result of a saved state."""
     path = folder.root / "note-path"
     note = path.read_text(encoding="utf-8") if path.exists() else None
     log = RunLog(folder.log_file)
@@ -134,7 +135,7 @@ def result_of(
         bill=bill_of(log),
         commit=commit_of(log),
         latest_at=log.latest_at,
-    ).as_dict()
+    )
 
 
 # -- the next attempt ---------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from agentrunner.config.load import changed_sources
 from agentrunner.engine import attempts
@@ -26,6 +25,7 @@ from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.worktree import remove_places
 from agentrunner.graph.builder import graph_for
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver, thread_config
+from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL
 from agentrunner.state.run_state import Answer, TaskContext
 from agentrunner.storage.locks import FileLock, me, repository_lock, run_lock
@@ -52,7 +52,7 @@ def open_driver(resolved: ResolvedRun, folder: RunFolder, options: Options) -> I
     lock = repository_lock(options.state_dir, Path(resolved.spec.repo))
     lock.acquire_or_leave(me(folder.run_id, options.clock.stamp()))
     with contextlib.closing(lock):
-        if lock.held:  # then nobody lives whose box it could be
+        if lock.held:  # then nobody lives whose sandbox it could be
             kill_orphans(folder.root)
         yield Driver(resolved, folder, options, lock)
 
@@ -73,7 +73,7 @@ class Driver:
         answer: Answer | None = None,
         *,
         grants: Mapping[str, float] | None = None,
-    ) -> dict[str, Any]:
+    ) -> Result:
         """Drive one attempt to its result: `fresh` starts it, None goes on with the latest."""
         index = self._indexer()
         async with self._opened(fresh, index) as (drive, saver):
@@ -82,14 +82,15 @@ class Driver:
                 number = len(drive.deps.log.records("grant")) + 1
                 drive.deps.record(state, "grant", f"resume-{number}", {"amounts": dict(grants)})
             result = await drive.to_the_end(fresh, answer)
-            drive.deps.emit("result", **{name: result[name] for name in result if name != "run_id"})
-            if result["state"] in TERMINAL:
-                attempt = int(result["attempt"])
-                threads = [f"{self.folder.run_id}#{n}" for n in range(1, attempt + 1)]
+            values = result.as_dict()
+            drive.deps.emit("result", **{name: values[name] for name in values if name != "run_id"})
+            if result.state in TERMINAL:
+                attempts_made = range(1, (result.attempt or 1) + 1)
+                threads = [f"{self.folder.run_id}#{number}" for number in attempts_made]
                 await asyncio.to_thread(saver.keep_latest, threads)
         index.finish(result)
-        self.folder.write("result.json", json.dumps(result, ensure_ascii=False, indent=1))
-        if result["state"] in TERMINAL and self.resolved.spec.runner.retention_days == 0:
+        self.folder.write("result.json", json.dumps(values, ensure_ascii=False, indent=1))
+        if result.state in TERMINAL and self.resolved.spec.runner.retention_days == 0:
             await asyncio.to_thread(self.folder.remove)
             await asyncio.to_thread(remove_places, self.options.state_dir, self.folder.run_id)
         return result
@@ -133,8 +134,8 @@ class Driver:
         self, deps: Deps, resolved: ResolvedRun, state: TaskContext, *, begins: bool
     ) -> None:
         run, spec = state["run"], resolved.spec
-        box = deps.sandbox.describe()
-        header = header_of(resolved, box=box, max_loops=run.max_loops, begins=begins)
+        sandbox = deps.sandbox.describe()
+        header = header_of(resolved, sandbox=sandbox, max_loops=run.max_loops, begins=begins)
         if begins:
             deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
             return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
@@ -21,7 +22,27 @@ from agentrunner.workers.base import WorkerCall
 from agentrunner.workers.member import Member
 
 
-def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
+class ShownMount(TypedDict):
+    """A folder of this machine in the sandbox."""
+
+    source: str
+    target: str
+    read_only: bool
+
+
+class Preview(TypedDict):
+    """A run that would be started, as `run --dry-run --json` prints it."""
+
+    header: Mapping[str, Any]
+    criteria: list[Mapping[str, object]]
+    worker_command: list[str]
+    mounts: list[ShownMount]
+    network: str
+    reach: Mapping[str, str]
+    missing: list[Mapping[str, Any]]
+
+
+def preview(spec: TaskSpec, options: Options) -> Preview:
     """Header, criteria, the worker's command, mounts and network of a run that would be started.
 
     What keeps it from starting is among it, as `missing`. Raises UsageError where the task goes
@@ -33,11 +54,11 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
     resolved = resolve(spec, environ, options.cassette)
     folder = RunFolder(state_dir / "runs" / f"{spec.task_id}-0000")
     kind = spec.runner.sandbox.kind
-    box = with_caches(sandbox_order(spec, resolved.members, folder), spec, environ)
-    resolved = resolved.noting(box.caches.notices)
+    order = with_caches(sandbox_order(spec, resolved.members, folder), spec, environ)
+    resolved = resolved.noting(order.caches.notices)
     sandbox = make_sandbox(
         kind,
-        box,
+        order,
         environ,
         home_of(environ),
         state_root=state_dir,
@@ -45,7 +66,7 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
     first = resolved.members[0]
     name = ", else ".join(AUTO) if kind == "auto" else sandbox.describe()
     return {
-        "header": header_of(resolved, box=name, max_loops=spec.runner.meta.max_loops),
+        "header": header_of(resolved, sandbox=name, max_loops=spec.runner.meta.max_loops),
         "criteria": [
             {
                 "id": c.id,
@@ -59,7 +80,7 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
         "worker_command": list(first.worker.command(_first_call(spec, first, folder)).argv),
         "mounts": [
             {"source": str(m.source), "target": str(m.target), "read_only": m.read_only}
-            for m in (*sandbox.mounts(), *_cache_mounts(box))
+            for m in (*sandbox.mounts(), *_cache_mounts(order))
         ],
         "network": resolved.network,
         "reach": reach_of_all(spec, resolved.members),
@@ -67,9 +88,9 @@ def preview(spec: TaskSpec, options: Options) -> dict[str, Any]:
     }
 
 
-def _cache_mounts(box: SandboxOrder) -> list[Mount]:
-    """The package caches, below the box's home."""
-    return [Mount(one.source, Path("~") / one.place) for one in box.caches.folders]
+def _cache_mounts(order: SandboxOrder) -> list[Mount]:
+    """The package caches, below the sandbox's home."""
+    return [Mount(one.source, Path("~") / one.place) for one in order.caches.folders]
 
 
 def _first_call(spec: TaskSpec, member: Member, folder: RunFolder) -> WorkerCall:
@@ -78,8 +99,8 @@ def _first_call(spec: TaskSpec, member: Member, folder: RunFolder) -> WorkerCall
         worker_run_id="1-001",
         prompt="<the planner's prompt>",
         workdir=Path(spec.repo),
-        home=folder.box_dir,
-        prompt_file=folder.box_dir / "prompts" / "1-001.md",
+        home=folder.sandbox_dir,
+        prompt_file=folder.sandbox_dir / "prompts" / "1-001.md",
         model=member.spec.runner.worker.model,
         base_url=f"http://127.0.0.1:{GATEWAY_PORT}" if member.has_gateway else None,
         sandboxed=spec.runner.sandbox.isolates,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from agentrunner.config.agents import See, seen_by
@@ -23,10 +22,10 @@ MOST_LISTED = 50
 def header_of(
     resolved: ResolvedRun,
     *,
-    box: str,
+    sandbox: str,
     max_loops: int,
     begins: bool = True,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The `header` of the first event, and of --dry-run; `max_loops` are the attempt's.
 
     What counts as tests is told only where the run `begins`: later the files are a worker's.
@@ -44,7 +43,7 @@ def header_of(
         "planner": _planner(resolved) + _because(spec, "meta"),
         "worker": ", else ".join(_described(one) for one in members) + _because(spec, "worker"),
         "key": ", ".join(dict.fromkeys(filter(None, (_key(one, resolved) for one in members)))),
-        "box": box,
+        "box": sandbox,
         "network": resolved.network,
         "reach": reach_of(spec, members),
         "tests": test.command if test else None,
@@ -109,7 +108,7 @@ def _unprepared(spec: TaskSpec) -> list[str]:
     return not_taken_along(Path(landing.repo), there, "task.setup.command: {}")
 
 
-def _landing(spec: TaskSpec) -> dict[str, Any] | None:
+def _landing(spec: TaskSpec) -> dict[str, object] | None:
     """Where the work goes as a commit, and what was taken along; None where nothing is."""
     landing = spec.landing
     if landing is None:
@@ -146,7 +145,7 @@ def _described(member: Member) -> str:
 
 
 def reach_of(spec: TaskSpec, members: Sequence[Member]) -> str:
-    """What workers reach from their box."""
+    """What workers reach from their sandbox."""
     network = members[0].network
     if not spec.runner.sandbox.isolates or network.policy == "full":
         return "all that this machine reaches"
@@ -176,7 +175,7 @@ def _model_host(member: Member) -> str:
 
 
 def _key(member: Member, resolved: ResolvedRun) -> str:
-    """What of the worker's secrets stays out of the box; "" where nothing does."""
+    """What of the worker's secrets stays out of the sandbox; "" where nothing does."""
     if not member.has_gateway:
         return ""
     if member.subscribed:

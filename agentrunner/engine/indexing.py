@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
+from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState, rounds_of
 from agentrunner.state.run_state import TaskContext
+from agentrunner.storage.events import Event
 from agentrunner.storage.index import RunIndex, RunRow, note_in
 from agentrunner.storage.locks import run_lock
 from agentrunner.storage.run_folder import RunFolder
@@ -44,7 +44,7 @@ class Indexer:
         """From now on the run is found by its name."""
         self._index.record(self._row)
 
-    def __call__(self, event: dict[str, Any]) -> None:
+    def __call__(self, event: Event) -> None:
         """Listen to the events of the run."""
         if event["event"] in ("run_started", "run_resumed"):
             most = event["header"]["limits"]["max_loops"] + 1
@@ -80,18 +80,16 @@ class Indexer:
             note_in(self._folder, self._row)
             self._unsaid = False
 
-    def finish(self, result: Mapping[str, Any]) -> None:
+    def finish(self, result: Result) -> None:
         """The last word of this driving."""
-        ended = result["state"] in TERMINAL
-        waiting = result["waiting"]["kind"] if result["waiting"] else None
         self._row = replace(
             self._row,
-            state=result["state"],
-            waiting=waiting,
-            waiting_until=result["waiting_until"],
-            finished_at=self._clock.stamp() if ended else None,
-            rounds=rounds_of(result["loops"], result["worker_runs"]),
-            worked_sec=float(result["duration_sec"] or 0),
+            state=str(result.state),
+            waiting=result.waiting.kind if result.waiting else None,
+            waiting_until=result.waiting_until,
+            finished_at=self._clock.stamp() if result.state in TERMINAL else None,
+            rounds=rounds_of(result.loops or 0, result.worker_runs or 0),
+            worked_sec=result.duration_sec or 0,
             driven_at=None,
         )
         self._index.record(self._row)

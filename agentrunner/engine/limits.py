@@ -63,7 +63,7 @@ def _worker(member: Member, prices: Prices) -> Iterator[tuple[str, str]]:
 
 
 def _can_call(member: Member) -> bool:
-    """Whether it may reach a model at all: a command in a box without a network cannot."""
+    """Whether it may reach a model at all: a command in a sandbox without a network cannot."""
     spec, worker = member.spec, member.worker
     open_ = not spec.runner.sandbox.isolates or member.network.policy != "none"
     return worker.needs_model or (open_ and worker.kind != "mock")

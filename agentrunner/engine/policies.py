@@ -61,13 +61,13 @@ def capped_again(
 ) -> TaskSpec:
     """The task of a run that goes on, within the policies of today.
 
-    Those under which it was started stay in force, and it goes on in the box where its baseline
+    Those under which it was started stay in force, and it goes on in the sandbox where its baseline
     started, whatever `auto` would choose now. `max_loops` is a limit for its next attempt.
     Raises UsageError where it goes beyond one.
     """
     if kind := kept_sandbox(folder)[0]:
-        box = spec.runner.sandbox.model_copy(update={"kind": kind})
-        runner = spec.runner.model_copy(update={"sandbox": box})
+        sandbox = spec.runner.sandbox.model_copy(update={"kind": kind})
+        runner = spec.runner.model_copy(update={"sandbox": sandbox})
         spec = spec.model_copy(update={"runner": runner})
     kept = [Path(source.path) for source in spec.policies]
     policies = load_policies(file, environ, Path(spec.repo), kept=kept)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from agentrunner.engine.query_cache import remembered
 from agentrunner.errors import CheckpointCorrupt, UsageError
@@ -27,31 +27,55 @@ from agentrunner.storage.worker_ledger import read_json
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
+    from agentrunner.results import Result
     from agentrunner.state.run_state import TaskContext
 
 
-def show(state_dir: Path, run_id: str) -> dict[str, Any]:
-    """The result object of a run as it stands; raises CheckpointCorrupt, UsageError."""
+class Undone(TypedDict):
+    """Files that were put back, and those that were edited since and so were not."""
+
+    files: list[str]
+    refused: list[str]
+    undo_taken_back: bool
+
+
+class Collected(TypedDict):
+    """Runs by their ids."""
+
+    removed: list[str]
+    kept: list[str]
+
+
+def show(state_dir: Path, run_id: str) -> Result:
+    """The result of a run as it stands; raises CheckpointCorrupt, UsageError."""
+    from agentrunner.results import Result
+
+    return Result.model_validate(show_values(state_dir, run_id))
+
+
+def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
+    """The same as plain JSON values: of an ended run it takes half the time."""
     folder = RunFolder.open(state_dir, run_id)
 
-    def read() -> dict[str, Any]:
+    def read() -> dict[str, object]:
         from agentrunner.engine import attempts
         from agentrunner.engine.indexing import note_end
 
         state, question = attempts.read_sync(folder)
         note_end(folder, RunIndex(state_dir), state)
-        return attempts.result_of(folder, load_spec(folder), state, question)
+        return attempts.result_of(folder, load_spec(folder), state, question).as_dict()
 
     ended = (read_json(folder.index_file) or {}).get("finished_at")
     # One that is driven is asked anew: its files change under us.
     quiet = ended or run_lock(folder).probe() is None
-    return remembered(folder, "result" if ended else "standing", read) if quiet else read()
+    name = "result" if ended else "standing"
+    return remembered(folder, name, read) if quiet else read()
 
 
 def remember(state_dir: Path, run_id: str) -> None:
     """Keep what `show` and `diff` need of a run that was just driven, so that they are quick."""
     with contextlib.suppress(UsageError, CheckpointCorrupt, OSError):
-        show(state_dir, run_id)
+        show_values(state_dir, run_id)
         _ends(RunFolder.open(state_dir, run_id))
 
 
@@ -77,7 +101,7 @@ def diff(
     return "\n".join([*lines, snapshots.stat_line(before, after)]) + "\n"
 
 
-def changes(state_dir: Path, run_id: str, round: int | None = None) -> list[dict[str, Any]]:  # noqa: A002
+def changes(state_dir: Path, run_id: str, round: int | None = None) -> list[dict[str, object]]:  # noqa: A002
     """As `diff`, each changed file with its counts; None for those of a binary file."""
     folder = RunFolder.open(state_dir, run_id)
     snapshots = _snapshots(folder)
@@ -99,7 +123,7 @@ def _compared(folder: RunFolder, snapshots: Snapshots, number: int | None) -> tu
     return before, after
 
 
-def undo(state_dir: Path, run_id: str, force: bool = False) -> dict[str, Any]:
+def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
     """Put the files back as they were before the run; once more takes that back.
 
     Files that only a person changed while it waited stay as they are, and files that were edited
@@ -146,12 +170,12 @@ def collect_garbage(
     now: datetime,
     older_than_days: float | None = None,
     max_bytes: int | None = None,
-) -> dict[str, Any]:
+) -> Collected:
     """Remove ended runs that are past their retention; runs that wait or go on are kept.
 
     So are those whose work is not part of their plan yet. Runs of Studio count, too. Of those that
     are kept, what a killed process has left is removed: sockets that nobody listens on, and the
-    empty `.git` that a box was mounted on. Work trees outside of checkouts go with their runs.
+    empty `.git` that a sandbox was mounted on. Work trees outside of checkouts go with their runs.
     Where the state folder takes more than `max_bytes` then, ended runs go, the oldest first.
     """
     removed: list[str] = []
@@ -246,7 +270,7 @@ def _worker_run(folder: RunFolder, number: int) -> Record:
 def _ends(folder: RunFolder) -> tuple[str, str]:
     """The tree before the run and the latest one it knows."""
 
-    def read() -> dict[str, Any]:
+    def read() -> dict[str, str]:
         from agentrunner.engine import attempts
 
         state: TaskContext = attempts.read_sync(folder)[0]

@@ -9,20 +9,23 @@ import contextlib
 import json
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from agentrunner import __version__
 from agentrunner.storage.run_folder import RunFolder, write_private
 from agentrunner.storage.worker_ledger import read_json
 
 FILE = "remembered.json"
+Read = TypeVar("Read")
 
 
-def remembered(folder: RunFolder, name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def remembered(
+    folder: RunFolder, name: str, read: Callable[[], dict[str, Read]]
+) -> dict[str, Read]:
     """What `read` gives, or gave when the run was as it is now; `name` says which reading it is."""
     path = folder.root / FILE
     saved = read_json(path) or {}
-    known: dict[str, dict[str, Any]] = saved["found"] if saved.get("key") == _key(folder) else {}
+    known: dict[str, dict[str, Read]] = saved["found"] if saved.get("key") == _key(folder) else {}
     if name in known:
         return known[name]
     value = read()

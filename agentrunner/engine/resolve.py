@@ -11,12 +11,12 @@ from agentrunner.engine.limits import check_enforced, not_held
 from agentrunner.environment import ignored_tracing, prices_file
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.workers import WorkerKeyMissing, WorkerMissing, WorkerNeedsNetwork
-from agentrunner.execution.credentials import credential, secrets_of
-from agentrunner.execution.deps import Cassette
-from agentrunner.execution.login import check_login
+from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.gateway.prices import load_prices
 from agentrunner.git.snapshots import check_open
+from agentrunner.launching.access import check_login, worker_key
+from agentrunner.launching.route import Cassette
 from agentrunner.notes import check_note_dir
 from agentrunner.planners.panel import make_panel
 from agentrunner.text.redaction import Redactor
@@ -66,7 +66,7 @@ def _key_name(member: Member, environ: Mapping[str, str]) -> str:
     """The variable that holds the key of its model; "" for none, and for a login."""
     if member.subscribed:
         return ""
-    return credential(member.spec, member.worker, environ)[0] or ""
+    return worker_key(member.spec, member.worker, environ)[0] or ""
 
 
 def _lacking(

@@ -1,4 +1,4 @@
-"""Opening what a run works with: its box, snapshots and logs; and closing it again."""
+"""Opening what a run works with: its sandbox, snapshots and logs; and closing it again."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from agentrunner.engine.known_reds import accepted_reds
 from agentrunner.engine.resolve import worker_missing
 from agentrunner.environment import home_of
 from agentrunner.errors.sandboxes import BadImageName
-from agentrunner.execution.deps import Cassette, Clock, Deps
+from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.snapshots import Snapshots, worked_mark
+from agentrunner.launching.limits import read_paths, resource_limits
+from agentrunner.launching.route import Cassette
 from agentrunner.planners.workplace import Workplace
 from agentrunner.prompts import load_patterns
 from agentrunner.sandboxes.base import Owner, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
 from agentrunner.sandboxes.find_caches import find_caches
-from agentrunner.storage.events import EventLog
+from agentrunner.storage.events import EventLog, Listener
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from agentrunner.storage.run_log import RunLog
@@ -37,12 +39,11 @@ from agentrunner.verification.proving import make_prover
 from agentrunner.verification.room import Rooms
 from agentrunner.verification.sealed import Sealed
 from agentrunner.verification.verifier import Verifier
-from agentrunner.workers.launching import read_paths, resource_limits
 from agentrunner.workers.member import Member
 
 
 def programs(spec: TaskSpec, members: Sequence[Member]) -> tuple[str, ...]:
-    """First words of every command that will run in the box."""
+    """First words of every command that will run in the sandbox."""
     test, setup = spec.task.test, spec.task.setup
     shells = [test.command] if test else []
     shells += [setup.command] if setup else []
@@ -73,44 +74,44 @@ def first_words(shell: str) -> list[str]:
 
 
 def sandbox_order(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> SandboxOrder:
-    """The one box of this task, in which each of its workers can work."""
+    """The one sandbox of this task, in which each of its workers can work."""
     kinds = {one.worker.kind for one in members}
     policies = {one.network.policy for one in members}
-    box = spec.runner.sandbox
+    settings = spec.runner.sandbox
     return SandboxOrder(
         repo=Path(spec.repo),
-        home=folder.box_dir,
+        home=folder.sandbox_dir,
         network="full" if "full" in policies else "none",
         programs=programs(spec, members),
         read_paths=read_paths(spec),
         image=_image(members),
-        image_from=Path(spec.repo) / box.image_from if box.image_from else None,
+        image_from=Path(spec.repo) / settings.image_from if settings.image_from else None,
         worker_kind=kinds.pop() if len(kinds) == 1 else "",
-        pull=box.pull or "never",
-        limits=resource_limits(box),
+        pull=settings.pull or "never",
+        limits=resource_limits(settings),
         sockets=folder.sock_dir,
         owner=Owner(folder.run_id, spec.task_id),
     )
 
 
 def with_caches(
-    box: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
+    order: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
 ) -> SandboxOrder:
-    """The box with the user's package caches that this task is shown; blocks.
+    """The sandbox with the user's package caches that this task is shown; blocks.
 
-    `repo` is where manifests are looked for, else the box's own.
+    `repo` is where manifests are looked for, else the order's own.
     """
     wanted = spec.runner.sandbox.caches
     if wanted == "none":
-        return box
+        return order
     found = find_caches(
-        repo or box.repo,
+        repo or order.repo,
         environ,
         home_of(environ),
         None if isinstance(wanted, str) else wanted,
         allowed=spec.cache_caps,
     )
-    return replace(box, caches=found)
+    return replace(order, caches=found)
 
 
 def _image(members: Sequence[Member]) -> str:
@@ -168,21 +169,21 @@ async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | N
 async def with_image(resolved: ResolvedRun, confirm: Callable[[str], bool] | None) -> ResolvedRun:
     """The run, with `pull: missing` where its image is missing and a person wants it made.
 
-    Only for boxes that are Docker by name: `auto` goes on to the next kind. Raises
+    Only for sandboxes that are Docker by name: `auto` goes on to the next kind. Raises
     SandboxUnavailable (`image-missing`) before anything is written where nobody says yes.
     """
-    spec, box = resolved.spec, resolved.spec.runner.sandbox
-    if box.kind != "docker" or box.pull in ("missing", "always"):
+    spec, settings = resolved.spec, resolved.spec.runner.sandbox
+    if settings.kind != "docker" or settings.pull in ("missing", "always"):
         return resolved
     nowhere = RunFolder(Path(spec.repo))
     missing = await missing_image(sandbox_order(spec, resolved.members, nowhere), resolved.environ)
     if missing is None:
         return resolved
-    asked = confirm if box.pull is None and missing.details else None  # else a yes is no help
+    asked = confirm if settings.pull is None and missing.details else None  # else a yes is no help
     question = f"{missing.message[:1].upper()}{missing.message[1:]}.\nGet it now"
     if asked is None or not asked(f"{question} ({missing.remedy})?"):
         raise missing
-    sandbox = box.model_copy(update={"pull": "missing"})
+    sandbox = settings.model_copy(update={"pull": "missing"})
     runner = spec.runner.model_copy(update={"sandbox": sandbox})
     return replace(resolved, spec=spec.model_copy(update={"runner": runner}))
 
@@ -192,7 +193,7 @@ async def open_workshop(
     resolved: ResolvedRun,
     folder: RunFolder,
     state_dir: Path,
-    listeners: list[Callable[[dict[str, Any]], None]],
+    listeners: list[Listener],
     repository: FileLock,
     clock: Clock | None = None,
     cassette: Cassette | None = None,
@@ -219,11 +220,11 @@ async def open_workshop(
     )
     log = RunLog(folder.log_file, redactor.redact)
     await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
-    box = await asyncio.to_thread(
+    order = await asyncio.to_thread(
         with_caches, sandbox_order(spec, resolved.members, folder), spec, environ
     )
-    resolved = resolved.noting(box.caches.notices)
-    sandbox = await _open_sandbox(resolved, box, folder, state_dir, events)
+    resolved = resolved.noting(order.caches.notices)
+    sandbox = await _open_sandbox(resolved, order, folder, state_dir, events)
     try:
         verifier = make_verifier(
             spec,
@@ -268,7 +269,7 @@ async def open_workshop(
 
 def make_verifier(
     spec: TaskSpec,
-    box: DecisionSandbox,
+    sandbox: DecisionSandbox,
     snapshots: Snapshots,
     folder: RunFolder,
     *,
@@ -283,11 +284,11 @@ def make_verifier(
     sealed = Sealed(folder.root / "sealed", Path(spec.repo))
     return Verifier(
         spec=spec,
-        box=box,
+        sandbox=sandbox,
         snapshots=snapshots,
         rooms=Rooms(snapshots, sealed, folder.root / "rooms", mounts=mounts),
         measurer=Measurer(
-            box,
+            sandbox,
             folder,
             spec.task.test.network if spec.task.test else (),
             lambda: [one.name for one, _ in sealed.folders()],
@@ -299,7 +300,7 @@ def make_verifier(
 
 
 async def _open_sandbox(
-    resolved: ResolvedRun, box: SandboxOrder, folder: RunFolder, state_dir: Path, events: EventLog
+    resolved: ResolvedRun, order: SandboxOrder, folder: RunFolder, state_dir: Path, events: EventLog
 ) -> Sandbox:
     """A sandbox like the one that the run has had, else the one that the task wants."""
 
@@ -308,7 +309,7 @@ async def _open_sandbox(
 
     environ = resolved.environ
     kind, image = kept_sandbox(folder)
-    wanted = replace(box, on_progress=show_progress)
+    wanted = replace(order, on_progress=show_progress)
     if image:  # exactly that one: a worker may have changed what it was built from
         wanted = replace(wanted, image=image, pull="never")
     return await open_sandbox(

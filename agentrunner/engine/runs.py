@@ -10,7 +10,6 @@ import contextlib
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from agentrunner.config.load import changed_sources
 from agentrunner.config.spec import TaskSpec
@@ -27,11 +26,12 @@ from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import check_sandbox, with_image
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriterion
-from agentrunner.execution.budget_questions import granted
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.silence import AGAIN
+from agentrunner.money.counters import granted
 from agentrunner.nodes.plan import criteria_of
+from agentrunner.results import Result
 from agentrunner.state.budget import read_grants
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.run_state import Acceptance, Answer, Counters, People, RunInfo, TaskContext
@@ -46,14 +46,13 @@ CARRIED = "people.json"
 
 async def start(
     spec: TaskSpec, options: Options, *, run_id: str = "", people: People | None = None
-) -> dict[str, Any]:
-    """Run a task from the beginning to its end or to a pause; the `result` object.
+) -> Result:
+    """Run a task from the beginning to its end or to a pause.
 
     `run_id` is its name (`new_run_id`) where one was chosen beforehand, `people` what people
-    decided about the task before, in another run of it. Raises UsageError where it
-    goes beyond a policy, and InfraError before anything is written where planner, worker or
-    repository are not to be had, and during the run where its box or its state fail; then `resume`
-    goes on.
+    decided about the task before, in another run of it. Raises UsageError where it goes beyond a
+    policy, and InfraError before anything is written where planner, worker or repository are not to
+    be had, and during the run where its sandbox or its state fail; then `resume` goes on.
     """
     environ, state_dir, policy = options.environ, options.state_dir, options.policy
     replays = options.cassette.replay is not None
@@ -114,7 +113,7 @@ async def resume(
     asked: str = "",
     planner: str | None = None,
     planner_model: str | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Go on where a run was; a FAILED or NEEDS_REVIEW one starts its next attempt.
 
     `instead` is the task as it is to be from now on, for which it is planned anew, with its files
@@ -216,7 +215,7 @@ def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
     )
 
 
-async def respond(run_id: str, answer: Answer, options: Options) -> dict[str, Any]:
+async def respond(run_id: str, answer: Answer, options: Options) -> Result:
     """Give a waiting run its answer and go on; refuses stale, foreign and malformed ones."""
     folder = RunFolder.open(options.state_dir, run_id)
     spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
@@ -238,7 +237,7 @@ async def accept(
     *,
     unchanged: bool = False,
     known_red: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> Result:
     """Record a person's yes and check once more; COMPLETE if code agrees.
 
     With `unchanged` they say that nothing had to change; without, a tree that is as it was before
@@ -322,7 +321,7 @@ def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
         )
 
 
-async def cancel(run_id: str, options: Options) -> dict[str, Any]:
+async def cancel(run_id: str, options: Options) -> Result:
     """End a run FAILED, stopping whoever drives it and its worker first."""
     folder = RunFolder.open(options.state_dir, run_id)
     spec = load_task_of(folder)

@@ -61,7 +61,7 @@ class Verification:
         """0 confirmed, 1 contradicted."""
         return 0 if self.confirmed else 1
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """For `--json`."""
         return {
             "run_id": self.run_id,
@@ -101,7 +101,7 @@ async def verify(
     """Verify what a run delivered, from nothing; with `mutants_sec` mutants for so long at most.
 
     Raises UsageError for a run that has delivered nothing yet, and InfraError or SandboxError
-    where the box or its commands do not start.
+    where the sandbox or its commands do not start.
     """
     baseline, known = state.get("baseline"), state.get("evidence")
     if baseline is None or known is None:
@@ -119,7 +119,7 @@ async def verify(
     members = make_members(spec)
     with tempfile.TemporaryDirectory(prefix="verify-", dir=state_dir) as place:
         scratch = RunFolder(Path(place))
-        for part in (scratch.box_dir, scratch.sock_dir, scratch.checks_dir):
+        for part in (scratch.sandbox_dir, scratch.sock_dir, scratch.checks_dir):
             part.mkdir(mode=0o700)
         kind, image = kept_sandbox(folder)
         wanted = replace(sandbox_order(spec, members, scratch), pull="never")

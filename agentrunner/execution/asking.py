@@ -11,13 +11,13 @@ from typing import Any
 
 from agentrunner.config.load import CHAT_MODELS
 from agentrunner.errors import TaskFailed
-from agentrunner.execution.accounting import Accounting
-from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, allowance, check_budget
+from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_budget
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_candidates import ask_candidates, asks
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.execution.silence import Silence, silence_of
+from agentrunner.money.counters import Accounting, allowance
 from agentrunner.planners.asking import Asked, Asker
 from agentrunner.planners.base import (
     PlannerCall,
@@ -51,27 +51,27 @@ async def ask(
     counters: Counters,
     check: Callable[[Message], None] | None = None,
     repository: Mapping[str, Any] | None = None,
-    turn: int = 0,
+    vote: int = 0,
     view: Seeing | None = None,
 ) -> tuple[Message, Counters]:
     """One message of the planner, and the counters after it.
 
-    Of several votes on one thing `turn` says which it is: they go round among the candidates.
+    Of several votes on one thing `vote` says which it is: they go round among the candidates.
     `view` is what the planner sees, for a caller who asks what it has seen.
     Raises NeedsPerson where none can be had and a person may help, TaskFailed where nobody can,
     BudgetSpent where it may not be asked for, MustWait where it is away for a while; the counters
     so far are on the error.
     """
-    tally = Accounting(counters, deps.prices)
+    accounting = Accounting(counters, deps.prices)
 
     async def record(call: PlannerCall) -> None:
-        cost = tally.add(call)
+        cost = accounting.add(call)
         await asyncio.to_thread(_record, state, deps, call, cost)
         await asyncio.to_thread(_warn_of_cut, state, deps, call)
 
     def before_attempt() -> None:
-        check_budget(state, deps, tally.counters, FOR_CALL)
-        number = tally.counters.meta_calls
+        check_budget(state, deps, accounting.counters, FOR_CALL)
+        number = accounting.counters.meta_calls
         deps.record(state, "meta_begun", str(number), {"number": number, "type": type})
 
     view = view or seeing(state, deps)
@@ -103,35 +103,37 @@ async def ask(
             before_attempt=before_attempt,
             sleep=deps.clock.sleep,
             redact=deps.redactor.redact,
-            allowance=lambda: allowance(deps.spec, state, tally.counters),
+            allowance=lambda: allowance(deps.spec, state.get("grants", {}), accounting.counters),
             progress=_Telling(deps, type).written,
         )
         deps.emit("awaiting", who="planner", what=type)
         try:
-            return await asker.ask(replace(prompt, call_number=tally.counters.meta_calls), check)
+            return await asker.ask(
+                replace(prompt, call_number=accounting.counters.meta_calls), check
+            )
         except PlannerUnavailable as failure:
             if failure.kind == "budget":  # its gateway refused a further call
-                check_budget(state, deps, tally.counters, FOR_CALL)
+                check_budget(state, deps, accounting.counters, FOR_CALL)
             raise
 
     try:
-        asked = await ask_candidates(state, deps, type, tally, asked_of, turn=turn)
+        asked = await ask_candidates(state, deps, type, accounting, asked_of, vote=vote)
     except BudgetSpent:
         raise
     except (PlannerUnavailable, PlannerUnusable) as error:
-        seat = deps.meta.seat(role_of(type))
-        if asks(deps, seat):
-            silence = silence_of(error, type, seat, deps)
-            raise NeedsPerson(silence, error, tally.counters) from error
-        raise AskFailed(error, tally.counters) from error
+        role_candidates = deps.meta.role_candidates(role_of(type))
+        if asks(deps, role_candidates):
+            silence = silence_of(error, type, role_candidates, deps)
+            raise NeedsPerson(silence, error, accounting.counters) from error
+        raise AskFailed(error, accounting.counters) from error
     except TaskFailed as error:
-        raise AskFailed(error, tally.counters) from error
+        raise AskFailed(error, accounting.counters) from error
     message, taken = with_known_ids(asked.message, [one.id for one in state["criteria"]])
     for sentence in taken:
         deps.warn(state, "reply-taken", f"{type}: {sentence}")
     for warning in message.warnings:
         deps.warn(state, f"reply-{warning.code}", f"{type} {warning.path}: {warning.message}")
-    return message, tally.counters
+    return message, accounting.counters
 
 
 class _Telling:

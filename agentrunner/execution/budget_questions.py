@@ -20,15 +20,13 @@ from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import question
 from agentrunner.execution.tries import begun_again
-from agentrunner.gateway.order import Allowance
+from agentrunner.money.counters import granted
 from agentrunner.state.budget import (
     FOR_CALL,
     FOR_WORKER,
     STOP,
-    added,
     amount_of,
     figure_of,
-    limits_of,
     read_grants,
     spent_limit,
     spent_of,
@@ -42,11 +40,10 @@ from agentrunner.state.run_state import (
     WorkerOrder,
     WorkerRun,
 )
-from agentrunner.storage.run_log import RunLog
 
 __all__ = [
-    "FOR_CALL", "FOR_WORKER", "BudgetSpent", "allowance", "check_budget", "decided", "goes_on",
-    "granted", "pause", "stopped_by_budget",
+    "FOR_CALL", "FOR_WORKER", "BudgetSpent", "check_budget", "decided", "goes_on",
+    "pause", "stopped_by_budget",
 ]  # fmt: skip
 
 
@@ -72,30 +69,6 @@ def check_budget(
     found = spent_limit(deps.spec, state.get("grants", {}), counters, names)
     if found is not None:
         raise BudgetSpent(*found, counters)
-
-
-def allowance(
-    spec: TaskSpec, state: TaskContext, counters: Counters, *, subscribed: bool = False
-) -> Allowance:
-    """What a gateway may let through: what is left of tokens and money now.
-
-    No price is paid for calls of a subscription, so that money does not limit them.
-    """
-    limits = limits_of(spec, state.get("grants", {}))
-    tokens = usd = None
-    if "tokens" in limits:
-        tokens = math.ceil(max(0, limits["tokens"] - counters.tokens))
-    if "usd" in limits and not subscribed:
-        usd = max(0.0, limits["usd"] - counters.usd)
-    return Allowance(tokens=tokens, usd=usd)
-
-
-def granted(log: RunLog) -> dict[str, float]:
-    """What people granted so far, as the run log has it: the state may be older."""
-    total: dict[str, float] = {}
-    for record in log.records("grant"):
-        total = added(total, record.data.get("amounts", {}))
-    return total
 
 
 # -- the question ---------------------------------------------------------------------------------

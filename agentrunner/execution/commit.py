@@ -23,6 +23,7 @@ from agentrunner.git.manual_changes import by_hand as by_hand
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.worktree import WorktreePlace, worktree_place
+from agentrunner.results import CommitMade
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_folder import RunFolder
@@ -60,10 +61,10 @@ class CommitTools:
         return worktree_place(state_dir, Path(self.landing.repo), self.folder.run_id)
 
 
-def commit_of(log: RunLog) -> dict[str, Any] | None:
-    """The newest commit of a run that is on its branch: `id`, `branch` and more; None for none."""
+def commit_of(log: RunLog) -> CommitMade | None:
+    """The newest commit of a run that is on its branch; None for none."""
     landed = [record.data for record in log.records("commit") if record.data.get("landed")]
-    return dict(landed[-1]) if landed else None
+    return CommitMade(id=landed[-1]["id"], branch=landed[-1]["branch"]) if landed else None
 
 
 def commit_work(state: TaskContext, deps: Deps) -> None:
@@ -73,11 +74,11 @@ def commit_work(state: TaskContext, deps: Deps) -> None:
     """
     if deps.spec.landing is None:
         return
-    bench = CommitTools(
+    tools = CommitTools(
         deps.spec, deps.folder, deps.log, deps.snapshots, deps.environ, deps.redactor.redact
     )
     try:
-        made = land(state, bench, deps.clock.stamp())
+        made = land(state, tools, deps.clock.stamp())
     except UsageError as error:
         message = " ".join(filter(None, (error.message, error.remedy and f"Try: {error.remedy}")))
         deps.warn(state, error.code, message)
@@ -88,30 +89,30 @@ def commit_work(state: TaskContext, deps: Deps) -> None:
         deps.emit("committed", id=made["id"], branch=made["branch"], files=made["files"])
 
 
-def land(state: TaskContext, bench: CommitTools, at: str) -> dict[str, Any] | None:
+def land(state: TaskContext, tools: CommitTools, at: str) -> dict[str, object] | None:
     """Make the commit of an attempt and put it on its branch; None where nothing was changed.
 
     Once more for the same attempt finds what was made and changes nothing. `at` is now, UTC,
     ISO 8601. Raises UsageError where the branch is not to be had, and GitFailed. Blocking.
     """
-    clone = CloneStore(bench.place.clone, Path(bench.landing.repo))
+    clone = CloneStore(tools.place.clone, Path(tools.landing.repo))
     clone.fetch()
     attempt = state["run"].attempt
-    records = bench.log.records("commit")
+    records = tools.log.records("commit")
     mine = next((one for one in records if one.attempt == attempt), None)
     earlier = [one for one in records if one.attempt < attempt and one.data.get("landed")]
-    before = str(earlier[-1].data["id"]) if earlier else bench.landing.base
+    before = str(earlier[-1].data["id"]) if earlier else tools.landing.base
     if mine is None or not _is_there(clone, str(mine.data["id"])):
-        parent = bench.landing.base if bench.landing.outside else before
-        data = _made(state, bench, clone, parent, at)
+        parent = tools.landing.base if tools.landing.outside else before
+        data = _made(state, tools, clone, parent, at)
         if data is None:
             return None
-        mine = _record(bench.log, state, data, at)
+        mine = _record(tools.log, state, data, at)
         reach("commit_made")
     if not mine.data["landed"]:
-        _publish(bench, clone, mine.data, before)
+        _publish(tools, clone, mine.data, before)
         reach("commit_published")
-        mine = _record(bench.log, state, {**mine.data, "landed": True}, at)
+        mine = _record(tools.log, state, {**mine.data, "landed": True}, at)
     return dict(mine.data)
 
 
@@ -129,8 +130,8 @@ def _record(log: RunLog, state: TaskContext, data: Mapping[str, Any], at: str) -
     return Record("commit", "commit", attempt, loop, at, dict(data))
 
 
-def _publish(bench: CommitTools, clone: CloneStore, data: Mapping[str, Any], before: str) -> None:
-    landing, made = bench.landing, str(data["id"])
+def _publish(tools: CommitTools, clone: CloneStore, data: Mapping[str, Any], before: str) -> None:
+    landing, made = tools.landing, str(data["id"])
     if landing.outside:
         replaces = before if before != landing.base else None
         clone.publish(made, landing.branch, replaces=replaces)
@@ -140,22 +141,22 @@ def _publish(bench: CommitTools, clone: CloneStore, data: Mapping[str, Any], bef
 
 
 def _made(
-    state: TaskContext, bench: CommitTools, clone: CloneStore, parent: str, at: str
-) -> dict[str, Any] | None:
+    state: TaskContext, tools: CommitTools, clone: CloneStore, parent: str, at: str
+) -> dict[str, object] | None:
     """The commit as the record of it; None where it would change nothing."""
-    tree, paths = _proven(state, bench)
+    tree, paths = _proven(state, tools)
     named = {clean(path) for path in paths}
-    unlanded = [path for path in bench.landing.carried if path not in named]
-    copy = bench.place.root / "commit"
+    unlanded = [path for path in tools.landing.carried if path not in named]
+    copy = tools.place.root / "commit"
     shutil.rmtree(copy, ignore_errors=True)
     try:
-        bench.snapshots.export_files(tree, paths, copy)
+        tools.snapshots.export_files(tree, paths, copy)
         made = clone.commit(
             copy,
             paths,
             parents=(parent,),
-            message=bench.redact(_message(state, bench, unlanded)),
-            author=identity_of(clone, bench.environ),
+            message=tools.redact(_message(state, tools, unlanded)),
+            author=identity_of(clone, tools.environ),
             at=at,
         )
     finally:
@@ -165,14 +166,14 @@ def _made(
         return None
     return {
         "id": made,
-        "branch": bench.landing.branch,
+        "branch": tools.landing.branch,
         "files": [clean(path) for path in changed],
         "uncommitted": unlanded,
         "landed": False,
     }
 
 
-def _proven(state: TaskContext, bench: CommitTools) -> tuple[str, list[str]]:
+def _proven(state: TaskContext, tools: CommitTools) -> tuple[str, list[str]]:
     """The tree that the verdict is about, and what in it is the run's.
 
     In the checkout, files that only a person changed while it waited are not.
@@ -180,21 +181,21 @@ def _proven(state: TaskContext, bench: CommitTools) -> tuple[str, list[str]]:
     baseline, evidence = state.get("baseline"), state.get("evidence")
     assert baseline is not None
     tree = evidence.tree if evidence else state.get("tree") or baseline.tree
-    changes = bench.snapshots.changes(baseline.origin or baseline.tree, tree)
-    theirs = set() if bench.landing.outside else by_hand(bench.snapshots, bench.log)
+    changes = tools.snapshots.changes(baseline.origin or baseline.tree, tree)
+    theirs = set() if tools.landing.outside else by_hand(tools.snapshots, tools.log)
     return tree, [change.path for change in changes if change.path not in theirs]
 
 
-def _message(state: TaskContext, bench: CommitTools, unlanded: Sequence[str]) -> str:
+def _message(state: TaskContext, tools: CommitTools, unlanded: Sequence[str]) -> str:
     """What the commit says: the title, what was executed, and which run it was."""
     evidence = state.get("evidence")
     proof = evidence.proof[:MAX_PROOF] if evidence else []
-    title = one_line(bench.spec.title, TITLE_WIDTH) or bench.spec.task_id
+    title = one_line(tools.spec.title, TITLE_WIDTH) or tools.spec.task_id
     parts = [title, "\n".join(f"- {one_line(line, PROOF_WIDTH)}" for line in proof)]
     if unlanded:
-        more = len(unlanded) - MAX_NAMED + bench.landing.carried_more
+        more = len(unlanded) - MAX_NAMED + tools.landing.carried_more
         names = ", ".join(one_line(name, PROOF_WIDTH) for name in unlanded[:MAX_NAMED])
         rest = f" and {more} more" if more > 0 else ""
         parts.append(f"Proven together with files that are not committed: {names}{rest}")
-    parts.append(f"Run: {bench.folder.run_id}")
+    parts.append(f"Run: {tools.folder.run_id}")
     return sanitize("\n\n".join(filter(None, parts))) + "\n"

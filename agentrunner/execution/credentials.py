@@ -1,4 +1,4 @@
-"""Which secrets a worker needs, and where they come from. They are looked up when it starts."""
+"""Which values are secrets, and so are never written."""
 
 from __future__ import annotations
 
@@ -6,29 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from agentrunner.config.load import resolve_env
 from agentrunner.config.spec import TaskSpec
-from agentrunner.workers.base import Worker
 from agentrunner.workers.member import Member
 
 FORGE_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN")
 """Of the host, for pull and merge requests; no run has any use for them."""
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
-
-
-def credential(
-    spec: TaskSpec, worker: Worker, environ: Mapping[str, str]
-) -> tuple[str | None, str]:
-    """Name and value of the worker's key: the task's own entry of that name, else the host's."""
-    own = resolve_env(spec.runner.worker.env, environ)
-    for name in worker.key_names:
-        if value := own.get(name) or environ.get(name):
-            return name, value
-    return None, ""
-
-
-def worker_env(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> dict[str, str]:
-    """What the task hands to the worker; its key goes by another way."""
-    own = resolve_env(spec.runner.worker.env, environ)
-    return {name: value for name, value in own.items() if name not in worker.key_names}
 
 
 def secrets_of(

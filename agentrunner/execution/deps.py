@@ -7,13 +7,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.execution.bill import MadeCalls
 from agentrunner.gateway.prices import Prices
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.launching.route import Cassette
+from agentrunner.money.bill import MadeCalls
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import Pattern
 from agentrunner.sandboxes.base import Sandbox
@@ -55,14 +55,6 @@ class Clock:
     async def sleep(self, seconds: float) -> None:
         """Wait before a server is asked again."""
         await asyncio.sleep(seconds)
-
-
-@dataclass(frozen=True)
-class Cassette:
-    """Where every exchange with a model is recorded to, or replayed from."""
-
-    record: Path | None = None
-    replay: Path | None = None
 
 
 @dataclass

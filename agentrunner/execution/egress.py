@@ -1,52 +1,23 @@
-"""What may leave the box: the policy in force, the worker's gateway, and questions about hosts."""
+"""What may leave a worker's sandbox: policy in force, gateway, and questions about hosts."""
 
 from __future__ import annotations
 
-import socket
-from dataclasses import dataclass
-
 from agentrunner.environment import prices_file
 from agentrunner.errors.command_line import ReplayMismatch
-from agentrunner.execution.budget_questions import allowance
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.gateway.egress_log import read_egress
-from agentrunner.gateway.order import (
-    GATEWAY_PORT,
-    GATEWAY_SOCKET,
-    PROXY_PORT,
-    PROXY_SOCKET,
-    GatewayOrder,
-    Upstream,
-)
-from agentrunner.gateway.usage import Usage, read_usage
+from agentrunner.gateway.order import GatewayOrder, Upstream
+from agentrunner.launching.route import EGRESS_LOG, EgressRoute, route_of
+from agentrunner.money.counters import allowance
+from agentrunner.money.usage import Usage, read_usage
 from agentrunner.policy.match import may_reach
-from agentrunner.sandboxes.base import Door
-from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.state.run_state import Question, TaskContext, WorkerOrder, WorkerRun
 
 ASK_AFTER = 8
 """Refusals of one host in one worker run, from which on it is more than a CLI's small talk."""
-EGRESS_LOG = "egress.jsonl"
 USAGE_LOG = "usage.jsonl"
 """In a worker run's folder."""
-
-
-@dataclass(frozen=True)
-class EgressRoute:
-    """A worker's way out: what stands at it, what leads to it, and what the worker is told."""
-
-    order: GatewayOrder | None = None
-    door: Door | None = None
-    base_url: str | None = None
-    """Where the worker finds its model; None where it is not told another place."""
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Variables that lead programs to the proxy."""
-        if self.door is None or PROXY_SOCKET not in self.door.ports.values():
-            return {}
-        return proxy_environment(PROXY_PORT)
 
 
 def exit_for(
@@ -57,19 +28,11 @@ def exit_for(
     network = member.network
     if not deps.sandbox.isolates or network.policy == "none":
         return EgressRoute()
-    ports: dict[int, str] = {}
     allow = None
     if network.policy == "allowlist":
         # What a person allowed before a policy came may be too much today.
         granted = (host for host in state.get("allowed_hosts", []) if may_reach(deps.spec, host))
         allow = (*network.allow, *granted)
-        ports[PROXY_PORT] = PROXY_SOCKET
-    if upstream is not None:
-        # With the host's network the loopback is the host's, where others listen, too.
-        port = GATEWAY_PORT if network.policy == "allowlist" else _free_port()
-        ports[port] = GATEWAY_SOCKET
-    if not ports:
-        return EgressRoute()
     gateway = GatewayOrder(
         sockets=deps.folder.sock_dir,
         egress_log=deps.folder.root / EGRESS_LOG,
@@ -78,23 +41,19 @@ def exit_for(
         allow=allow,
         ask_after=ASK_AFTER if allow is not None else 0,
         upstream=upstream,
-        allowance=allowance(member.spec, state, state["counters"], subscribed=member.subscribed),
+        allowance=allowance(
+            member.spec,
+            state.get("grants", {}),
+            state["counters"],
+            subscribed=member.subscribed,
+        ),
         prices=prices_file(deps.environ),
         record=deps.cassette.record,
         replay=deps.cassette.replay,
         workdir=deps.spec.repo,
         secrets=deps.secrets,
     )
-    return EgressRoute(
-        order=gateway,
-        door=Door(deps.folder.sock_dir, ports),
-        base_url=f"http://127.0.0.1:{port}" if upstream else None,
-    )
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+    return route_of(gateway, own_loopback=network.policy == "allowlist")
 
 
 def usage_of(deps: Deps, worker_run_id: str) -> Usage:

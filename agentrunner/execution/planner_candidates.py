@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from agentrunner.errors.planners import PlannerQuotaSpent
-from agentrunner.execution.accounting import Accounting
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.quota import MustWait, cooling_until, next_try, seconds_of, stamp
+from agentrunner.money.counters import Accounting
 from agentrunner.planners.base import (
     MessageType,
     PlannerClient,
@@ -62,63 +62,67 @@ async def ask_candidates(
     state: TaskContext,
     deps: Deps,
     message: MessageType,
-    tally: Accounting,
+    accounting: Accounting,
     ask: Callable[[PlannerClient], Awaitable[Answered]],
     *,
-    turn: int = 0,
+    vote: int = 0,
 ) -> Answered:
     """What `ask` gets from the first candidate of the role that answers; of several votes on one
-    thing, the one of `turn` n begins with the n-th.
+    thing, the one of `vote` n begins with the n-th.
 
     Raises MustWait where each is away for a while, and where that is for longer than the task may
     wait, or for another reason, the last one's error: PlannerUnavailable or PlannerUnusable, or
     InfraError (`meta-quota`) where a quota is spent for too long and nobody is asked.
     """
-    seat = deps.meta.seat(role_of(message))
+    role_candidates = deps.meta.role_candidates(role_of(message))
     # By name, in their order; a short cool-down must not bring them back in a circle.
     failed: dict[str, Silence] = {}
     while True:
-        chosen = _choice(state, deps, seat, tally, turn, failed)
+        chosen = _choice(state, deps, role_candidates, accounting, vote, failed)
         if chosen is None:
-            raise _must_wait(state, deps, seat, tally, failed)
+            raise _must_wait(state, deps, role_candidates, accounting, failed)
         try:
             return await ask(Chosen(deps.meta, chosen))
         except (PlannerUnavailable, PlannerUnusable) as failure:
             failed[chosen.name] = failure
-            deps.cooled[f"meta:{chosen.name}"] = stamp(_until(deps, seat, chosen, failure))
-            following = _choice(state, deps, seat, tally, turn, failed)
+            deps.cooled[f"meta:{chosen.name}"] = stamp(
+                _until(deps, role_candidates, chosen, failure)
+            )
+            following = _choice(state, deps, role_candidates, accounting, vote, failed)
             if following is not None:
                 warning = f"{chosen.name} does not answer, {following.name} does: {failure.message}"
                 deps.warn(state, "fail-over", warning[:500])
-            elif not any(_passes(seat, name, one) for name, one in failed.items()):
+            elif not any(_passes(role_candidates, name, one) for name, one in failed.items()):
                 for name in failed:
                     deps.cooled.pop(f"meta:{name}", None)  # a person mends it, and all are asked
                 raise
 
 
-def _passes(seat: RoleCandidates, name: str, failure: Silence) -> bool:
+def _passes(role_candidates: RoleCandidates, name: str, failure: Silence) -> bool:
     """Whether this candidate's trouble is over by itself after a while."""
     if not is_outage(failure):
         return False
-    by_code = any(answers_by_code(one.client) for one in seat.candidates if one.name == name)
+    by_code = any(
+        answers_by_code(one.client) for one in role_candidates.candidates if one.name == name
+    )
     return not by_code or (isinstance(failure, PlannerUnavailable) and failure.kind == "rate_limit")
 
 
 def _choice(
     state: TaskContext,
     deps: Deps,
-    seat: RoleCandidates,
-    tally: Accounting,
-    turn: int,
+    role_candidates: RoleCandidates,
+    accounting: Accounting,
+    vote: int,
     failed: Collection[str],
 ) -> Candidate | None:
     """Who is asked now, of those that have not `failed`; None where that must wait."""
-    now, salt, number = deps.clock.now(), state["run"].salt, tally.counters.meta_calls
+    now, salt, number = deps.clock.now(), state["run"].salt, accounting.counters.meta_calls
     cooling = _cooling(state, deps)
-    if seat.fallback_on_rate_limit:
-        left = [one for one in seat.candidates if one.name not in failed]
-        return pick(left, cooling, now, salt, number, turn=turn)
-    chosen = pick(seat.candidates, {}, now, salt, number, turn=turn)
+    if role_candidates.fallback_on_rate_limit:
+        left = [one for one in role_candidates.candidates if one.name not in failed]
+        return pick(left, cooling, now, salt, number, vote=vote)
+    chosen = pick(role_candidates.candidates, {}, now, salt, number, vote=vote)
     if chosen is None or chosen.name in failed:
         return None
     return None if cooling_until(cooling, "meta", chosen.name, now) else chosen
@@ -128,22 +132,26 @@ def _cooling(state: TaskContext, deps: Deps) -> dict[str, str]:
     return {**state.get("cooling", {}), **deps.cooled}
 
 
-def _until(deps: Deps, seat: RoleCandidates, chosen: Candidate, failure: Silence) -> datetime:
+def _until(
+    deps: Deps, role_candidates: RoleCandidates, chosen: Candidate, failure: Silence
+) -> datetime:
     """How long one is left alone that did not answer."""
     now = deps.clock.now()
     if not isinstance(failure, PlannerUnavailable):
-        return now + timedelta(seconds=seat.cool_down_sec)
-    alone = len(seat.candidates) == 1 or not seat.fallback_on_rate_limit
+        return now + timedelta(seconds=role_candidates.cool_down_sec)
+    alone = len(role_candidates.candidates) == 1 or not role_candidates.fallback_on_rate_limit
     if failure.kind == "rate_limit":
         until, known = next_try(len(_waits(deps)), failure.reset_at, now)
-        cool = now + timedelta(seconds=seat.cool_down_sec)
+        cool = now + timedelta(seconds=role_candidates.cool_down_sec)
         return until if known or alone else max(until, cool)
-    if _passes(seat, chosen.name, failure):
+    if _passes(role_candidates, chosen.name, failure):
         number = min(len(_waits(deps)), len(OUTAGE_BACKOFF_SEC) - 1)
         again = timedelta(seconds=OUTAGE_BACKOFF_SEC[number])
-        return now + (again if alone else max(again, timedelta(seconds=seat.cool_down_sec)))
+        return now + (
+            again if alone else max(again, timedelta(seconds=role_candidates.cool_down_sec))
+        )
     mended = failure.kind in MENDED_BY_A_PERSON
-    return now + timedelta(seconds=UNMENDED_SEC if mended else seat.cool_down_sec)
+    return now + timedelta(seconds=UNMENDED_SEC if mended else role_candidates.cool_down_sec)
 
 
 def _waits(deps: Deps) -> list[Wait]:
@@ -161,18 +169,18 @@ def _waits(deps: Deps) -> list[Wait]:
 def _must_wait(
     state: TaskContext,
     deps: Deps,
-    seat: RoleCandidates,
-    tally: Accounting,
+    role_candidates: RoleCandidates,
+    accounting: Accounting,
     failed: Mapping[str, Silence],
 ) -> Exception:
     """The wait for the first of them to be back; an error where the task does not allow it.
 
     Waits without an answer between them are added up: together they must not last for ever.
     """
-    now, cooling, number = deps.clock.now(), _cooling(state, deps), tally.counters.meta_calls
-    asked: Sequence[Candidate] = seat.candidates
-    if not seat.fallback_on_rate_limit:
-        only = pick(seat.candidates, {}, now, state["run"].salt, number)
+    now, cooling, number = deps.clock.now(), _cooling(state, deps), accounting.counters.meta_calls
+    asked: Sequence[Candidate] = role_candidates.candidates
+    if not role_candidates.fallback_on_rate_limit:
+        only = pick(role_candidates.candidates, {}, now, state["run"].salt, number)
         asked = [only] if only else asked
     ends = {one.name: cooling_until(cooling, "meta", one.name, now) for one in asked}
     until, name = min((at, name) for name, at in ends.items() if at is not None)
@@ -194,7 +202,7 @@ def _must_wait(
         # Under a key of its own each time: the waits that come later are counted from here.
         deps.record(state, "warning", f"{PARKED}-{wait.since}", {"code": PARKED, "message": why})
         spent = isinstance(last, PlannerUnavailable) and last.kind == "rate_limit"
-        if asks(deps, seat) or not spent:
+        if asks(deps, role_candidates) or not spent:
             for one in failed:
                 deps.cooled.pop(f"meta:{one}", None)
             return last
@@ -202,7 +210,7 @@ def _must_wait(
             why,
             remedy=f"agentrunner resume {state['run'].run_id}, after that time",
         )
-    return MustWait(wait, tally.counters)
+    return MustWait(wait, accounting.counters)
 
 
 def _left_alone(name: str) -> PlannerUnavailable:
@@ -215,11 +223,11 @@ def _left_alone(name: str) -> PlannerUnavailable:
     )
 
 
-def asks(deps: Deps, seat: RoleCandidates) -> bool:
+def asks(deps: Deps, role_candidates: RoleCandidates) -> bool:
     """Whether a person is asked where nobody in this seat answers.
 
     Programs answer the same however often they are asked, and so does what is replayed.
     """
-    by_code = all(answers_by_code(one.client) for one in seat.candidates)
+    by_code = all(answers_by_code(one.client) for one in role_candidates.candidates)
     wanted = deps.spec.runner.meta.on_unusable == "ask"
     return wanted and not by_code and deps.cassette.replay is None

@@ -15,7 +15,7 @@ from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext
 from agentrunner.verification.proposals import Proposal, proposed, try_checks
 
-MOST_TOLD = 2
+MOST_LISTED = 2
 """How often a planner is told of checks that cannot run; then they are dropped."""
 WORDS = {
     "cannot_run": "cannot run here",
@@ -42,7 +42,7 @@ async def settled(
     baseline, tried = await try_checks(deps.verifier, criteria, baseline, asked_by_people(deps))
     _keep(state, deps, tried, 0)
     reported: set[str] = set()
-    for number in range(1, MOST_TOLD + 1):
+    for number in range(1, MOST_LISTED + 1):
         faults = [
             one
             for one in tried
@@ -82,7 +82,7 @@ async def settled(
     dropped = {one.criterion_id for one in tried if one.standing == "cannot_run"}
     if dropped:
         lost = [one for one in tried if one.criterion_id in dropped]
-        gone = [f"{one.criterion_id}: {one.what} ({one.said})" for one in lost]
+        gone = [f"{one.criterion_id}: {one.what} ({one.output})" for one in lost]
         deps.warn(
             state,
             "check-dropped",
@@ -130,7 +130,7 @@ def with_other_checks(
             found.append(criterion)
             continue
         tests = [name for name in draft.tests if name in names] if check is None else []
-        update: dict[str, Any] = {"check": check, "tests": tests, "tests_origin": "model"}
+        update: dict[str, object] = {"check": check, "tests": tests, "tests_origin": "model"}
         if check is None:
             update["check_origin"] = "task"
         found.append(criterion.model_copy(update=update))
@@ -168,7 +168,7 @@ def _without(baseline: Baseline, ids: Collection[str]) -> Baseline:
 
 def _hears(deps: Deps, counters: Counters) -> bool:
     """Whether it makes sense to tell the planner; a script is told where its next reply says so."""
-    clients = [one.client for one in deps.meta.seat("plan").candidates]
+    clients = [one.client for one in deps.meta.role_candidates("plan").candidates]
     if not all(map(answers_by_code, clients)):
         return True
     awaits = getattr(clients[0], "awaits", None)
@@ -179,7 +179,7 @@ def _sentence(faults: Sequence[Proposal]) -> str:
     parts = [
         f"{one.criterion_id}: {one.what} {WORDS[one.standing]}: "
         # As one string of JSON: what a tool prints is no sentence of ours.
-        f"{json.dumps(one.said, ensure_ascii=False)}"
+        f"{json.dumps(one.output, ensure_ascii=False)}"
         for one in faults
     ]
     return "\n".join(
@@ -203,7 +203,7 @@ def _keep(state: TaskContext, deps: Deps, tried: Sequence[Proposal], number: int
             "criterion": one.criterion_id,
             "standing": one.standing,
             "check": one.what,
-            "said": one.said,
+            "said": one.output,
             "awaits": one.awaits.model_dump() if one.awaits else None,
         }
         key = f"{state['counters'].meta_calls}-{number}-{one.criterion_id}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from agentrunner.state.run_state import Answer, Question, QuestionKind, TaskContext
@@ -17,7 +18,7 @@ MAX_ANSWER = 1024 * 1024
 def question(
     kind: QuestionKind,
     text: str,
-    subject: dict[str, Any],
+    subject: Mapping[str, object],
     state: TaskContext,
     *,
     options: list[str] | None = None,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from agentrunner.state.run_state import Counters, Wait
 
@@ -27,7 +27,7 @@ class MustWait(Exception):
         super().__init__(wait.reason)
         self.wait = wait
         self.counters = counters
-        self.kept: dict[str, Any] = {}
+        self.kept: dict[str, object] = {}
         """Channels that the node knew already, so that it need not find them out again."""
 
 

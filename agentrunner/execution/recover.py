@@ -7,7 +7,6 @@ from typing import cast
 from langgraph.types import Command
 
 from agentrunner.environment import home_of
-from agentrunner.execution.credentials import credential
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.failure_policy import (
     TROUBLES,
@@ -25,6 +24,7 @@ from agentrunner.execution.failure_policy import (
 from agentrunner.execution.questions import answered, question, subject_of
 from agentrunner.execution.quota import cooled, seconds_of, stamp
 from agentrunner.execution.tries import begun_again, ordered_as
+from agentrunner.launching.access import worker_key
 from agentrunner.state.run_state import Question, TaskContext, Verdict, WorkerOrder, WorkerRun
 from agentrunner.workers.login import login_for
 from agentrunner.workers.member import Member
@@ -134,7 +134,7 @@ def _cure_of_credential(member: Member, deps: Deps) -> str:
         cure = login.describe().cure if login else ""
         cure = cure or f"{worker.kind.removesuffix('-cli')} login"
         return f"Log in with its CLI again ({cure}), then approve."
-    name = credential(spec, worker, deps.environ)[0] or next(iter(worker.key_names), "")
+    name = worker_key(spec, worker, deps.environ)[0] or next(iter(worker.key_names), "")
     what = f"Set {name} to a key that is good" if name else "Give it a credential that is good"
     return f"{what}, and approve from a shell that has it."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -67,12 +67,14 @@ class PlannerOrder:
 def silence_of(
     error: PlannerUnavailable | PlannerUnusable,
     asked_for: MessageType,
-    seat: RoleCandidates,
+    role_candidates: RoleCandidates,
     deps: Deps,
 ) -> Silence:
     """What a person is told about this failure; nothing in it is a provider's own form."""
     named = getattr(error, "candidate", "")
-    one = next((c for c in seat.candidates if c.name == named), seat.candidates[-1])
+    one = next(
+        (c for c in role_candidates.candidates if c.name == named), role_candidates.candidates[-1]
+    )
     fault = words_of_failure(error)
     if isinstance(error, PlannerUnusable) and reason_of(error) == "unusable":
         fault = f"no answer can be used; of the last one: {_bounded(error.fault, MOST_FAULT)}"
@@ -115,7 +117,7 @@ def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Ques
     """The question of kind `planner`; `back_to` is the node that asked."""
     before = state.get("question")
     answered = before is not None and before.kind == "planner"
-    subject: dict[str, Any] = {
+    subject: dict[str, object] = {
         "asked_for": silence.asked_for,
         "candidate": silence.candidate,
         "planner": silence.who,

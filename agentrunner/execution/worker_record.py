@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agentrunner.execution.bill import Amount
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import refused_hosts
 from agentrunner.git.snapshots import Change, stat_line
 from agentrunner.git.user_config import git_settings
+from agentrunner.money.amount import Amount, least_usd, total
 from agentrunner.state.run_state import (
     TAIL_BYTES,
     CommandSeen,
@@ -83,7 +83,7 @@ def record_run(
     changes: Sequence[Change],
     embedded: Sequence[str] | None = None,
     amounts: Sequence[Amount] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The worker run in run log and events, with every changed file. Blocking.
 
     Returns what it changed, as fields of its reference in the state.
@@ -93,7 +93,7 @@ def record_run(
     """
     findings, git_before = _found(deps, run, reading, embedded)
     redact = deps.redactor.redact
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         **run.model_dump(mode="json"),
         "changed_files": len(changes),
         "commands": [
@@ -114,18 +114,12 @@ def record_run(
         "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
         exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
         hosts_refused=refused_hosts(deps, run.worker_run_id),
-        tokens=sum(amount.tokens for amount in amounts), usd=_usd(amounts),
+        tokens=total(amounts).tokens, usd=least_usd(amounts),
     )  # fmt: skip
     return _seen(changes)
 
 
-def _usd(amounts: Sequence[Amount]) -> float | None:
-    """What is known of the price; None where nothing is."""
-    known = [amount.usd for amount in amounts if amount.priced_calls or amount.usd]
-    return round(sum(known), 6) if known else None
-
-
-def _seen(changes: Sequence[Change]) -> dict[str, Any]:
+def _seen(changes: Sequence[Change]) -> dict[str, object]:
     """What a worker run changed, short enough for the state."""
     return {
         "changed_files": len(changes),
@@ -176,7 +170,7 @@ def _suspicions(
 
 
 def git_places(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
-    """Digests of what git obeys below the top, and at the top where no box protects it."""
+    """Digests of what git obeys below the top, and at the top where no sandbox protects it."""
     top = [] if deps.sandbox.isolates else [".git"]
     return git_settings(Path(deps.spec.repo), [*top, *embedded])
 

@@ -1,1 +1,1 @@
-"""What stands between a box and the world: an allow-listing proxy, and a gateway with the key."""
+"""What stands between a sandbox and the world: a proxy that allows hosts, a gateway with a key."""

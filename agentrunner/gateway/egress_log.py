@@ -1,4 +1,4 @@
-"""The record of what a box asked for: one JSON line per decision, and who was asked how often.
+"""The record of what a sandbox asked for: one JSON line per decision, and who was asked how often.
 
     {"ts": …, "label": …, "decision": "allowed", "host": …, "port": …, "address": …}
     {"ts": …, "label": …, "decision": "closed", "host": …, "port": …, "address": …,
@@ -45,7 +45,7 @@ class Entry:
 @dataclass
 class _Pending:
     seen: int = 0
-    told: int = 0
+    written: int = 0
     sums: dict[str, float] = field(default_factory=dict)
 
 
@@ -76,7 +76,7 @@ class EgressLog:
     def close(self) -> None:
         """Write what is still folded."""
         for entry, pending in self._pending.items():
-            if pending.seen > pending.told:
+            if pending.seen > pending.written:
                 with suppress(OSError):
                     self._write(entry, pending)
         os.close(self._fd)
@@ -86,10 +86,10 @@ class EgressLog:
         line |= {"decision": entry.decision, "host": entry.host, "port": entry.port}
         line |= {key: text for key in ("reason", "address") if (text := getattr(entry, key))}
         line |= {name: round(number, 3) for name, number in pending.sums.items()}
-        if (count := pending.seen - pending.told) > 1:
+        if (count := pending.seen - pending.written) > 1:
             line["count"] = count
         os.write(self._fd, json.dumps(line).encode() + b"\n")
-        pending.told = pending.seen
+        pending.written = pending.seen
         pending.sums.clear()
 
 

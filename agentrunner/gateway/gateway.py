@@ -1,4 +1,4 @@
-"""The gateway: model calls from a box go to their provider with the real key, and are counted.
+"""The gateway: model calls from a sandbox go to their provider with the real key, and are counted.
 
 Nothing is changed on the way but the credential: bodies pass byte for byte, streams as they come.
 What the gateway itself has to say looks like an error of the provider, so that CLIs can show it.
@@ -32,7 +32,7 @@ from agentrunner.text.redaction import Redactor
 
 MAX_REQUEST = 64 << 20
 MAX_HELD = 512 << 20
-"""Bytes of all requests at a time. They are held here, and no limit of the box counts them."""
+"""Bytes of all requests at a time. They are held here, and no limit of the sandbox counts them."""
 MAX_REPLY = 512 << 20
 MAX_ERROR = 1 << 20
 """Bytes of a provider's error that are passed on."""
@@ -63,10 +63,10 @@ def make_app(
         redactor = Redactor({**order.secrets, "worker key": upstream.credential})
         prices = load_prices(order.prices)
         async with session_factory() as session:
-            with closing(UsageRecorder(order, prices, redactor)) as books:
+            with closing(UsageRecorder(order, prices, redactor)) as recorder:
                 live = LiveProvider(upstream, session)
-                provider = _on_tape(live, order, redactor, books.answered)
-                app[_STATE] = Gateway(upstream, provider, books, clock)
+                provider = _on_tape(live, order, redactor, recorder.answered)
+                app[_STATE] = Gateway(upstream, provider, recorder, clock)
                 yield
 
     app = web.Application(
@@ -112,14 +112,14 @@ class Gateway:
     """Answers requests, many at once."""
 
     def __init__(
-        self, upstream: Upstream, provider: Provider, books: UsageRecorder, clock: Clock
+        self, upstream: Upstream, provider: Provider, recorder: UsageRecorder, clock: Clock
     ) -> None:
         self._wire = WIRES[upstream.wire]
         self._placeholder = upstream.placeholder.encode()
         self._host = URL(upstream.base_url).host
         self._key = Redactor({"worker key": upstream.credential})
         self._provider = provider
-        self._books = books
+        self._recorder = recorder
         self._clock = clock
         self._held = 0
         """Bytes of requests that are held, or may come to be."""
@@ -158,38 +158,38 @@ class Gateway:
             model=self._wire.model(path, parse(plain)),
             metered=metered,
         )
-        tally = _Counts(outgoing, time.monotonic())
+        counts = _Counts(outgoing, time.monotonic())
         try:
-            return await self._answer(request, tally)
+            return await self._answer(request, counts)
         finally:
-            self._book(tally)
+            self._book(counts)
 
-    async def _answer(self, request: web.Request, tally: _Counts) -> web.StreamResponse:
-        refusal = self._books.refusal() if tally.request.metered else ""
+    async def _answer(self, request: web.Request, counts: _Counts) -> web.StreamResponse:
+        refusal = self._recorder.refusal() if counts.request.metered else ""
         if refusal:
-            return self._fail(tally, FINAL, "budget", refusal)
-        if tally.request.metered:
-            asked = tally.request
-            tally.number = self._books.begin(asked.path, asked.model, self._clock())
+            return self._fail(counts, FINAL, "budget", refusal)
+        if counts.request.metered:
+            asked = counts.request
+            counts.number = self._recorder.begin(asked.path, asked.model, self._clock())
         try:
-            async with self._provider.ask(tally.request) as reply:
-                tally.status = reply.status
+            async with self._provider.ask(counts.request) as reply:
+                counts.status = reply.status
                 if reply.status >= 400:
-                    return await self._pass_error(reply, tally)
+                    return await self._pass_error(reply, counts)
                 if reply.status >= 300:
-                    return self._fail(tally, 502, "server", self._redirected(reply))
-                return await self._pass_on(request, reply, tally)
+                    return self._fail(counts, 502, "server", self._redirected(reply))
+                return await self._pass_on(request, reply, counts)
         except Unreachable as problem:
-            return self._fail(tally, 502, "network", str(problem))
+            return self._fail(counts, 502, "network", str(problem))
         except Mismatch as problem:
-            return self._fail(tally, FINAL, "replay", str(problem))
+            return self._fail(counts, FINAL, "replay", str(problem))
 
     async def _pass_on(
-        self, request: web.Request, reply: Incoming, tally: _Counts
+        self, request: web.Request, reply: Incoming, counts: _Counts
     ) -> web.StreamResponse:
         headers = reply.lower
         kind, encoding = headers.get("content-type", ""), headers.get("content-encoding", "")
-        tally.meter = meter = Meter(self._wire, kind, encoding)
+        counts.meter = meter = Meter(self._wire, kind, encoding)
         response = web.StreamResponse(status=reply.status)
         response.headers.extend(end_to_end(reply.headers))
         size = 0
@@ -203,7 +203,7 @@ class Gateway:
                 await response.write(chunk)
             await response.write_eof()
         except Unreachable as problem:
-            tally.error = UpstreamError("network", detail=str(problem))
+            counts.error = UpstreamError("network", detail=str(problem))
             # The only way left to tell it is to break off; an orderly end would look whole.
             if request.transport is not None:
                 request.transport.abort()
@@ -211,10 +211,10 @@ class Gateway:
             pass  # the client has gone away
         if meter.error is not None:
             body = json.dumps(meter.error).encode()
-            tally.error = classify(reply.status, reply.lower, body, self._clock())
+            counts.error = classify(reply.status, reply.lower, body, self._clock())
         return response
 
-    async def _pass_error(self, reply: Incoming, tally: _Counts) -> web.Response:
+    async def _pass_error(self, reply: Incoming, counts: _Counts) -> web.Response:
         body = b""
         async for chunk in reply.chunks:
             body += chunk
@@ -223,9 +223,9 @@ class Gateway:
         encoding = reply.lower.get("content-encoding", "")
         if decoder(encoding) is None:
             body, encoding = b"an error that cannot be decompressed", ""
-        # Some providers repeat the key that they refuse: it must not get into the box this way.
+        # Some providers repeat the key that they refuse: it must not get into the sandbox this way.
         body = self._key.redact_bytes(decoded(body, encoding))
-        tally.error = classify(reply.status, reply.lower, body, self._clock())
+        counts.error = classify(reply.status, reply.lower, body, self._clock())
         headers = CIMultiDict(
             (name, value)
             for name, value in end_to_end(reply.headers)
@@ -233,8 +233,8 @@ class Gateway:
         )
         return web.Response(status=reply.status, body=body, headers=headers)
 
-    def _fail(self, tally: _Counts, status: int, kind: ErrorClass, sentence: str) -> web.Response:
-        tally.status, tally.error = status, UpstreamError(kind, detail=sentence)
+    def _fail(self, counts: _Counts, status: int, kind: ErrorClass, sentence: str) -> web.Response:
+        counts.status, counts.error = status, UpstreamError(kind, detail=sentence)
         return self._say(status, kind, sentence)
 
     def _say(self, status: int, kind: ErrorClass, sentence: str) -> web.Response:
@@ -245,17 +245,17 @@ class Gateway:
         target = URL(reply.lower.get("location", "")).host or "another address"
         return f"{self._host} redirects to {target}, where the key does not go."
 
-    def _book(self, tally: _Counts) -> None:
-        tokens = tally.meter.tokens() if tally.meter is not None else None
-        self._books.book(
-            number=tally.number,
-            path=tally.request.path,
-            model=tally.request.model,
-            metered=tally.request.metered,
-            status=tally.status,
-            duration_sec=time.monotonic() - tally.started,
+    def _book(self, counts: _Counts) -> None:
+        tokens = counts.meter.tokens() if counts.meter is not None else None
+        self._recorder.book(
+            number=counts.number,
+            path=counts.request.path,
+            model=counts.request.model,
+            metered=counts.request.metered,
+            status=counts.status,
+            duration_sec=time.monotonic() - counts.started,
             tokens=tokens,
-            error=tally.error,
+            error=counts.error,
             ended=self._clock(),
         )
 
@@ -270,8 +270,9 @@ class Gateway:
 
 
 _NOT_OF_ERRORS = ("content-length", "content-encoding", "retry-after", "retry-after-ms")
-"""A CLI that is told when its quota is back sleeps until then in its box, however long that is, and
-nobody knows. Not told, it ends, and the run waits, which is seen and can be handed to another."""
+"""A CLI that is told when its quota is back sleeps until then in its sandbox, however long that is,
+and nobody knows. Not told, it ends, and the run waits, which is seen and can be handed to
+another."""
 
 _STATE: web.AppKey[Gateway] = web.AppKey("gateway", Gateway)
 

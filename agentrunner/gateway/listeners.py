@@ -1,4 +1,4 @@
-"""Where the gateway process listens: Unix sockets, and listeners made inside of a box.
+"""Where the gateway process listens: Unix sockets, and listeners made inside of a sandbox.
 
 A folder of a run lies deep, and an address of a Unix socket ends after 107 bytes: sockets are
 bound through the descriptor of their folder.
@@ -72,7 +72,7 @@ class Control:
     """Takes over listeners from a sandbox: a JSON line `{"socket": NAME}` with each.
 
     Answers each with a line, `{"taken": NAME}` or `{"error": TEXT}`. A connection may bring
-    several, and lasts as long as its box: with its end they are closed.
+    several, and lasts as long as its sandbox: with its end they are closed.
     """
 
     def __init__(self, services: Mapping[str, Serve]) -> None:

@@ -175,9 +175,9 @@ async def _gateway(order: GatewayOrder) -> tuple[Serve, Callable[[], Awaitable[N
     await runner.setup()
 
     async def accept(listener: socket.socket) -> Close:
-        site = web.SockSite(runner, listener)
-        await site.start()
-        return site.stop
+        served = web.SockSite(runner, listener)
+        await served.start()
+        return served.stop
 
     return accept, runner.cleanup
 

@@ -1,9 +1,9 @@
 """What a gateway process is told: one order, as JSON through its stdin, never written anywhere.
 
-One process serves one command in a box. It listens on Unix sockets in the run's `sock` folder:
+One process serves one command in a sandbox. It listens on Unix sockets in the run's `sock` folder:
 `gateway.sock` for model calls, `proxy.sock` for CONNECT, and `control.sock`, where a sandbox that
-made a listener inside of its box hands it over (one JSON line `{"socket": "proxy.sock"}` with the
-file descriptor as ancillary data).
+made a listener inside of its sandbox hands it over (one JSON line `{"socket": "proxy.sock"}` with
+the file descriptor as ancillary data).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ CONTROL_SOCKET = "control.sock"
 
 GATEWAY_PORT = 8787
 PROXY_PORT = 3128
-"""Where a box finds them, on a loopback of its own."""
+"""Where a sandbox finds them, on a loopback of its own."""
 
 Wire = Literal["openai", "anthropic", "gemini"]
 _PLACEHOLDER_BYTES = 32
 
 
 def new_placeholder() -> str:
-    """Worth nothing outside of one box; as long as a real key, and named for what it is."""
+    """Worth nothing outside of one sandbox; as long as a real key, and named for what it is."""
     return f"sk-agentrunner-placeholder-{secrets.token_hex(_PLACEHOLDER_BYTES)}"
 
 
@@ -42,7 +42,7 @@ class Upstream:
     credential: str = field(repr=False)
     """The real key or access token; "" for a server that asks for none."""
     placeholder: str
-    """What the box shows in place of it; a call with anything else is refused."""
+    """What the sandbox shows in place of it; a call with anything else is refused."""
     scheme: Literal["key", "bearer"] = "key"
     """`key`: in the wire's own header (x-api-key, x-goog-api-key, for openai Authorization).
     `bearer`: always Authorization, as a login's access token is sent."""

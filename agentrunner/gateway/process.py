@@ -34,7 +34,7 @@ PASSED_ON = (
 READY_SEC = 15.0
 END_SEC = 3.0
 LAST_WORDS_SEC = 1.0
-SAID_LIMIT = 4096
+COMPLAINT_LIMIT = 4096
 """Of what it complained about, for an error message."""
 
 
@@ -143,9 +143,9 @@ class GatewayProcess:
 
     async def _collect(self) -> None:
         assert self._process.stderr is not None
-        while data := await self._process.stderr.read(SAID_LIMIT):
+        while data := await self._process.stderr.read(COMPLAINT_LIMIT):
             self._complaints += data
-            del self._complaints[:-SAID_LIMIT]
+            del self._complaints[:-COMPLAINT_LIMIT]
 
     async def _failed(self, what: str) -> InfraError:
         await asyncio.wait(self._hearing, timeout=LAST_WORDS_SEC)

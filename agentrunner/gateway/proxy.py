@@ -35,7 +35,7 @@ question, which stays in a pipe until it is read."""
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a box may ask of the proxy."""
+    """How much a sandbox may ask of the proxy."""
 
     head_sec: float = 10
     dial_sec: float = 20

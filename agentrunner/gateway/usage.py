@@ -1,4 +1,4 @@
-"""What the gateway counted: one JSON line per call, and their sum.
+"""What the gateway counted: one JSON line per call. `money.usage` adds them up.
 
 A call that is sent on has a line of its own before that, `{"begun": …}`, so that one is known of
 whose end a gateway that was killed could not tell.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,41 +66,6 @@ class Call:
         return self.error not in ("budget", "replay")
 
 
-@dataclass(frozen=True)
-class ModelUsage:
-    """The sum over the calls of one model that were sent. What costs nothing is left out."""
-
-    calls: int = 0
-    unknown_calls: int = 0
-    """Calls whose reply told no token counts."""
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    """The part of `input_tokens` that came from a cache."""
-    output_tokens: int = 0
-    known_usd: float = 0
-    unpriced_calls: int = 0
-    """Calls whose cost is not known, for want of a price or of token counts."""
-
-    @property
-    def usd(self) -> float | None:
-        """What the calls cost; None where that is not known of each of them."""
-        return None if self.unpriced_calls else self.known_usd
-
-
-@dataclass(frozen=True)
-class Usage(ModelUsage):
-    """The sum over the calls of one worker run."""
-
-    by_model: Mapping[str, ModelUsage] = field(default_factory=dict)
-    last_error: Call | None = None
-    """The last call, if it failed: what a worker that then gave up has died of."""
-
-
-def read_usage(path: Path) -> Usage:
-    """The sum of a usage log; nothing where there is none."""
-    return total(read_calls(path))
-
-
 def read_calls(path: Path) -> list[Call]:
     """Every call of a usage log in the order of their ends, then those that have none.
 
@@ -129,20 +93,6 @@ def read_log(path: Path) -> tuple[list[Call], list[Call]]:
             begun.pop((call.label, call.n), None)
             ended.append(call)
     return ended, list(begun.values())
-
-
-def total(calls: Iterable[Call]) -> Usage:
-    """The sum over calls."""
-    metered = [call for call in calls if call.metered]
-    sent = [call for call in metered if call.sent]
-    models = sorted({call.model for call in sent})
-    by_model = {model: _sum(call for call in sent if call.model == model) for model in models}
-    last = metered[-1] if metered else None
-    return Usage(
-        **asdict(_sum(sent)),
-        by_model=by_model,
-        last_error=last if last is not None and last.error else None,
-    )
 
 
 class UsageLog:
@@ -177,20 +127,3 @@ def _call(line: bytes) -> tuple[Call | None, bool]:
         return Call(**(fields["begun"] if begins else fields)), begins
     except (ValueError, TypeError):
         return None, False
-
-
-def _sum(calls: Iterable[Call]) -> ModelUsage:
-    calls = list(calls)
-    return ModelUsage(
-        calls=len(calls),
-        unknown_calls=sum(call.unknown for call in calls),
-        input_tokens=sum(_numbers(call.input_tokens for call in calls)),
-        cached_tokens=sum(_numbers(call.cached_tokens for call in calls)),
-        output_tokens=sum(_numbers(call.output_tokens for call in calls)),
-        known_usd=sum(call.usd for call in calls if call.usd is not None),
-        unpriced_calls=sum(call.usd is None for call in calls),
-    )
-
-
-def _numbers(values: Iterable[int | None]) -> Iterator[int]:
-    return (value for value in values if value is not None)

@@ -119,7 +119,7 @@ class CloneStore:
         )
 
     def _prepare(self, objects: str = "") -> None:
-        """A clone with our settings, whatever a worker without a box did to them.
+        """A clone with our settings, whatever a worker without a sandbox did to them.
 
         `objects` is the `_hash`, where it is known.
         """

@@ -99,7 +99,7 @@ def find_git(work_tree: Path, search: str | None = None) -> str:
 def check_open(work_tree: Path) -> None:
     """Raise InfraError where the permissions of the top folder keep everybody out.
 
-    Root would still get in, but no command in a box.
+    Root would still get in, but no command in a sandbox.
     """
     permissions = stat.S_IMODE(work_tree.stat().st_mode)
     if permissions & 0o500 != 0o500:

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from agentrunner.notes.markdown import flat
 from agentrunner.notes.model import BillLine
 from agentrunner.notes.reading import local_time, period
 from agentrunner.notes.render import Language, marker, render_plan
-from agentrunner.notes.view import bill_line, map_texts, sum_of
+from agentrunner.notes.view import map_texts, sum_of
 from agentrunner.notes.writer import WrittenNote, write_marked
+from agentrunner.results import BillEntry
 from agentrunner.text.terminal import sanitize
 
 MAX_DRAWN = 120
@@ -117,7 +118,7 @@ class PlanFacts:
     """Those that are open."""
     events: tuple[PlanEvent, ...] = ()
     """In order."""
-    bills: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
+    bills: Mapping[str, Sequence[BillEntry]] | None = None
     """By task id, or "" for the planning: rows as `notes.bill.bill_of` gives them, of all runs."""
     pull_request: str = ""
     """Its address."""
@@ -241,12 +242,12 @@ def label(text: str) -> str:
     return flat(_UNDRAWABLE.sub(" ", text), MAX_LABEL) or "-"
 
 
-def _bill(bills: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[BillLine, ...]:
+def _bill(bills: Mapping[str, Sequence[BillEntry]]) -> tuple[BillLine, ...]:
     """A line for each task, and last their sum where there are several."""
     lines = []
     for task_id, rows in bills.items():
         if rows:
-            whole = sum_of([bill_line(row) for row in rows])
-            models = ", ".join(dict.fromkeys(row["model"] for row in rows if row["model"]))
-            lines.append(replace(whole, who=task_id, model=models))
-    return (*lines, sum_of(lines)) if len(lines) > 1 else tuple(lines)
+            models = ", ".join(dict.fromkeys(row.model for row in rows if row.model))
+            lines.append(replace(sum_of(rows), who=task_id, model=models))
+    whole = [row for rows in bills.values() for row in rows]
+    return (*lines, sum_of(whole)) if len(lines) > 1 else tuple(lines)

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.notes.model import Attachment
-from agentrunner.state.run_state import FileRef, Question, TaskContext
+from agentrunner.results import InboxItem, Result
+from agentrunner.state.run_state import FileRef, TaskContext
 from agentrunner.storage.run_log import History
 
 TAIL_CHARS = 6 * 1024
@@ -22,7 +23,7 @@ TAIL_CHARS = 6 * 1024
 class Reading:
     """The sources of a note."""
 
-    result: Mapping[str, Any]
+    result: Result
     context: TaskContext
     spec: TaskSpec
     history: History
@@ -37,10 +38,9 @@ class Reading:
         return [record.data for record in self.history.worker_runs]
 
     @property
-    def waiting(self) -> Mapping[str, Any] | None:
-        """The question that is open: `{id, kind, text, options}`."""
-        waiting: Mapping[str, Any] | Question | None = self.result.get("waiting")
-        return waiting.model_dump() if isinstance(waiting, Question) else waiting
+    def waiting(self) -> InboxItem | None:
+        """The question that is open."""
+        return self.result.waiting
 
 
 def attachment(

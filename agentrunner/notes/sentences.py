@@ -6,11 +6,11 @@ Sentences are keys of the phrase tables with values, so that both languages say 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from agentrunner.notes.model import CriterionRow, Label, Line, TestFacts, line
 from agentrunner.notes.reading import Reading, local_time
+from agentrunner.results import CriterionResult, InboxItem
 from agentrunner.state.lifecycle import TERMINAL
 from agentrunner.state.run_state import IN_WORDS, Criterion, Finding
 from agentrunner.verification.verdict import approval_of, worker_trouble
@@ -41,12 +41,12 @@ def label_of(reading: Reading) -> Label:
     result, verdict = reading.result, reading.context.get("verdict")
     if reading.waiting:
         return "WAITING"
-    if result["state"] not in TERMINAL:
+    if result.state not in TERMINAL:
         return "INTERRUPTED"
-    if result["state"] == "COMPLETE":
+    if result.state == "COMPLETE":
         unproven = verdict is not None and verdict.reason == "unproven"
-        return "UNPROVEN" if unproven or result["reason"] == "unproven" else "COMPLETE"
-    return "FAILED" if result["state"] == "FAILED" else "NEEDS_REVIEW"
+        return "UNPROVEN" if unproven or result.reason == "unproven" else "COMPLETE"
+    return "FAILED" if result.state == "FAILED" else "NEEDS_REVIEW"
 
 
 def verdict(
@@ -92,14 +92,14 @@ def basis(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> t
         lines.append(line("interrupted"))
     if label in ("FAILED", "NEEDS_REVIEW"):
         lines += _why_it_ended(reading)
-    if error := reading.result.get("error"):
-        lines.append(line("words", text=error["message"]))
+    if error := reading.result.error:
+        lines.append(line("words", text=error.message))
     return tuple(lines)
 
 
 def _why_it_ended(reading: Reading) -> list[Line]:
     ended = reading.context.get("verdict")
-    reason = str((ended.reason if ended else "") or reading.result["reason"] or "")
+    reason = str((ended.reason if ended else "") or reading.result.reason or "")
     text = ended.text if ended else ""
     # "budget: wall_sec" names the budget that is spent.
     known = reason.removeprefix("budget: ")
@@ -133,14 +133,14 @@ def decide(
             if row.critical and row.evidence == "none"
         ]
         if label in ("FAILED", "NEEDS_REVIEW"):
-            lines += _proof_or_words(reading, nothing_said=not lines)
+            lines += _proof_or_words(reading, alone=not lines)
     if len(lines) > MAX_DECIDE:
         lines = [*lines[: MAX_DECIDE - 1], line("decide_more", n=len(lines) - MAX_DECIDE + 1)]
     if lines:
         return tuple(lines)
     if reading.spec.part_of:
         return (line("decide_plan"),)
-    return (line("decide_committed" if reading.result.get("commit") else "decide_nothing"),)
+    return (line("decide_committed" if reading.result.commit else "decide_nothing"),)
 
 
 def _on_word(row: CriterionRow) -> bool:
@@ -151,10 +151,10 @@ def _look(row: CriterionRow) -> Line:
     return line("decide_judged", id=row.id, text=row.description)
 
 
-def _question(waiting: Mapping[str, Any]) -> list[Line]:
-    lines = [line(f"question_{waiting['kind']}", text=waiting["text"])]
-    if waiting.get("options"):
-        numbered = [f"{n} {option}" for n, option in enumerate(waiting["options"], start=1)]
+def _question(waiting: InboxItem) -> list[Line]:
+    lines = [line(f"question_{waiting.kind}", text=waiting.text)]
+    if waiting.options:
+        numbered = [f"{n} {option}" for n, option in enumerate(waiting.options, start=1)]
         lines.append(line("question_options", options=numbered))
     return lines
 
@@ -190,21 +190,22 @@ def _finding(finding: Finding) -> Line:
     return line("words", text=finding.message)
 
 
-def _proof_or_words(reading: Reading, *, nothing_said: bool) -> list[Line]:
-    turned = (reading.result.get("test") or {}).get("turned")
-    if not (reading.result["proof"] or turned) and reading.spec.completion != "judged":
+def _proof_or_words(reading: Reading, *, alone: bool) -> list[Line]:
+    test = reading.result.test
+    turned = test.turned if test else []
+    if not (reading.result.proof or turned) and reading.spec.completion != "judged":
         return [line("missing_proof")]
     ended = reading.context.get("verdict")
-    words = (ended.missing or [ended.text]) if ended and nothing_said else []
+    words = (ended.missing or [ended.text]) if ended and alone else []
     return [line("words", text=text) for text in words if text]
 
 
-def proof(reading: Reading, item: Mapping[str, Any], criterion: Criterion | None) -> Line:
+def proof(reading: Reading, item: CriterionResult, criterion: Criterion | None) -> Line:
     """What was run or read for a criterion, and what came out."""
-    evidence, kind = reading.context.get("evidence"), item["evidence"]
+    evidence, kind = reading.context.get("evidence"), item.evidence
     outcomes = {check.criterion_id: check for check in (evidence.checks if evidence else ())}
-    outcome = outcomes.get(item["id"])
-    if criterion is not None and criterion.awaits and item["status"] != "passed":
+    outcome = outcomes.get(item.id)
+    if criterion is not None and criterion.awaits and item.status != "passed":
         awaited = criterion.awaits
         key = "proof_awaits_test" if awaited.kind == "test" else "proof_awaits_tool"
         return line(key, what=awaited.what or "?")
@@ -218,13 +219,13 @@ def proof(reading: Reading, item: Mapping[str, Any], criterion: Criterion | None
         return _judged(reading, item)
     if kind == "none" and outcome is not None and outcome.outcome == "passed":
         return line("proof_green_before", what=outcome.what)
-    text = (criterion.proof if criterion else "") or item.get("detail") or ""
+    text = (criterion.proof if criterion else "") or item.detail
     return line("words", text=text) if text else line("proof_none")
 
 
-def _judged(reading: Reading, item: Mapping[str, Any]) -> Line:
+def _judged(reading: Reading, item: CriterionResult) -> Line:
     """The model's word, and how much of the change it was shown."""
-    if item["status"] == "failed":
+    if item.status == "failed":
         return line("proof_called_failed")
     assessment = reading.context.get("assessment")
     if assessment is not None and assessment.blind:
@@ -238,15 +239,15 @@ def _judged(reading: Reading, item: Mapping[str, Any]) -> Line:
 
 def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> tuple[Line, ...]:
     """Commands to paste, at most four."""
-    run = shlex.quote(reading.result["run_id"] or "")
+    run = shlex.quote(reading.result.run_id or "")
     waiting = reading.waiting
     if reading.spec.part_of:
         return _commands_of_plan(reading, run, criteria, label)
     if waiting:
-        one = f"{run} --id {shlex.quote(waiting['id'])}"
+        one = f"{run} --id {shlex.quote(waiting.id)}"
         answers = (
             [line("do_answer", command=f'agentrunner answer {one} "…"')]
-            if waiting["kind"] in IN_WORDS
+            if waiting.kind in IN_WORDS
             else [
                 line("do_approve", command=f"agentrunner approve {one}"),
                 line("do_reject", command=f'agentrunner reject {one} --reason "…"'),
@@ -266,9 +267,9 @@ def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -
     if label == "NEEDS_REVIEW":
         send_back = line("do_send_back", command=f'agentrunner resume {run} -m "…"')
         return (_accept(run, criteria), send_back, look)
-    if made := reading.result.get("commit"):
-        outside = reading.result.get("worktree")
-        branch, name = shlex.quote(made["branch"]), made["id"][:10]
+    if made := reading.result.commit:
+        outside = reading.result.worktree
+        branch, name = shlex.quote(made.branch), made.id[:10]
         take = f"git merge {branch}" if outside else f"git show {name}"
         return (look, line("do_merge" if outside else "do_look_commit", command=take))
     commit = line("do_commit", command="git add -p && git commit")
@@ -288,7 +289,7 @@ def _commands_of_plan(
     say = f"agentrunner plan answer {shlex.quote(reading.spec.task_id)}"
     see = line("do_see", diff=f"agentrunner diff {run}")
     go_on = line("do_resume", command="agentrunner plan run")
-    if reading.waiting and reading.waiting["kind"] in IN_WORDS:
+    if reading.waiting and reading.waiting.kind in IN_WORDS:
         return (line("do_answer", command=f'{say} "…"'), go_on, see)
     if reading.waiting:
         no = line("do_reject", command=f'{say} "no: …"')
@@ -345,10 +346,10 @@ def notes(reading: Reading) -> tuple[Line, ...]:
 
 def _landing(reading: Reading) -> list[Line]:
     """Where the work went, and what of the checkout was and was not part of it."""
-    landing, made = reading.spec.landing, reading.result.get("commit")
+    landing, made = reading.spec.landing, reading.result.commit
     lines = []
     if made:
-        lines.append(line("note_commit", commit=made["id"], branch=made["branch"]))
+        lines.append(line("note_commit", commit=made.id, branch=made.branch))
     if landing and landing.carried:
         more = max(0, len(landing.carried) - MAX_CARRIED) + landing.carried_more
         lines.append(line("note_carried", paths=landing.carried[:MAX_CARRIED], more=more))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.money.amount import Amount, amount_of_entry, least_usd, total
 from agentrunner.notes import sentences
 from agentrunner.notes.log import build_log, summary_of
 from agentrunner.notes.model import (
@@ -22,6 +24,7 @@ from agentrunner.notes.model import (
     TestFacts,
 )
 from agentrunner.notes.reading import Reading, attachment, local_time, period
+from agentrunner.results import BillEntry, Result
 from agentrunner.state.decisions import words_of
 from agentrunner.state.lifecycle import LEAST_WAIT_SEC
 from agentrunner.state.red_tests import as_values, first_line, how_many, shown_red, title_of
@@ -40,7 +43,7 @@ SUMMARY_CHARS = 2000
 
 
 def build_view(
-    result: Mapping[str, Any],
+    result: Result,
     context: TaskContext,
     spec: TaskSpec,
     history: History,
@@ -53,7 +56,7 @@ def build_view(
 ) -> NoteView:
     """What the note of a run says at this moment, at its end or while it waits.
 
-    `result` is the object that commands print (docs/reference/events.md), `host` the
+    `result` is how it stands, `host` the
     `user@machine` on which commands are to be given, `now` an aware time, whose zone all times
     are shown in. `tail` reads the end of a file of the run's folder; it is asked only for what is
     shown; without `in_git` no commit is offered. Every text is stripped of terminal controls and
@@ -69,12 +72,12 @@ def build_view(
     started = run.started_at if run else ""
     ended = label not in ("WAITING", "INTERRUPTED")
     view = NoteView(
-        run_id=result["run_id"] or "",
+        run_id=result.run_id or "",
         task_id=spec.task_id,
         title=spec.title,
         repo=spec.shown_repo,
         host=host,
-        state=str(result["state"] or ""),
+        state=str(result.state or ""),
         label=label,
         started_at=local_time(started, now),
         finished_at=local_time(now.isoformat(), now) if ended else "",
@@ -86,10 +89,10 @@ def build_view(
         criteria=tuple(criteria[:MAX_CRITERIA]),
         criteria_omitted=max(0, len(criteria) - MAX_CRITERIA),
         test=test,
-        proof=tuple(result["proof"] or ()),
+        proof=tuple(result.proof),
         facts=_facts(reading),
         bill=_bill(reading),
-        bill_omitted=max(0, len(result.get("bill") or ()) - MAX_BILL),
+        bill_omitted=max(0, len(result.bill) - MAX_BILL),
         risks=_risks(reading)[:MAX_RISKS],
         commands=sentences.commands(reading, criteria, label),
         summary=summary_of(reading)[:SUMMARY_CHARS],
@@ -98,7 +101,7 @@ def build_view(
         people=_people(reading),
         people_older=tuple(one.line for one in people.older[-PERSON_LINES:]),
         people_omitted=people.omitted + max(0, len(people.older) - PERSON_LINES),
-        log=dataclasses.replace(log, notes=sentences.notes(reading)),
+        log=replace(log, notes=sentences.notes(reading)),
         full=spec.runner.note.detail == "full",
     )
     safe: NoteView = map_texts(view, lambda text: redact(sanitize(text)))
@@ -117,7 +120,7 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
             field.name: map_texts(getattr(value, field.name), change)
             for field in dataclasses.fields(value)
         }
-        return dataclasses.replace(value, **fields)
+        return replace(value, **fields)
     if isinstance(value, list | tuple):
         return tuple(map_texts(item, change) for item in value)
     return value
@@ -164,20 +167,20 @@ def _tree(context: TaskContext) -> str:
 def _criteria(reading: Reading) -> list[CriterionRow]:
     known = {criterion.id: criterion for criterion in reading.context.get("criteria") or []}
     rows = []
-    for item in reading.result["acceptance_criteria"] or ():
-        criterion = known.get(item["id"])
+    for item in reading.result.acceptance_criteria:
+        criterion = known.get(item.id)
         strict = reading.spec.completion == "strict"
-        refused = strict and item["critical"] and item["evidence"] == "judged"
-        status: Shown = "open" if item["status"] == "unknown" else item["status"]
+        refused = strict and item.critical and item.evidence == "judged"
+        status: Shown = "open" if item.status == "unknown" else item.status
         rows.append(
             CriterionRow(
-                id=item["id"],
-                description=item["description"],
-                critical=item["critical"],
+                id=item.id,
+                description=item.description,
+                critical=item.critical,
                 status="open" if status == "passed" and refused else status,
-                evidence=item["evidence"],
+                evidence=item.evidence,
                 proof=sentences.proof(reading, item, criterion),
-                grade=item.get("grade") or "none",
+                grade=item.grade,
             )
         )
     return rows
@@ -222,26 +225,21 @@ def _red(outcome: TestOutcome) -> tuple[RedRow, ...]:
 def _facts(reading: Reading) -> Facts:
     result, spec = reading.result, reading.spec
     evidence = reading.context.get("evidence")
-    usage = result["usage"] or {}
     changes = [change for run in reading.worker_runs for change in run.get("changes") or ()]
     return Facts(
-        loops=result["loops"] or 0,
-        worker_runs=result["worker_runs"] or 0,
-        meta_calls=result["meta_calls"] or 0,
-        tokens=sum(
-            (usage.get(who) or {}).get(f"{way}_tokens") or 0
-            for who in ("meta", "worker")
-            for way in ("input", "output")
-        ),
-        seconds=result["duration_sec"] or 0,
-        waited=waited if (waited := result.get("waited_sec") or 0) >= LEAST_WAIT_SEC else 0,
+        loops=result.loops or 0,
+        worker_runs=result.worker_runs or 0,
+        meta_calls=result.meta_calls or 0,
+        tokens=result.usage.tokens,
+        seconds=result.duration_sec or 0,
+        waited=waited if (waited := result.waited_sec or 0) >= LEAST_WAIT_SEC else 0,
         worker=" ".join(filter(None, (spec.runner.worker.kind, spec.runner.worker.model))),
         meta=" ".join(filter(None, (spec.runner.meta.kind, spec.runner.meta.model))),
         box=spec.runner.sandbox.kind,
         network=spec.runner.sandbox.network.policy if spec.runner.sandbox.network else "none",
         completion=spec.completion,
-        changed=tuple(result["changed_files"] or ()),
-        deleted=tuple(result.get("deleted_files") or ()),
+        changed=tuple(result.changed_files),
+        deleted=tuple(result.deleted_files),
         added_lines=sum(change.get("added") or 0 for change in changes),
         removed_lines=sum(change.get("removed") or 0 for change in changes),
         protected_touched=any(
@@ -266,44 +264,36 @@ def _people(reading: Reading) -> tuple[PersonRow, ...]:
 
 def _bill(reading: Reading) -> tuple[BillLine, ...]:
     """The lines of the bill; what is left out is in the sum all the same."""
-    rows = list(reading.result.get("bill") or ())
-    lines = tuple(map(bill_line, rows))
-    return (*lines[-MAX_BILL:], sum_of(lines)) if len(lines) > 1 else lines
+    rows = reading.result.bill
+    lines = [bill_line(row) for row in rows[-MAX_BILL:]]
+    return (*lines, sum_of(rows)) if len(rows) > 1 else tuple(lines)
 
 
-def bill_line(row: Mapping[str, Any]) -> BillLine:
+def bill_line(row: BillEntry) -> BillLine:
     """A row of a result's bill."""
-    return BillLine(
-        who=" ".join(filter(None, (row["role"], row["candidate"], row["run"]))),
-        model=row["model"],
-        calls=row["calls"],
-        tokens_in=row["input_tokens"],
-        tokens_out=row["output_tokens"],
-        known=row["known"],
-        unknown_calls=row["unknown_calls"],
-        usd=row["usd"],
-        unpriced=row["unpriced_calls"] > 0,
-        subscription=row["subscription"],
-        tokens_cached=row.get("cached_tokens") or 0,
-    )
+    who = " ".join(filter(None, (row.role, row.candidate, row.run)))
+    return _line_of(who, amount_of_entry(row), row.usd)
 
 
-def sum_of(lines: Sequence[BillLine]) -> BillLine:
-    """Lines of a bill in one, of nobody and no model; there is at least one."""
-    calls = [one.calls for one in lines]
-    worst = ("counted", "reported", "unknown")
+def sum_of(rows: Sequence[BillEntry]) -> BillLine:
+    """Rows of a bill in one, of nobody and no model; there is at least one."""
+    amounts = [amount_of_entry(row) for row in rows]
+    return _line_of("", replace(total(amounts), model=""), least_usd(amounts))
+
+
+def _line_of(who: str, amount: Amount, usd: float | None) -> BillLine:
     return BillLine(
-        who="",
-        model="",
-        calls=None if None in calls else sum(number or 0 for number in calls),
-        tokens_in=sum(one.tokens_in for one in lines),
-        tokens_out=sum(one.tokens_out for one in lines),
-        known=max((one.known for one in lines), key=worst.index),
-        unknown_calls=sum(one.unknown_calls for one in lines),
-        usd=None if all(one.usd is None for one in lines) else sum(one.usd or 0 for one in lines),
-        unpriced=any(one.unpriced for one in lines),
-        subscription=all(one.subscription for one in lines),
-        tokens_cached=sum(one.tokens_cached for one in lines),
+        who=who,
+        model=amount.model,
+        calls=amount.calls,
+        tokens_in=amount.input_tokens,
+        tokens_out=amount.output_tokens,
+        known=amount.known,
+        unknown_calls=amount.unknown_calls,
+        usd=usd,
+        unpriced=amount.unpriced_calls > 0,
+        subscription=amount.subscription,
+        tokens_cached=amount.cached_tokens,
     )
 
 

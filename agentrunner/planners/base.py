@@ -117,7 +117,7 @@ class PlannerClient(Protocol):
 class NeedsWorkplace(Protocol):
     """A client that works with programs of its own, and so wants a place in the run."""
 
-    async def open(self, bench: Workplace) -> None:
+    async def open(self, workplace: Workplace) -> None:
         """Keep the place; starts nothing and spends nothing. Before the first `complete`."""
 
 

@@ -87,9 +87,9 @@ class ChatPlanner:
         """For the header."""
         return f"{self.kind} {self._model} of {self._provider}"
 
-    async def open(self, bench: Workplace) -> None:
+    async def open(self, workplace: Workplace) -> None:
         """Tell the run which secrets its provider may use."""
-        bench.redactor.learn(self._secrets)
+        workplace.redactor.learn(self._secrets)
 
     async def complete(self, request: PlannerRequest) -> Reply:
         """One attempt; raises PlannerUnavailable."""
@@ -186,9 +186,9 @@ class ChatPlanner:
         if isinstance(status, int) and 300 <= status < 600:
             headers = dict(getattr(response, "headers", None) or {})
             wish = parse_retry_after(headers.get("retry-after"), now.timestamp())
-            said = http_failure(status, str(problem), wish, headers=headers, now=now)
-            said.message = f"The planner's provider {self._provider} says {status}: {problem}"
-            return said
+            refused = http_failure(status, str(problem), wish, headers=headers, now=now)
+            refused.message = f"The planner's provider {self._provider} says {status}: {problem}"
+            return refused
         words = f"{type(problem).__name__}: {problem.__cause__ or problem}"
         failure = failure_of(words, now)
         kind = failure.kind if failure else "protocol"

@@ -58,13 +58,13 @@ class ChecklistPlanner:
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _plan(self) -> dict[str, Any]:
+    def _plan(self) -> dict[str, object]:
         """The task's own criteria again; without any, the test command; else the task's title."""
         if self._spec.criteria:
             own = [{"id": c.id, "description": c.description} for c in self._spec.criteria]
             return {"acceptance_criteria": own}
         test = self._spec.task.test
-        criterion: dict[str, Any] = {
+        criterion: dict[str, object] = {
             "id": "AC-1",
             "description": self._text("criterion", test_command=test.command if test else ""),
         }
@@ -72,7 +72,7 @@ class ChecklistPlanner:
             criterion["check"] = {"kind": "test"}
         return {"acceptance_criteria": [criterion]}
 
-    def _next_action(self, facts: Facts) -> dict[str, Any]:
+    def _next_action(self, facts: Facts) -> dict[str, object]:
         wanting, can_execute = _wanting(facts), _can_execute(facts)
         if can_execute and not wanting:
             if facts.get("state") != "FIXING":
@@ -92,7 +92,7 @@ class ChecklistPlanner:
         decision["used_patterns"] = ["implement_feature", "run_all_checks"]
         return decision
 
-    def _decision(self, action: str, reason: str, **values: Any) -> dict[str, Any]:
+    def _decision(self, action: str, reason: str, **values: Any) -> dict[str, object]:
         return {"decision": {"action": action, "reason": self._text(reason, **values)}}
 
     def _text(self, which: str, **values: Any) -> str:
@@ -114,7 +114,7 @@ class ChecklistPlanner:
             can_execute=_can_execute(facts),
         )
 
-    def _assessment(self, facts: Facts) -> dict[str, Any]:
+    def _assessment(self, facts: Facts) -> dict[str, object]:
         """Green is passed, red is failed; of what nothing executed it has no opinion."""
         criteria = facts.get("acceptance_criteria", [])
         executable = [criterion for criterion in criteria if _executable(criterion, facts)]
@@ -198,8 +198,8 @@ def _only_a_person_decides(facts: Facts) -> list[str]:
     evidence = _map(facts, "evidence")
     unproven = not evidence.get("proof") and facts.get("completion") != "judged"
     findings = any(finding.get("blocks") for finding in evidence.get("findings", []))
-    said = any(not note.startswith((REFUSED, NOTICED)) for note in facts.get("notes", []))
-    if unproven or findings or said or _red_tests(facts):
+    steered = any(not note.startswith((REFUSED, NOTICED)) for note in facts.get("notes", []))
+    if unproven or findings or steered or _red_tests(facts):
         return []
     return [str(c["id"]) for c in _open(facts) if not _executable(c, facts)]
 

@@ -55,9 +55,8 @@ class ClaudePlanner(CliPlanner):
                 "CLAUDE_CODE_MAX_RETRIES": "0",
                 "DISABLE_AUTOUPDATER": "1",
                 URL_ENV: call.base_url,
-                call.shown.token_env or KEY_ENV: call.shown.key,
-                **call.shown.env,
             },
+            key_env=KEY_ENV,
             folders=(home, scratch),
             files={system: call.system},
         )
@@ -67,26 +66,26 @@ class ClaudePlanner(CliPlanner):
         result = parse_object(stdout.decode("utf-8", "replace").strip()) or {}
         if result.get("type") != "result":
             return CliAnswer()
-        said = text_of(result.get("result"))
+        text = text_of(result.get("result"))
         failed = bool(result.get("is_error"))
         unstructured = result.get("subtype") == _UNSTRUCTURED
         if "structured_output" in result and not failed:
-            said = json.dumps(result["structured_output"], ensure_ascii=False)
+            text = json.dumps(result["structured_output"], ensure_ascii=False)
         elif unstructured:
-            said = "; ".join(map(text_of, list_of(result.get("errors"))))
+            text = "; ".join(map(text_of, list_of(result.get("errors"))))
         usage = dict_of(result.get("usage"))
         cached = count_of(usage.get("cache_read_input_tokens"))
         fresh = ("input_tokens", "cache_creation_input_tokens")
         cost = result.get("total_cost_usd")
         return CliAnswer(
-            text=said if unstructured or not failed else "",
+            text=text if unstructured or not failed else "",
             completed=unstructured or not failed,
             input_tokens=cached + sum(count_of(usage.get(name)) for name in fresh),
             cached_tokens=cached,
             output_tokens=count_of(usage.get("output_tokens")),
             usd=float(cost) if isinstance(cost, int | float) else None,
             model=next(iter(dict_of(result.get("modelUsage"))), ""),
-            error=said if failed and not unstructured else "",
+            error=text if failed and not unstructured else "",
             kind=kind_of_status(result.get("api_error_status")),
         )
 

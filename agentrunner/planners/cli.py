@@ -1,8 +1,8 @@
 """A coding CLI as the planner, for people who have a subscription and no key.
 
-One call is one process that starts afresh, in a box of its own (see `cli_sandbox`): it is told the
-role and policy by a file and the request by stdin, and what it answers is read by our parser and
-asked for again by `asking.py`, whatever the CLI thinks of it.
+One call is one process that starts afresh, in a sandbox of its own (see `cli_sandbox`). It gets the
+role and policy by a file and the request by stdin. Its answer is read by our parser and asked for
+again by `asking.py`, whatever the CLI thinks of it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.command_line import ReplayMismatch
 from agentrunner.errors.planners import PlannerMissing
-from agentrunner.gateway.usage import Call, Usage
+from agentrunner.gateway.usage import Call
+from agentrunner.launching.access import CliCredential
+from agentrunner.launching.launch import CliLaunch
+from agentrunner.launching.route import Cassette
+from agentrunner.money.usage import Usage
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
-from agentrunner.planners.cli_access import CliAccess
-from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox, Tape
+from agentrunner.planners.cli_access import planner_access
+from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
 from agentrunner.planners.workplace import Workplace
 from agentrunner.workers.base import Failure, FailureKind, Worker, WorkerCommand
 from agentrunner.workers.failures import failure_of
-from agentrunner.workers.launching import CliCredential
 from agentrunner.workers.make import make_worker
 
 TIMEOUT_SEC = 600.0
@@ -44,11 +47,8 @@ class CliCall:
     prompt: str
     """For stdin."""
     shown: CliCredential
-
-    @property
-    def base_url(self) -> str:
-        """Where the model is for the CLI: the gateway, else the provider."""
-        return self.place.base_url or self.shown.base_url
+    base_url: str
+    """Where the model is for the CLI: the gateway, else the provider."""
 
 
 @dataclass(frozen=True)
@@ -89,19 +89,18 @@ class CliPlanner(ABC):
     ) -> None:
         """Find the program and what it can show; starts nothing.
 
-        `record` and `replay` are files for the gateway of its box, where each call has a channel
-        of its own, whatever `channel` says. Raises InfraError
-        (`planner-missing`, `no-planner-key`, `login-missing`, …), or UsageError for settings that
-        cannot work.
+        `record` and `replay` are files for the gateway of its sandbox, where each call has a
+        channel of its own, whatever `channel` says. Raises InfraError (`planner-missing`,
+        `no-planner-key`, `login-missing`, …), or UsageError for settings that cannot work.
         """
         self._spec = spec
         self._environ = environ
-        self._tape = Tape(record, replay)
+        self._cassette = Cassette(record, replay)
         self._clock = clock
         self._worker = _program_of(self.kind, spec)
         self._timeout_sec = spec.runner.meta.timeout_sec or TIMEOUT_SEC
-        self._box: CliSandbox | None = None
-        self._bench: Workplace | None = None
+        self._sandbox: CliSandbox | None = None
+        self._workplace: Workplace | None = None
         self._refused = ""
         """The fingerprint of a login's token that was not taken."""
         if not spec.runner.sandbox.isolates and (record or replay):
@@ -113,7 +112,7 @@ class CliPlanner(ABC):
             )
         if not Path(self._worker.program()).is_absolute() and (not spec.runner.sandbox.has_image):
             raise self._missing("on this machine, outside of the repository")
-        self._access = CliAccess(spec, self._worker, environ, replays=replay is not None)
+        self._access = planner_access(spec, self._worker, environ, replays=replay is not None)
 
     @abstractmethod
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
@@ -126,47 +125,46 @@ class CliPlanner(ABC):
     def describe(self) -> str:
         """For the header."""
         model = self._spec.runner.meta.model or "its own model"
-        return f"{self.kind} {model}, {self._access.describe()}"
+        access = self._access
+        how = "with its login" if access.login else f"with {access.key_name or 'no key'}"
+        return f"{self.kind} {model}, {how}"
 
-    async def open(self, bench: Workplace) -> None:
-        """Keep the place; the box is made with the first call."""
-        self._bench = bench
+    async def open(self, workplace: Workplace) -> None:
+        """Keep the workplace; the sandbox is made with the first call."""
+        self._workplace = workplace
         program = self._worker.program()
-        self._box = CliSandbox(bench, self._spec, program, self._environ, self._tape)
+        self._sandbox = CliSandbox(workplace, self._spec, program, self._environ, self._cassette)
 
     async def complete(self, request: PlannerRequest) -> Reply:
         """One attempt; raises PlannerUnavailable, or InfraError where program or login lack."""
-        assert self._box is not None and self._bench is not None, "open() comes first"
-        shown = await self._access.shown(
-            self._timeout_sec, gateway=self._box.walls, refused=self._refused
+        sandbox = self._sandbox
+        assert sandbox is not None and self._workplace is not None, "open() comes first"
+        shown = await self._access.credential(
+            self._timeout_sec, gateway=sandbox.isolates, refused=self._refused
         )
-        self._bench.redactor.learn(shown.secrets)
-        call = self._call(await self._box.place(), request, shown)
+        self._workplace.redactor.learn(shown.secrets)
+        # No price is paid for calls of a subscription.
+        allowed = replace(request.allowance, usd=None) if self._subscribed else request.allowance
+        route = sandbox.route(shown.upstream, request.call_number, allowed)
+        place = await sandbox.place()
+        call = self._call(place, request, shown, route.base_url or shown.base_url)
         command = self.command(call, self._worker.program(), self._spec.runner.meta.model)
-        ran = await self._box.run(
-            call.place,
-            command,
-            shown.upstream,
-            request.call_number,
-            self._timeout_sec,
-            # No price is paid for calls of a subscription.
-            replace(request.allowance, usd=None)
-            if self._access.subscription
-            else request.allowance,
-        )
-        return self._reply(ran, shown)
+        launch = CliLaunch(command, shown, route, place.work, self._timeout_sec)
+        return self._reply(await sandbox.run(launch, place.home), shown)
 
     async def close(self) -> None:
-        """End everything and remove its box."""
-        if self._box is not None:
-            await self._box.close()
+        """End everything and remove its sandbox."""
+        if self._sandbox is not None:
+            await self._sandbox.close()
 
-    def _call(self, place: CliFolders, request: PlannerRequest, shown: CliCredential) -> CliCall:
+    def _call(
+        self, place: CliFolders, request: PlannerRequest, shown: CliCredential, base_url: str
+    ) -> CliCall:
         system = "\n\n".join(m.content for m in request.messages if m.role == "system")
-        said = [message.content for message in request.messages if message.role != "system"]
+        texts = [message.content for message in request.messages if message.role != "system"]
         if place.repo is not None:
-            said.append(f"The repository is {place.repo}. You can read it, and cannot change it.")
-        return CliCall(place, request, system, "\n\n".join(said), shown)
+            texts.append(f"The repository is {place.repo}. You can read it, and cannot change it.")
+        return CliCall(place, request, system, "\n\n".join(texts), shown, base_url)
 
     # -- what came of it --------------------------------------------------------------------------
 
@@ -186,10 +184,15 @@ class CliPlanner(ABC):
         # A CLI may end well though its last model call failed: the gateway's word wins.
         if answer.completed and last is None:
             return reply
-        if ran.result.exit_code == NOT_FOUND and not ran.usage.calls:
+        if ran.result.exit_code == NOT_FOUND and not ran.usage.total.calls:
             raise self._missing("in its sandbox")
         failure = self._failure(answer, ran.result.stderr, last)
         raise self._unavailable(failure, shown, reply)
+
+    @property
+    def _subscribed(self) -> bool:
+        """Whether calls are part of a subscription."""
+        return self._access.login is not None
 
     def _figures(self, answer: CliAnswer, used: Usage) -> Reply:
         """The reply, with what it cost: as the gateway counted, else as the CLI says."""
@@ -198,20 +201,21 @@ class CliPlanner(ABC):
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,
             cached_tokens=answer.cached_tokens,
-            usd=None if self._access.subscription else answer.usd,
+            usd=None if self._subscribed else answer.usd,
             model=answer.model or self._spec.runner.meta.model or "",
             known="reported" if answer.input_tokens or answer.output_tokens else "unknown",
-            subscription=self._access.subscription,
+            subscription=self._subscribed,
         )
-        if not used.calls or used.unknown_calls:
+        counted = used.total
+        if not counted.calls or counted.unknown_calls:
             return reply
         return replace(
             reply,
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-            cached_tokens=used.cached_tokens,
-            usd=None if self._access.subscription else used.usd,
-            model=max(used.by_model, key=lambda name: used.by_model[name].calls),
+            input_tokens=counted.input_tokens,
+            output_tokens=counted.output_tokens,
+            cached_tokens=counted.cached_tokens,
+            usd=None if self._subscribed else counted.price,
+            model=max(used.by_model, key=lambda name: used.by_model[name].calls or 0),
             known="counted",
         )
 

@@ -3,65 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.environment import home_of
 from agentrunner.errors import InfraError
 from agentrunner.errors.planners import NoPlannerKey
-from agentrunner.errors.workers import LoginElsewhere, LoginUnsupported
+from agentrunner.launching.access import CliAccess, find_login
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.workers.base import Worker
-from agentrunner.workers.launching import CliCredential, by_key, by_login
-from agentrunner.workers.login import MIN_VALID_SEC, Login, login_for, not_logged_in
+from agentrunner.workers.login import Login, not_logged_in
 
 URL_NAMES: Mapping[str, str] = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 """By wire, the variable of the process that names another server than the provider's."""
 
 
-class CliAccess:
-    """Chooses key or login once, and gives what is shown call by call."""
+def planner_access(
+    spec: TaskSpec, worker: Worker, environ: Mapping[str, str], *, replays: bool
+) -> CliAccess:
+    """What a CLI that plans shows: its key, else its login, unless the task names one of them.
 
-    def __init__(
-        self, spec: TaskSpec, worker: Worker, environ: Mapping[str, str], *, replays: bool
-    ) -> None:
-        """Raises InfraError where neither is to be had, UsageError for settings that clash.
-
-        A run that `replays` a recording needs neither.
-        """
-        meta = spec.runner.meta
-        self._worker = worker
-        self._environ = environ
-        self._login: Login | None = None
-        self.key_name = next((n for n in worker.key_names if environ.get(n, "").strip()), "")
-        if meta.auth == "login" or (meta.auth is None and not self.key_name and not replays):
-            self._login = _usable_login(worker, environ, meta.base_url, named=meta.auth == "login")
-        elif not self.key_name and not replays:
-            raise _no_key(worker)
-        self._base_url = _base_url(meta.base_url, worker, environ)
-
-    @property
-    def subscription(self) -> bool:
-        """Whether calls are part of a subscription."""
-        return self._login is not None
-
-    def describe(self) -> str:
-        """For the header."""
-        return "with its login" if self._login else f"with {self.key_name or 'no key'}"
-
-    async def shown(self, seconds: float, *, gateway: bool, refused: str = "") -> CliCredential:
-        """What is shown in a call that may take `seconds`, a login refreshed where needed.
-
-        `refused` is the fingerprint of a token that was not taken. Raises InfraError where a
-        login is over or cannot be refreshed.
-        """
-        if self._login is not None:
-            access = await self._login.access(max(MIN_VALID_SEC, seconds), refused=refused)
-            return by_login(self._worker, access, gateway=gateway)
-        key = self._environ.get(self.key_name, "").strip()
-        shown = by_key(self._worker, key, self._base_url, gateway=gateway)
-        secrets = {self.key_name: key} if key else {}
-        return replace(shown, base_url=self._base_url, secrets=secrets)
+    Raises InfraError where there is neither, UsageError for settings that clash. A run that
+    `replays` a recording needs neither.
+    """
+    meta = spec.runner.meta
+    key_name = next((name for name in worker.key_names if environ.get(name, "").strip()), "")
+    login = None
+    if meta.auth == "login" or (meta.auth is None and not key_name and not replays):
+        login = _usable_login(spec, worker, environ)
+    elif not key_name and not replays:
+        raise _no_key(worker)
+    url = _base_url(meta.base_url, worker, environ)
+    return CliAccess(worker, url, key_name, environ.get(key_name, "").strip(), login, url)
 
 
 def _base_url(written: str | None, worker: Worker, environ: Mapping[str, str]) -> str:
@@ -71,25 +42,11 @@ def _base_url(written: str | None, worker: Worker, environ: Mapping[str, str]) -
     return base_url
 
 
-def _usable_login(
-    worker: Worker, environ: Mapping[str, str], base_url: str | None, *, named: bool
-) -> Login:
-    if base_url:
-        if not named:
-            raise _no_key(worker)
-        raise LoginElsewhere(
-            "A login goes to its own provider only; the task names another address.",
-            path="runner.meta.base_url",
-            remedy="remove runner.meta.base_url, or set runner.meta.auth to key",
-        )
-    home = home_of(environ)
-    login = login_for(worker.kind, environ, home)
-    if login is None:
-        raise LoginUnsupported(
-            f"The planner {worker.kind} has no login that can be used.",
-            path="runner.meta.auth",
-            remedy="remove runner.meta.auth",
-        )
+def _usable_login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> Login:
+    named = spec.runner.meta.auth == "login"
+    if spec.runner.meta.base_url and not named:
+        raise _no_key(worker)
+    login = find_login(spec, "meta", worker, environ)
     state = login.describe()
     if state.usable:
         return login

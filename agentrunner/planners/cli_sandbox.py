@@ -1,4 +1,4 @@
-"""The box of a planner that is a program: its own, with an empty folder for a repository.
+"""The sandbox of a planner that is a program: its own, with an empty folder for a repository.
 
 The program sees its own installation, a folder for one call, and the gateway, which has the real
 key. With `see_repo: read` the repository is there too, at its own path, and cannot be written.
@@ -9,49 +9,22 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.config.agents import reads_repo
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import home_of, prices_file
-from agentrunner.gateway.order import (
-    GATEWAY_PORT,
-    GATEWAY_SOCKET,
-    Allowance,
-    GatewayOrder,
-    Upstream,
-)
-from agentrunner.gateway.process import running
-from agentrunner.gateway.usage import Usage, read_usage
+from agentrunner.gateway.order import Allowance, GatewayOrder, Upstream
+from agentrunner.launching.launch import CliLaunch, run_to_end
+from agentrunner.launching.limits import read_paths, resource_limits
+from agentrunner.launching.route import EGRESS_LOG, Cassette, EgressRoute, route_of
+from agentrunner.money.usage import Usage, read_usage
 from agentrunner.planners.workplace import Workplace
-from agentrunner.sandboxes.base import (
-    Door,
-    ErrorKind,
-    Owner,
-    Request,
-    Result,
-    Sandbox,
-    SandboxError,
-    SandboxOrder,
-)
+from agentrunner.sandboxes.base import Owner, Result, Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.sandboxes.deny import holds
-from agentrunner.storage.run_folder import make_private, write_private
-from agentrunner.workers.base import WorkerCommand
-from agentrunner.workers.launching import read_paths, resource_limits
-
-KEEP_BYTES = 8 << 20
-"""Of each stream: room for any reply, and the events before it."""
-
-
-@dataclass(frozen=True)
-class Tape:
-    """Where model calls are recorded to, or replayed from."""
-
-    record: Path | None = None
-    replay: Path | None = None
+from agentrunner.storage.run_folder import make_private
 
 
 @dataclass(frozen=True)
@@ -64,10 +37,8 @@ class CliFolders:
     """The empty folder that stands for a repository."""
     repo: Path | None
     """The repository, where it may be read."""
-    base_url: str | None
-    """Where the model is from inside the box; None without a gateway."""
-    walls: bool
-    """Whether there is a box at all."""
+    isolated: bool
+    """Whether there is a sandbox at all."""
 
 
 @dataclass(frozen=True)
@@ -81,23 +52,28 @@ class CliOutcome:
 
 
 class CliSandbox:
-    """Opened with the first call, in the kind of box that the run is in."""
+    """Opened with the first call, in the kind of sandbox that the run is in."""
 
     def __init__(
-        self, bench: Workplace, spec: TaskSpec, program: str, environ: Mapping[str, str], tape: Tape
+        self,
+        workplace: Workplace,
+        spec: TaskSpec,
+        program: str,
+        environ: Mapping[str, str],
+        cassette: Cassette,
     ) -> None:
-        self._bench = bench
+        self._workplace = workplace
         self._spec = spec
         self._program = program
         self._environ = environ
-        self._tape = tape
-        self._root = bench.folder.root.resolve() / "planner" / spec.runner.meta.kind
-        self._box: Sandbox | None = None
+        self._cassette = cassette
+        self._root = workplace.folder.root.resolve() / "planner" / spec.runner.meta.kind
+        self._sandbox: Sandbox | None = None
 
     @property
-    def walls(self) -> bool:
-        """Whether the run has a box, and so a gateway."""
-        return self._bench.sandbox.isolates
+    def isolates(self) -> bool:
+        """Whether the run has a sandbox, and so a gateway."""
+        return self._workplace.sandbox.isolates
 
     async def place(self) -> CliFolders:
         """A fresh place for one call; nothing of an earlier one is left in it."""
@@ -108,109 +84,84 @@ class CliSandbox:
             home=home,
             work=work,
             repo=Path(self._spec.repo) if see else None,
-            base_url=f"http://127.0.0.1:{GATEWAY_PORT}" if self.walls else None,
-            walls=self.walls,
+            isolated=self.isolates,
         )
 
-    async def run(
-        self,
-        place: CliFolders,
-        command: WorkerCommand,
-        upstream: Upstream | None,
-        number: int,
-        seconds: float,
-        allowance: Allowance,
-    ) -> CliOutcome:
-        """Run to its end, or for `seconds`; nothing of it is left running on return.
+    def route(self, upstream: Upstream | None, number: int, allowance: Allowance) -> EgressRoute:
+        """The way out of the call of this number: to its model, and nowhere else."""
+        folder = self._workplace.folder
+        return route_of(
+            GatewayOrder(
+                sockets=folder.sock_dir,
+                egress_log=folder.root / EGRESS_LOG,
+                usage_log=_unused(folder.meta_dir, f"{number:04d}-usage"),
+                label=f"meta-{number:04d}",
+                upstream=upstream,
+                allowance=allowance,
+                prices=prices_file(self._environ),
+                record=self._cassette.record,
+                replay=self._cassette.replay,
+                workdir=str(self._root),
+                secrets={"planner's key": upstream.credential}
+                if upstream and upstream.credential
+                else {},
+            )
+        )
 
-        Raises SandboxUnavailable, SandboxError or InfraError (`gateway`) where box or gateway
+    async def run(self, launch: CliLaunch, home: Path) -> CliOutcome:
+        """Run a call to its end, or to its limit of time; what was in `home` is gone then.
+
+        Raises SandboxUnavailable, SandboxError or InfraError (`gateway`) where sandbox or gateway
         do not work.
         """
-        await asyncio.to_thread(_lay_out, command)
-        box = await self._opened()
-        sockets = self._bench.folder.sock_dir
-        log = _unused(self._bench.folder.meta_dir, f"{number:04d}-usage")
-        door = Door(sockets, {GATEWAY_PORT: GATEWAY_SOCKET}) if upstream else None
-        request = Request(
-            command=command.argv,
-            workdir=place.work,
-            env=command.env,
-            stdin=command.stdin,
-            timeout_sec=seconds,
-            keep_bytes=KEEP_BYTES,
-            door=door,
-        )
-        gateway = (
-            running(self._order(upstream, number, log, allowance), self._environ)
-            if upstream
-            else nullcontext()
-        )
-        result: Result | None = None
+        await asyncio.to_thread(launch.lay_out, home)
+        sandbox = await self._opened()
         try:
-            async with gateway:
-                result = await box.run(request)
-        except SandboxError as error:
-            if error.kind is not ErrorKind.TIMEOUT:
-                raise
+            result = await run_to_end(launch, sandbox, self._environ)
         finally:
-            await asyncio.to_thread(shutil.rmtree, place.home, ignore_errors=True)
-        return CliOutcome(result, await asyncio.to_thread(read_usage, log))
+            await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+        order = launch.route.order
+        used = await asyncio.to_thread(read_usage, order.usage_log) if order else Usage()
+        return CliOutcome(result, used)
 
     async def close(self) -> None:
-        """End everything and remove the box."""
-        box, self._box = self._box, None
-        if box is not None:
-            await box.close()
+        """End everything and remove the sandbox."""
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is not None:
+            await sandbox.close()
 
     async def _opened(self) -> Sandbox:
-        # The run's box may have become one of another kind since the call before.
-        if self._box is not None and self._box.kind == self._bench.sandbox.kind:
-            return self._box
+        # The run's sandbox may have become one of another kind since the call before.
+        if self._sandbox is not None and self._sandbox.kind == self._workplace.sandbox.kind:
+            return self._sandbox
         await self.close()
-        state_dir = self._bench.state_dir.resolve()
+        state_dir = self._workplace.state_dir.resolve()
         home = home_of(self._environ)
-        kind = self._bench.sandbox.kind
-        self._box = await open_sandbox(
-            kind, self._sandbox_order(), self._environ, home, state_root=state_dir
+        kind = self._workplace.sandbox.kind
+        self._sandbox = await open_sandbox(
+            kind, self._order(), self._environ, home, state_root=state_dir
         )
-        return self._box
+        return self._sandbox
 
-    def _sandbox_order(self) -> SandboxOrder:
+    def _order(self) -> SandboxOrder:
         return SandboxOrder(
             repo=self._root / "repo",
             home=self._root / "box",
             programs=(self._program, "sh"),
             read_paths=self._read_paths(),
-            image=self._bench.sandbox.image,
+            image=self._workplace.sandbox.image,
             worker_kind=self._spec.runner.meta.kind,
             limits=resource_limits(self._spec.runner.sandbox),
-            sockets=self._bench.folder.sock_dir,
-            owner=Owner(self._bench.folder.run_id, self._spec.task_id),
+            sockets=self._workplace.folder.sock_dir,
+            owner=Owner(self._workplace.folder.run_id, self._spec.task_id),
         )
 
     def _read_paths(self) -> tuple[Path, ...]:
-        """What the run's box may read, without the repository unless it may be seen."""
+        """What the run's sandbox may read, without the repository unless it may be seen."""
         repo, paths = Path(self._spec.repo), read_paths(self._spec)
         if reads_repo(self._spec.runner.meta):
             return (*paths, repo)
         return tuple(p for p in paths if not holds(p.resolve(), repo) and not holds(repo, p))
-
-    def _order(
-        self, upstream: Upstream, number: int, log: Path, allowance: Allowance
-    ) -> GatewayOrder:
-        return GatewayOrder(
-            sockets=self._bench.folder.sock_dir,
-            egress_log=self._bench.folder.root / "egress.jsonl",
-            usage_log=log,
-            label=f"meta-{number:04d}",
-            upstream=upstream,
-            allowance=allowance,
-            prices=prices_file(self._environ),
-            record=self._tape.record,
-            replay=self._tape.replay,
-            workdir=str(self._root),
-            secrets={"planner's key": upstream.credential} if upstream.credential else {},
-        )
 
 
 def _unused(folder: Path, name: str) -> Path:
@@ -223,7 +174,7 @@ def _unused(folder: Path, name: str) -> Path:
 
 
 def _make_fresh(home: Path, work: Path) -> None:
-    """Empty folders; `work` and the one above `home` stay the same, as a box may hold them."""
+    """Empty folders; `work` and the one above `home` stay the same, as a sandbox may hold them."""
     make_private(home.parent)
     make_private(work)
     for left in (home, *work.iterdir()):
@@ -232,10 +183,3 @@ def _make_fresh(home: Path, work: Path) -> None:
         else:
             left.unlink(missing_ok=True)
     home.mkdir(mode=0o700)
-
-
-def _lay_out(command: WorkerCommand) -> None:
-    for folder in command.folders:
-        folder.mkdir(mode=0o700)
-    for path, text in command.files.items():
-        write_private(path, text.encode(), sync=False)

@@ -1,13 +1,12 @@
 """OpenAI's Codex CLI as the planner: `codex exec --output-schema`. Tested with 0.169.0.
 
 It sends the schema to the provider and does not look at the answer. The answer is taken from its
-event stream: `-o FILE` has the same text, in a file that the box could have made a link.
+event stream: `-o FILE` has the same text, in a file that the sandbox could have made a link.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from agentrunner.planners.cli import CliAnswer, CliCall, CliPlanner
 from agentrunner.workers.base import WorkerCommand
@@ -49,7 +48,7 @@ class CodexPlanner(CliPlanner):
             # Codex's own sandbox inside ours fails without a word and with exit 0.
             *(
                 ("--dangerously-bypass-approvals-and-sandbox",)
-                if place.walls
+                if place.isolated
                 else ("-s", "read-only")
             ),
             *_QUIET,
@@ -63,9 +62,8 @@ class CodexPlanner(CliPlanner):
             env={
                 "CODEX_HOME": str(home),
                 "TMPDIR": str(scratch),
-                call.shown.token_env or KEY_ENV: call.shown.key,
-                **call.shown.env,
             },
+            key_env=KEY_ENV,
             folders=(home, scratch),
             files={schema: json.dumps(call.request.schema), system: call.system},
         )
@@ -73,7 +71,7 @@ class CodexPlanner(CliPlanner):
     def read(self, stdout: bytes) -> CliAnswer:
         """The last message of a turn that was completed."""
         text, error, completed = "", "", False
-        usage: dict[str, Any] = {}
+        usage: dict[str, object] = {}
         for line in stdout.decode("utf-8", "replace").splitlines():
             event = parse_object(line) or {}
             item = dict_of(event.get("item"))

@@ -38,7 +38,7 @@ async def whole_body(response: Any) -> list[bytes]:
     return chunks
 
 
-def checked_completion(body: str) -> dict[str, Any]:
+def checked_completion(body: str) -> dict[str, object]:
     """The completion, for the library; raises PlannerUnavailable for what it would stumble over."""
     try:
         data = json.loads(body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.planners.base import PlannerClient
@@ -27,7 +27,7 @@ def make_planner(
     missing. `environ` is the environment of the process, never of a file in the repository.
     """
     kind = load(METAS, spec.runner.meta.kind, "the planner")
-    tape: dict[str, Any] = {}
+    tape: dict[str, object] = {}
     if getattr(kind, "recordable", False):
         tape = {"record": record, "replay": replay, "channel": channel}
     client: PlannerClient = kind(spec, environ, **tape)

@@ -33,7 +33,7 @@ class MockPlanner:
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _payload(self, request: PlannerRequest) -> dict[str, Any]:
+    def _payload(self, request: PlannerRequest) -> dict[str, object]:
         if request.type == "plan_task":
             return {
                 "task_id": "TASK-MOCK",
@@ -51,7 +51,7 @@ class MockPlanner:
             return _plan_patch()
         raise UsageError(f'the mock planner has no answer to "{request.type}"')
 
-    def _next_action(self, worker_runs: int) -> dict[str, Any]:
+    def _next_action(self, worker_runs: int) -> dict[str, object]:
         if worker_runs:
             return {"decision": {"action": "mark_complete", "reason": "Mock complete"}}
         return {
@@ -64,7 +64,7 @@ class MockPlanner:
         }
 
 
-def _assessment(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _assessment(facts: Mapping[str, Any]) -> dict[str, object]:
     ids = [criterion["id"] for criterion in facts.get("acceptance_criteria", [])]
     return {
         "summary": "Mock assessment",
@@ -74,7 +74,7 @@ def _assessment(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _decompose() -> dict[str, Any]:
+def _decompose() -> dict[str, object]:
     return {
         "understanding": "Mock understanding",
         "phases": [
@@ -87,7 +87,7 @@ def _decompose() -> dict[str, Any]:
     }
 
 
-def _task(temp_id: str, title: str, *dependencies: str) -> dict[str, Any]:
+def _task(temp_id: str, title: str, *dependencies: str) -> dict[str, object]:
     return {
         "id": temp_id,
         "title": title,
@@ -99,6 +99,6 @@ def _task(temp_id: str, title: str, *dependencies: str) -> dict[str, Any]:
     }
 
 
-def _plan_patch() -> dict[str, Any]:
+def _plan_patch() -> dict[str, object]:
     create = {"op": "create", "temp_id": "temp-1", "title": "Another mock task"}
     return {"understanding": "Mock understanding", "operations": [create]}

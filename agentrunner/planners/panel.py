@@ -57,12 +57,12 @@ class Panel:
 
     kind = "panel"
 
-    def __init__(self, seats: Mapping[Role, RoleCandidates], notices: Sequence[str] = ()) -> None:
-        self._seats = dict(seats)
+    def __init__(self, by_role: Mapping[Role, RoleCandidates], notices: Sequence[str] = ()) -> None:
+        self._seats = dict(by_role)
         self.notices = tuple(notices)
         """What a person should know before it starts: who was left out, and why."""
 
-    def seat(self, role: Role) -> RoleCandidates:
+    def role_candidates(self, role: Role) -> RoleCandidates:
         """Who can take this role."""
         return self._seats[role]
 
@@ -76,11 +76,11 @@ class Panel:
             text += f"; {first['assess'].client.describe()} judges"
         return text
 
-    async def open(self, bench: Workplace) -> None:
+    async def open(self, workplace: Workplace) -> None:
         """Give every client that works with programs of its own its place in the run."""
         for client in self._clients():
             if isinstance(client, NeedsWorkplace):
-                await client.open(bench)
+                await client.open(workplace)
 
     async def complete(self, request: PlannerRequest) -> Reply:
         """One attempt of the first candidate of the role; raises as a client's `complete`."""
@@ -110,7 +110,11 @@ class Panel:
 
     def _clients(self) -> list[PlannerClient]:
         """Each once, however many roles it has."""
-        everyone = (one.client for seat in self._seats.values() for one in seat.candidates)
+        everyone = (
+            one.client
+            for role_candidates in self._seats.values()
+            for one in role_candidates.candidates
+        )
         return list({id(client): client for client in everyone}.values())
 
 
@@ -128,21 +132,21 @@ def pick(
     salt: str,
     number: int,
     *,
-    turn: int = 0,
+    vote: int = 0,
 ) -> Candidate | None:
     """Who answers call `number`: the first that is not cooling; None where all are.
 
     `cooling` tells by "meta:NAME" until when one is left alone, as a time in ISO 8601. Where
     candidates have weights, calls are shared out among those by a keyed hash of their number: the
     same run picks the same again. One without a weight is then for when those cool. Of several
-    votes on one thing, the one of `turn` n goes to the n-th who is ready, counted from 0.
+    votes on one thing, the one of `vote` n goes to the n-th who is ready, counted from 0.
     """
     ready = [
         one for one in candidates if not seconds_until(cooling.get(f"meta:{one.name}", ""), now)
     ]
     weighted = [one for one in ready if one.weight]
-    if not weighted or turn:
-        return ready[turn % len(ready)] if ready else None
+    if not weighted or vote:
+        return ready[vote % len(ready)] if ready else None
     draw = hmac.digest(salt.encode(), f"pick {number}".encode(), hashlib.sha256)
     place = int.from_bytes(draw[:8], "big") % sum(one.weight for one in weighted)
     for one in weighted:
@@ -169,9 +173,9 @@ def make_panel(
     def make(own: TaskSpec, channel: str) -> PlannerClient:
         return make_planner(own, environ, record=record, replay=replay, channel=channel)
 
-    bench = _Clients(spec, make)
-    seats = {role: bench.seat(role) for role in ROLES}
-    return Panel(seats, list(dict.fromkeys(bench.notices)))
+    clients = _Clients(spec, make)
+    by_role = {role: clients.role_candidates(role) for role in ROLES}
+    return Panel(by_role, list(dict.fromkeys(clients.notices)))
 
 
 class _Clients:
@@ -183,7 +187,7 @@ class _Clients:
         self._made: dict[PlannerCandidate, tuple[str, PlannerClient | InfraError]] = {}
         self.notices: list[str] = []
 
-    def seat(self, role: Role) -> RoleCandidates:
+    def role_candidates(self, role: Role) -> RoleCandidates:
         profile, wanted = role_candidates(self._spec, role)
         found: list[Candidate] = []
         lacks: list[tuple[str, InfraError]] = []

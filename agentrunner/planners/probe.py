@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from agentrunner.planners.base import (
     ChatMessage,
@@ -28,7 +27,7 @@ MOST_OUTPUT = 256
 ASKED = "Now say hello in one short sentence, and tell in which line the word heron stands."
 WANTED = {"colour": "ultramarine", "number": 4711}
 """What no model would answer to that by itself: only a schema that is enforced brings it about."""
-SCHEMA: dict[str, Any] = {
+SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {name: {"enum": [value]} for name, value in WANTED.items()},
     "required": list(WANTED),

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
@@ -58,7 +58,7 @@ class Item(_Strict):
 
     expect: MessageType | None = None
     """The message that has to be asked for here."""
-    reply: str | dict[str, Any] | None = None
+    reply: str | dict[str, object] | None = None
     error: WireFault | None = None
     usage: Usage = Usage()
     finish_reason: Literal["stop", "length"] = "stop"

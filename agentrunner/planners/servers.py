@@ -94,7 +94,7 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _json(url: str) -> dict[str, Any]:
+def _json(url: str) -> dict[str, object]:
     """The object at an address; an empty one for anything else."""
     opener = build_opener(ProxyHandler({}), _Stay)
     with contextlib.suppress(OSError, ValueError, RecursionError):

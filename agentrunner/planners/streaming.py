@@ -230,9 +230,9 @@ async def read_stream(
 
 def silent(host: str, seconds: float, characters: int) -> PlannerUnavailable:
     """The failure of a server that is connected and says nothing for too long."""
-    said = f"stopped after {characters} characters" if characters else "wrote nothing"
+    progress = f"stopped after {characters} characters" if characters else "wrote nothing"
     return PlannerUnavailable(
-        f"The planner at {host} {said}: no sign of life for {seconds:g} s.",
+        f"The planner at {host} {progress}: no sign of life for {seconds:g} s.",
         retryable=True,
         kind="network",
     )

@@ -12,11 +12,11 @@ from agentrunner.text.redaction import Redactor
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where a run is, and what its own box is like."""
+    """Where a run is, and what its own sandbox is like."""
 
     folder: RunFolder
     state_dir: Path
     sandbox: Sandbox
-    """The run's box, for its kind and image only: a planner gets one of its own."""
+    """The run's sandbox, for its kind and image only: a planner gets one of its own."""
     redactor: Redactor
     """Learns the planner's secrets before they are used."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from agentrunner.config.markdown import detect_language
 from agentrunner.config.spec import TaskSpec
@@ -202,7 +202,7 @@ def question_facts(questions: Sequence[OpenQuestion]) -> View:
     """The planner's own questions and the answers of people, the latest ones."""
     own = [one for one in questions if not one.task_id]
     kept = own[-MAX_QUESTIONS:]
-    items: list[dict[str, Any]] = [
+    items: list[dict[str, object]] = [
         {
             "id": one.id,
             "question": cut(one.text),

@@ -82,7 +82,7 @@ def conflicts_of(conflicts: list[Conflict]) -> tuple[PotentialConflict, ...]:
 
 def _edit(operation: PlanOperation) -> Edit:
     # A strict schema asks for every key, so null says no more than a key that is left out.
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         **{name: getattr(operation, name) for name in ("title", "description", *FACETS)},
         **{name: _tuple(getattr(operation, name)) for name in LISTS},
         "suggested_impl": _hint(operation.suggested_impl),
@@ -108,7 +108,7 @@ def _place(position: Position | None) -> Place | None:
     return None if position is None else Place(position.index, position.before, position.after)
 
 
-def _given(name: str, value: Any) -> dict[str, Any]:
+def _given(name: str, value: Any) -> dict[str, object]:
     return {} if value is None else {name: value}
 
 

@@ -28,14 +28,14 @@ from agentrunner.errors import InfraError
 from agentrunner.errors.planners import NoPlanner
 from agentrunner.errors.runs import OutOfBudget
 from agentrunner.errors.workers import WorkerNotReady
-from agentrunner.execution.accounting import caught_up, cost_of
-from agentrunner.execution.bill import MadeCalls
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.planner_candidates import Chosen
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.git.snapshots import Snapshots, worked_mark
+from agentrunner.money.bill import MadeCalls
+from agentrunner.money.counters import allowance, caught_up, cost_of
 from agentrunner.nodes.plan import NO_READERS
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerUnavailable
@@ -48,8 +48,8 @@ from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message
 from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
-from agentrunner.state.budget import figure_of, limits_of, spent_limit
-from agentrunner.state.run_state import Counters
+from agentrunner.state.budget import figure_of, spent_limit
+from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, make_private, write_new, write_private
 from agentrunner.storage.run_log import RunLog
@@ -111,9 +111,8 @@ class CallLog:
 
     def counters(self) -> Counters:
         """What was spent so far, calls of other processes among it."""
-        state: Any = {"counters": Counters(), "grants": {}}
-        found: Counters = caught_up(state, self._calls).get("counters", Counters())
-        return found
+        state = TaskContext(counters=Counters(), grants={})
+        return caught_up(state, self._calls).get("counters", Counters())
 
     def begin(self, number: int, type_: str, at: str) -> None:
         """A call is about to be made; raises TaskFailed (`budget`) where none may be."""
@@ -130,12 +129,7 @@ class CallLog:
 
     def allowance(self) -> Allowance:
         """What is left for a planner whose calls pass a gateway."""
-        limits, spent = limits_of(self._spec, {}), self.counters()
-        tokens, usd = limits.get("tokens"), limits.get("usd")
-        return Allowance(
-            tokens=None if tokens is None else max(0, int(tokens) - spent.tokens),
-            usd=None if usd is None else max(0.0, usd - spent.usd),
-        )
+        return allowance(self._spec, {}, self.counters())
 
     def record(self, call: PlannerCall, at: str) -> None:
         """Keep a call: a line of the log, and what was sent and answered as files."""
@@ -144,7 +138,7 @@ class CallLog:
         text = json.dumps(sent, ensure_ascii=False)
         for path, data in ((f"{name}.request.json", text), (f"{name}.response.txt", call.response)):
             write_new(self._folder / path, data.encode("utf-8", "backslashreplace"), sync=False)
-        told = {
+        values = {
             "number": call.number,
             "type": call.type,
             "at": at,
@@ -153,7 +147,7 @@ class CallLog:
             "error": call.error,
             "model": call.model,
         }
-        self._append("meta_call", call.number, told, at)
+        self._append("meta_call", call.number, values, at)
 
     def _append(self, kind: str, number: int, data: Mapping[str, Any], at: str) -> None:
         self._log.append(kind, str(number), data, attempt=ATTEMPT, loop=0, at=at, sync=False)
@@ -174,14 +168,16 @@ class PanelPlanner:
 
     def describe(self) -> str:
         """Who plans, for people."""
-        return self._panel.seat("plan").candidates[0].client.describe()
+        return self._panel.role_candidates("plan").candidates[0].client.describe()
 
     async def ask(self, prompt: PromptInput, check: Check) -> Message:
         """The answer of the first candidate that gives one; see `conversation.Planner`."""
-        seat = self._panel.seat("plan")
+        role_candidates = self._panel.role_candidates("plan")
         while True:
             number = self._log.counters().calls
-            chosen = pick(seat.candidates, self._cooling, self._clock.now(), self._salt, number)
+            chosen = pick(
+                role_candidates.candidates, self._cooling, self._clock.now(), self._salt, number
+            )
             if chosen is None:  # each of them is asked again rather than nobody
                 self._cooling.clear()
                 continue
@@ -189,10 +185,15 @@ class PanelPlanner:
             try:
                 return (await asker.ask(replace(prompt, call_number=number), check)).message
             except PlannerUnavailable as failure:
-                if failure.kind == "rate_limit" and not seat.fallback_on_rate_limit:
+                if failure.kind == "rate_limit" and not role_candidates.fallback_on_rate_limit:
                     raise
-                self._cooling[f"meta:{chosen.name}"] = self._until(seat, failure)
-                if pick(seat.candidates, self._cooling, self._clock.now(), self._salt, 0) is None:
+                self._cooling[f"meta:{chosen.name}"] = self._until(role_candidates, failure)
+                if (
+                    pick(
+                        role_candidates.candidates, self._cooling, self._clock.now(), self._salt, 0
+                    )
+                    is None
+                ):
                     self._cooling.clear()
                     raise
 
@@ -212,9 +213,11 @@ class PanelPlanner:
             allowance=self._log.allowance,
         )
 
-    def _until(self, seat: RoleCandidates, failure: PlannerUnavailable) -> str:
-        told = failure.reset_at if failure.kind == "rate_limit" else ""
-        return told or stamp(self._clock.now() + timedelta(seconds=seat.cool_down_sec))
+    def _until(self, role_candidates: RoleCandidates, failure: PlannerUnavailable) -> str:
+        reset_at = failure.reset_at if failure.kind == "rate_limit" else ""
+        return reset_at or stamp(
+            self._clock.now() + timedelta(seconds=role_candidates.cool_down_sec)
+        )
 
 
 @asynccontextmanager
@@ -267,13 +270,13 @@ def _salt(path: Path) -> str:
 
 def _looking(
     spec: TaskSpec, place: Path, state_dir: Path, redactor: Redactor
-) -> Callable[[], dict[str, Any] | None]:
+) -> Callable[[], dict[str, object] | None]:
     """What the planner is told of the repository; nothing where nobody reads it."""
     candidates = spec.runner.profiles.meta.candidates
     if ({one.kind for one in candidates} or {spec.runner.meta.kind}) <= NO_READERS:
         return lambda: None
 
-    def look() -> dict[str, Any]:
+    def look() -> dict[str, object]:
         repo = Path(spec.repo)
         worked = worked_mark(state_dir, repo)
         snapshots = Snapshots(place / "snapshots", repo, spec.runner.note.dir, worked=worked)
@@ -295,20 +298,24 @@ async def _housed(
 
     It is one of its own for each process: two people may talk about the same plan.
     """
-    if not any(isinstance(one.client, NeedsWorkplace) for one in panel.seat("plan").candidates):
+    if not any(
+        isinstance(one.client, NeedsWorkplace) for one in panel.role_candidates("plan").candidates
+    ):
         yield
         return
     root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="desk-", dir=folder.conversation))
-    desk = RunFolder(root)
-    for part in (desk.meta_dir, desk.box_dir, desk.sock_dir):
+    workroom = RunFolder(root)
+    for part in (workroom.meta_dir, workroom.sandbox_dir, workroom.sock_dir):
         make_private(part)
-    box = SandboxOrder(repo=Path(spec.repo), home=desk.box_dir, owner=Owner("", spec.task_id))
+    order = SandboxOrder(
+        repo=Path(spec.repo), home=workroom.sandbox_dir, owner=Owner("", spec.task_id)
+    )
     home = home_of(environ)
     try:
         kind = spec.runner.sandbox.kind
-        sandbox = await open_sandbox(kind, box, environ, home, state_root=state_dir)
+        sandbox = await open_sandbox(kind, order, environ, home, state_root=state_dir)
         try:
-            await panel.open(Workplace(desk, state_dir, sandbox, redactor))
+            await panel.open(Workplace(workroom, state_dir, sandbox, redactor))
             yield
         finally:
             await panel.close()

@@ -68,7 +68,7 @@ def _tasks(plan: Plan) -> View:
 def _task(plan: Plan, task_id: str, status: PlanTaskStatus) -> View:
     node_id = plan.tasks[task_id].node_id
     design = plan.designs[node_id]
-    told = {
+    values = {
         "id": task_id,
         "title": design.title,
         "status": status.value,
@@ -80,8 +80,8 @@ def _task(plan: Plan, task_id: str, status: PlanTaskStatus) -> View:
     }
     if status != PlanTaskStatus.COMPLETE:
         criteria = design.acceptance_criteria
-        told["acceptance_criteria"] = [cut(text, MAX_CRITERION_CHARS) for text in criteria]
-    return told
+        values["acceptance_criteria"] = [cut(text, MAX_CRITERION_CHARS) for text in criteria]
+    return values
 
 
 def _tree(plan: Plan) -> View:

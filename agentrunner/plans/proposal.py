@@ -206,7 +206,7 @@ def forget(folder: Path) -> None:
         (folder / FILE).unlink()
 
 
-def _as_json(proposal: Proposal) -> dict[str, Any]:
+def _as_json(proposal: Proposal) -> dict[str, object]:
     return {
         "kind": proposal.kind,
         "version": proposal.before.version,

@@ -42,7 +42,7 @@ def files_of(plan: Plan, history: list[Mapping[str, Any]]) -> Iterator[tuple[str
     """Relative path and text of each file of a plan: tree, designs, tasks, history."""
     facts = {one.name: getattr(plan, one.name) for one in fields(Plan) if one.name in FACTS}
     index = {node_id: _NODE.dump_python(node, mode="json") for node_id, node in plan.nodes.items()}
-    head = TypeAdapter(dict[str, Any]).dump_python(facts, mode="json")
+    head = TypeAdapter(dict[str, object]).dump_python(facts, mode="json")
     yield WBS, _text({"format": FORMAT, **head, "root_node_id": "node-root", "node_index": index})
     for node_id, design in plan.designs.items():
         yield f"{DESIGNS}/{node_id}.json", _text(_DESIGN.dump_python(design, mode="json"))
@@ -104,7 +104,7 @@ def _check_designs(plan: Plan) -> Iterator[str]:
                     yield f"{task_id} depends on {other}, which is not there"
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     try:
         value = json.loads(path.read_bytes())
     except OSError as error:

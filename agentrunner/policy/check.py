@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from agentrunner import registry
 from agentrunner.config.mistakes import dotted
@@ -39,7 +38,12 @@ def narrowed(
     `stored` is for the task of a run that was started before: nobody can write its numbers anew,
     so budgets and rounds are lowered to what is allowed today.
     """
-    none: dict[str, Any] = {"policies": [], "host_caps": [], "cache_caps": None, "budget_caps": {}}
+    none: dict[str, object] = {
+        "policies": [],
+        "host_caps": [],
+        "cache_caps": None,
+        "budget_caps": {},
+    }
     spec = spec.model_copy(update=none)
     for policy in policies:
         spec = _Narrowing(spec, policy, environ, stored=stored).result()
@@ -64,7 +68,7 @@ class _Narrowing(Narrowing):
 
     def result(self) -> TaskSpec:
         for check in (
-            self._boxes,
+            self._sandboxes,
             self._network,
             self._images,
             self._read_paths,
@@ -101,9 +105,10 @@ class _Narrowing(Narrowing):
             }
         )
 
-    # -- the box ---------------------------------------------------------------------------------
+    # -- the sandbox
+    # ---------------------------------------------------------------------------------
 
-    def _boxes(self) -> None:
+    def _sandboxes(self) -> None:
         kinds, kind = self.policy.caps.sandbox.kinds, self.value("runner.sandbox.kind")
         if kinds is None:
             return
@@ -140,8 +145,8 @@ class _Narrowing(Narrowing):
                 cap,
                 f"--set {key}={most}",
             )
-        box = self.spec.runner.sandbox
-        builds = box.image_from and box.pull in ("missing", "always")
+        settings = self.spec.runner.sandbox
+        builds = settings.image_from and settings.pull in ("missing", "always")
         if most != "full" and builds and not self.stored:  # that of a stored task is there
             self.refuse(
                 "runner.sandbox.image_from",

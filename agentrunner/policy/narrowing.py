@@ -43,7 +43,7 @@ class Narrowing:
         self.environ = environ
         self.stored = stored
         self.breaches: list[UsageError] = []
-        self._given: dict[str, Any] = {}
+        self._given: dict[str, object] = {}
 
     def value(self, key: str) -> Any:
         """A setting as it stands now, what this policy gave included."""

@@ -1,4 +1,4 @@
-"""The first box that works here: of several kinds the one that opens and starts what it must."""
+"""The first sandbox that works here: of several kinds one that opens and starts what it must."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentrunner.sandboxes.base import Launch, Mount, OnOutput, Request, Result,
 class AutoSandbox:
     """Stands for one sandbox at a time; `fall_back` goes on to the next kind.
 
-    Whoever holds it need not know that the box behind it has changed.
+    Whoever holds it need not know that the sandbox behind it has changed.
     """
 
     def __init__(self, kinds: Sequence[str], make: Callable[[str], Sandbox]) -> None:
@@ -27,7 +27,7 @@ class AutoSandbox:
 
     @property
     def kind(self) -> str:
-        """Of the box that is open, else of the first to be tried."""
+        """Of the sandbox that is open, else of the first to be tried."""
         return self._sandbox.kind if self._sandbox else self._kinds[0]
 
     @property
@@ -76,7 +76,7 @@ class AutoSandbox:
         )
 
     async def fall_back(self, why: str) -> bool:
-        """Leave a box in which the task's commands do not start; False where none is left."""
+        """Leave a sandbox in which the task's commands do not start; False where none is left."""
         if len(self._kinds) < 2:
             return False
         leaving = self._current
@@ -118,7 +118,7 @@ class AutoSandbox:
 
     @property
     def _current(self) -> Sandbox:
-        """The open box; before that, one of the first kind, which can tell what it would do."""
+        """The open sandbox; before that, one of the first kind, which can tell what it would do."""
         return self._sandbox or self._make(self._kinds[0])
 
     def _pass_over(self, why: str) -> None:

@@ -1,6 +1,6 @@
 """What every sandbox is asked and what it answers.
 
-A sandbox is one box for one task. It is opened once, runs many commands, and is closed at the
+A sandbox is one sandbox for one task. It is opened once, runs many commands, and is closed at the
 end. Checks and tests are run by us (`run`); a worker is started by the supervisor, which
 outlives us, from what `launch` says.
 """
@@ -43,7 +43,7 @@ OF_KIND: Mapping[ErrorKind, type[InfraError]] = {
 
 
 class SandboxError(AgentRunnerError):
-    """A request came to no exit code: it timed out, the box died, or it made no sense."""
+    """A request came to no exit code: it timed out, the sandbox died, or it made no sense."""
 
     exit_code = 5
 
@@ -60,7 +60,7 @@ class SandboxError(AgentRunnerError):
 
 @dataclass(frozen=True)
 class Mount:
-    """A host path made visible in the box."""
+    """A host path made visible in the sandbox."""
 
     source: Path
     target: Path
@@ -78,7 +78,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder of downloaded packages of the user's, shown below the box's home."""
+    """A folder of downloaded packages of the user's, shown below the sandbox's home."""
 
     ecosystem: str
     source: Path
@@ -92,7 +92,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class Caches:
-    """The package caches of a box, and what tools are told of them. `{home}` is the box's home."""
+    """The package caches of a sandbox, and what tools are told of them. `{home}` is its home."""
 
     folders: tuple[Cache, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class ResourceLimit:
 
 @dataclass(frozen=True)
 class Door:
-    """The one way out of a box without a network: ports of its own loopback that lead to us.
+    """The one way out of a sandbox without a network: ports of its own loopback that lead to us.
 
     Each port leads to a Unix socket on this host. Who listens there (gateway, proxy) may end and
     come back; a connection made meanwhile is refused, or waits.
@@ -129,12 +129,12 @@ class Door:
     folder: Path
     """The run's `sock` folder on this host, which holds the sockets; for its owner only."""
     ports: Mapping[int, str]
-    """Port on the box's 127.0.0.1 to the name of a socket in `folder`."""
+    """Port on the sandbox's 127.0.0.1 to the name of a socket in `folder`."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose box it is, so that what a dead run left can be told from what a living one uses."""
+    """Whose sandbox it is, so that what a dead run left can be told from what a living one uses."""
 
     run_id: str = ""
     task_id: str = ""
@@ -142,7 +142,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class SandboxOrder:
-    """What a box is made of; fixed for the whole task."""
+    """What a sandbox is made of; fixed for the whole task."""
 
     repo: Path
     """Writable, at its own absolute path."""
@@ -154,7 +154,7 @@ class SandboxOrder:
     """Words whose toolchains must be visible: the worker's binary, first words of commands."""
     read_paths: tuple[Path, ...] = ()
     image: str = ""
-    """Of a container; other boxes have none."""
+    """Of a container; other sandboxes have none."""
     image_from: Path | None = None
     """Without `image`: a Dockerfile or devcontainer.json of the repository that makes one."""
     worker_kind: str = ""
@@ -165,7 +165,7 @@ class SandboxOrder:
     """Told, a line at a time, how far that is; in the event loop's thread."""
     limits: ResourceLimit = field(default_factory=ResourceLimit)
     sockets: Path | None = None
-    """The run's `runs/<id>/sock`, where doors lead to; None for a box that has none."""
+    """The run's `runs/<id>/sock`, where doors lead to; None for a sandbox that has none."""
     caches: Caches = field(default_factory=Caches)
     """The user's package caches that every command is shown."""
     owner: Owner = field(default_factory=Owner)
@@ -173,12 +173,12 @@ class SandboxOrder:
 
 @dataclass(frozen=True)
 class Request:
-    """One command in the box."""
+    """One command in the sandbox."""
 
     command: tuple[str, ...]
     workdir: Path
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Added to the box's own minimal environment; nothing is inherited from ours."""
+    """Added to the sandbox's own minimal environment; nothing is inherited from ours."""
     stdin: bytes = field(default=b"", repr=False)
     network: Network = "none"
     timeout_sec: float = 600
@@ -232,7 +232,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Launch:
-    """How a process on this host starts a request in the box: for the supervisor.
+    """How a process on this host starts a request in the sandbox: for the supervisor.
 
     In `argv` the text `{status_fd}` stands for the number of a pipe on which the sandbox helper
     reports its child (bwrap's --json-status-fd); absent where there is none.
@@ -250,7 +250,7 @@ OnOutput = Callable[[Literal["stdout", "stderr"], bytes], None]
 
 
 class Sandbox(Protocol):
-    """One box for one task."""
+    """One sandbox for one task."""
 
     @property
     def kind(self) -> str:
@@ -262,7 +262,7 @@ class Sandbox(Protocol):
 
     @property
     def byte_code(self) -> Path | None:
-        """Where Python keeps byte code in the box, for a mount; None where none can be made."""
+        """Where Python keeps byte code in the sandbox, for a mount; None where none can be made."""
 
     @property
     def image(self) -> str:
@@ -282,7 +282,7 @@ class Sandbox(Protocol):
         """What is visible from the host, for --dry-run and doctor."""
 
     async def open(self) -> None:
-        """Make the box; raises SandboxUnavailable with the reason and a cure."""
+        """Make the sandbox; raises SandboxUnavailable with the reason and a cure."""
 
     def launch(self, request: Request) -> Launch:
         """How the supervisor starts this request; raises SandboxError(INVALID_REQUEST)."""
@@ -291,13 +291,13 @@ class Sandbox(Protocol):
         """Run to the end; raises SandboxError. On return nothing of it is left running."""
 
     async def pause(self) -> None:
-        """Freeze what runs in the box, where the box can."""
+        """Freeze what runs in the sandbox, where the sandbox can."""
 
     async def unpause(self) -> None:
         """Go on."""
 
     async def kill_all(self) -> None:
-        """End everything that runs in the box; the box stays usable."""
+        """End everything that runs in the sandbox; the sandbox stays usable."""
 
     async def close(self) -> None:
-        """End everything and remove the box. Safe to call twice."""
+        """End everything and remove the sandbox. Safe to call twice."""

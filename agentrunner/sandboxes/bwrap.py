@@ -1,7 +1,7 @@
 """Bubblewrap: namespaces for one command at a time, for root and for an ordinary user.
 
 Only the repository and the run's own folder are writable; everything else is a small read-only
-view of the system. Each command has its own box, so nothing outlives it.
+view of the system. Each command has its own sandbox, so nothing outlives it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from agentrunner.sandboxes.requests import check_request
 from agentrunner.sandboxes.seccomp import DENIED, MACHINES
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS, Toolchain, find_toolchain
 
-BOX_HOME = Path("/home/agent")
+SANDBOX_HOME = Path("/home/agent")
 ETC = (
     "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies",
     "debian_version", "fonts", "gai.conf", "group", "host.conf", "hosts", "ld.so.cache",
@@ -70,7 +70,7 @@ What belongs to a toolchain is found by `configuration_of`.
 NAMESPACES = (
     "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 )  # fmt: skip
-SCRATCH = {"/tmp": "1777", "/var/tmp": "1777", "/dev/shm": "1777", str(BOX_HOME): "0700"}
+SCRATCH = {"/tmp": "1777", "/var/tmp": "1777", "/dev/shm": "1777", str(SANDBOX_HOME): "0700"}
 """Folders in memory and their modes, each of the size of the memory limit at most."""
 USUAL_FOLDERS = ("/usr/bin", "/usr/local/bin")
 _NOT_STARTED = re.compile(rb"bwrap: execvp (.*): ([^\n]+)\n", re.DOTALL)
@@ -130,7 +130,7 @@ class BwrapSandbox:
         return self._mounts(self._spec.repo, git_data(self._spec.repo), private=False)
 
     async def open(self) -> None:
-        """Try `true` in the box. Raises SandboxUnavailable with bwrap's words and a cure."""
+        """Try `true` in the sandbox. Raises SandboxUnavailable with bwrap's words and a cure."""
         self._version = await _version(await asyncio.to_thread(lambda: self._helper))
         try:
             result = await self.run(
@@ -172,10 +172,10 @@ class BwrapSandbox:
         return Launch(tuple(argv), self._environment(request), cwd=Path("/"))
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
-        """Run in a box of its own.
+        """Run in a sandbox of its own.
 
         A program that is missing is a result with exit code 127 (126 where it cannot be
-        executed); a box that cannot be made is SandboxError(INFRA) with bwrap's words.
+        executed); a sandbox that cannot be made is SandboxError(INFRA) with bwrap's words.
         """
         launch = await asyncio.to_thread(self.launch, request)
         try:
@@ -254,7 +254,7 @@ class BwrapSandbox:
     def _base_env(self) -> Mapping[str, str]:
         return base_environment(
             self._toolchain.path,
-            home=BOX_HOME,
+            home=SANDBOX_HOME,
             repo=self._spec.repo,
             pycache=self.byte_code,
         )
@@ -264,7 +264,7 @@ class BwrapSandbox:
         env = dict(self._base_env)
         if libraries := self._environ.get("LD_LIBRARY_PATH"):
             env["LD_LIBRARY_PATH"] = libraries
-        env.update(cache_environment(request, self._caches, BOX_HOME))
+        env.update(cache_environment(request, self._caches, SANDBOX_HOME))
         return {**env, **request.env}
 
     def _home_mounts(self, request: Request) -> list[Mount]:
@@ -272,7 +272,7 @@ class BwrapSandbox:
         homely = request.home is not None or bool(self._spec.caches.folders)
         overlays = homely and self._overlays.helper is not None
         spec = replace(self._spec, caches=self._caches)
-        return home_mounts(request, spec, BOX_HOME, overlays=overlays)
+        return home_mounts(request, spec, SANDBOX_HOME, overlays=overlays)
 
     @cached_property
     def _caches(self) -> Caches:
@@ -398,7 +398,7 @@ async def _version(helper: Path) -> str:
 
 
 def _not_started(result: Result) -> Result:
-    """The command did not run to an end of its own: missing, or the box failed.
+    """The command did not run to an end of its own: missing, or the sandbox failed.
 
     Only bwrap's own words are judged, and only where nothing else was printed, so that a
     command cannot speak for it.

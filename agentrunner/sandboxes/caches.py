@@ -1,4 +1,4 @@
-"""Package caches, as data: which folders of the user's a box is shown, and what tools need there.
+"""Package caches, as data: which of the user's folders a sandbox shows, and what tools need there.
 
 Each row is one place of one ecosystem. Only exact subfolders of downloaded packages are named:
 never a tool's home, a configuration, a log or a clone of a git repository. The table of the
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of a cache that the box is shown."""
+    """A folder of a cache that the sandbox is shown."""
 
     name: str
     """Below the cache's place; `*` stands for what is there; "." for all of it."""
@@ -30,8 +30,8 @@ class CacheRow:
     """Names of files that tell that a repository uses it; `*` for any text."""
     places: tuple[str, ...]
     """Where it is, `$NAME` for a variable, `~` for the home; the first whose variable is set."""
-    box: str
-    """Where it is in the box, below its home."""
+    below_home: str
+    """Where it is in the sandbox, below its home."""
     folders: tuple[Folder, ...]
     without: tuple[str, ...] = ()
     """Below the place: what is never shown, as patterns of paths."""
@@ -39,7 +39,7 @@ class CacheRow:
     """Below the place: unpacked or packed packages as everybody gets them. Not searched for
     credentials: a README that shows one would be left out of its package."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """What the tool is told in the box; `{home}` stands for the box's."""
+    """What the tool is told in the sandbox; `{home}` stands for the sandbox's."""
     offline: Mapping[str, str] = field(default_factory=dict)
     """What it is told where no network can be reached."""
     moved_in: tuple[tuple[str, str], ...] = ()
@@ -51,7 +51,7 @@ class CacheRow:
     note: str = ""
     """What does not work with it, for people."""
     tried: str = "not tried"
-    """With which versions it was tried offline in a box."""
+    """With which versions it was tried offline in a sandbox."""
 
 
 PYTHON = ("pyproject.toml", "requirements*.txt", "setup.py", "setup.cfg", "uv.lock", "tox.ini")
@@ -62,7 +62,7 @@ CACHES: tuple[CacheRow, ...] = (
         used_by=("go.mod", "go.work"),
         places=("$GOMODCACHE", "$GOPATH/pkg/mod", "~/go/pkg/mod"),
         moved_in=(("~/.config/go/env", r"GOMODCACHE=(/.+)"),),
-        box="go/pkg/mod",
+        below_home="go/pkg/mod",
         folders=(Folder("."),),
         without=("cache/vcs", "cache/lock"),
         published=("*@v[0-9]*", "cache/download/*.zip"),
@@ -74,7 +74,7 @@ CACHES: tuple[CacheRow, ...] = (
         "cargo",
         used_by=("Cargo.toml",),
         places=("$CARGO_HOME/registry", "~/.cargo/registry"),
-        box=".cargo/registry",
+        below_home=".cargo/registry",
         folders=(Folder("index"), Folder("cache"), Folder("src", layer=True)),
         without=("index/*/.git",),
         published=("src/*/*", "cache/*/*.crate"),
@@ -89,7 +89,7 @@ CACHES: tuple[CacheRow, ...] = (
         used_by=("pom.xml", ".mvn"),
         places=("~/.m2/repository",),
         moved_in=(("~/.m2/settings.xml", r"<localRepository>\s*(/[^<]+?)\s*</"),),
-        box=".m2/repository",
+        below_home=".m2/repository",
         folders=(Folder(".", layer=True),),
         published=("*.jar", "*.pom", "*.war", "*.aar", "*.zip", "*.sha1", "*.md5"),
         # Java asks the system's list of users for the home, not HOME.
@@ -102,7 +102,7 @@ CACHES: tuple[CacheRow, ...] = (
         "gradle",
         used_by=("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"),
         places=("$GRADLE_USER_HOME", "~/.gradle"),
-        box=".gradle",
+        below_home=".gradle",
         folders=(Folder("caches/modules-*", layer=True), Folder("wrapper/dists", layer=True)),
         published=("caches/modules-*/files-*", "wrapper/dists/*/*/*"),
         env={"GRADLE_USER_HOME": "{home}/.gradle"},
@@ -113,7 +113,7 @@ CACHES: tuple[CacheRow, ...] = (
         "uv",
         used_by=PYTHON,
         places=("$UV_CACHE_DIR", "$XDG_CACHE_HOME/uv", "~/.cache/uv"),
-        box=".cache/uv",
+        below_home=".cache/uv",
         folders=(
             *(Folder(f"{name}-v*", layer=True) for name in ("archive", "wheels", "built-wheels")),
             *(Folder(f"{name}-v*", layer=True) for name in ("sdists", "simple", "flat-index")),
@@ -129,7 +129,7 @@ CACHES: tuple[CacheRow, ...] = (
         used_by=PYTHON,
         places=("$PIP_CACHE_DIR", "$XDG_CACHE_HOME/pip", "~/.cache/pip"),
         moved_in=(("~/.config/pip/pip.conf", r"cache-dir\s*=\s*(/.+)"),),
-        box=".cache/pip",
+        below_home=".cache/pip",
         folders=(Folder("http*", layer=True), Folder("wheels", layer=True)),
         published=("*.whl", "http*/*.body"),
         env={"PIP_CACHE_DIR": "{home}/.cache/pip"},
@@ -140,7 +140,7 @@ CACHES: tuple[CacheRow, ...] = (
         used_by=("package.json", "package-lock.json"),
         places=("$npm_config_cache", "$NPM_CONFIG_CACHE", "~/.npm"),
         moved_in=(("~/.npmrc", r"cache\s*=\s*(/.+)"),),
-        box=".npm",
+        below_home=".npm",
         folders=(Folder("_cacache", layer=True),),
         without=("_cacache/tmp",),
         published=("_cacache/content-v*",),
@@ -154,7 +154,7 @@ CACHES: tuple[CacheRow, ...] = (
         unless=(".yarnrc.yml",),
         places=("$YARN_CACHE_FOLDER", "~/.cache/yarn"),
         moved_in=(("~/.yarnrc", r'cache-folder\s+"?(/[^"]+)'),),
-        box=".cache/yarn",
+        below_home=".cache/yarn",
         folders=(Folder("v*", layer=True),),
         published=("v*/*/node_modules/*",),
         env={"YARN_CACHE_FOLDER": "{home}/.cache/yarn"},
@@ -164,7 +164,7 @@ CACHES: tuple[CacheRow, ...] = (
         "yarn",
         used_by=(".yarnrc.yml",),
         places=("$YARN_GLOBAL_FOLDER", "~/.yarn/berry"),
-        box=".yarn/berry",
+        below_home=".yarn/berry",
         folders=(Folder("cache", layer=True),),
         published=("cache/*.zip",),
         env={"YARN_GLOBAL_FOLDER": "{home}/.yarn/berry"},
@@ -175,7 +175,7 @@ CACHES: tuple[CacheRow, ...] = (
         "pnpm",
         used_by=("pnpm-lock.yaml", "pnpm-workspace.yaml"),
         places=("$npm_config_store_dir", "$XDG_DATA_HOME/pnpm/store", "~/.local/share/pnpm/store"),
-        box=".local/share/pnpm/store",
+        below_home=".local/share/pnpm/store",
         folders=(Folder("v*", layer=True),),
         without=("v*/tmp",),
         published=("v*/files/??/*[0-9a-f]", "v*/files/??/*-exec"),
@@ -186,7 +186,7 @@ CACHES: tuple[CacheRow, ...] = (
         "nuget",
         used_by=("*.csproj", "*.fsproj", "*.vbproj", "*.sln", "packages.config"),
         places=("$NUGET_PACKAGES", "~/.nuget/packages"),
-        box=".nuget/packages",
+        below_home=".nuget/packages",
         folders=(Folder(".", layer=True),),
         published=("*/*/lib", "*/*/ref", "*/*/runtimes", "*/*/build*", "*.nupkg", "*.nuspec"),
         env={"NUGET_PACKAGES": "{home}/.nuget/packages"},
@@ -196,7 +196,7 @@ CACHES: tuple[CacheRow, ...] = (
         "gem",
         used_by=("Gemfile", "*.gemspec"),
         places=("~/.local/share/gem",),
-        box=".local/share/gem",
+        below_home=".local/share/gem",
         folders=(Folder("ruby"),),
         without=("ruby/*/bundler", "ruby/*/cache/bundler"),
         published=("ruby/*/gems/*", "ruby/*/cache/*.gem", "ruby/*/doc", "ruby/*/extensions"),
@@ -205,7 +205,7 @@ CACHES: tuple[CacheRow, ...] = (
         "gem",
         used_by=("Gemfile", "*.gemspec"),
         places=("~/.gem",),
-        box=".gem",
+        below_home=".gem",
         folders=(Folder("ruby"),),
         without=("ruby/*/bundler", "ruby/*/cache/bundler"),
         published=("ruby/*/gems/*", "ruby/*/cache/*.gem", "ruby/*/doc", "ruby/*/extensions"),

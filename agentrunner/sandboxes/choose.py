@@ -1,4 +1,4 @@
-"""From a sandbox's name in the task file to a box that works."""
+"""From a sandbox's name in the task file to a sandbox that works."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_sandbox(
 ) -> Sandbox:
     """A sandbox that is not open yet; "auto" is the first of AUTO that works here.
 
-    Raises UsageError for an unknown kind, a repository that no box may hold, or a read path of
+    Raises UsageError for an unknown kind, a repository that no sandbox may hold, or a read path of
     the deny list.
     """
     check_repo(spec.repo, host_home=host_home, state_root=state_root)
@@ -64,7 +64,7 @@ async def open_sandbox(
 async def missing_image(
     spec: SandboxOrder, environ: Mapping[str, str]
 ) -> SandboxUnavailable | None:
-    """Why a Docker box of this kind has no image, if that is so; nothing is fetched.
+    """Why a Docker sandbox of this kind has no image, if that is so; nothing is fetched.
 
     Raises SandboxUnavailable where there is no engine to ask, or the image cannot serve.
     """

@@ -1,4 +1,4 @@
-"""What of /etc belongs to the toolchains that a box shows: found by links and names, never secrets.
+"""What of /etc belongs to the toolchains that a sandbox shows: by links and names, never secrets.
 
 Debian moves the configuration of what it packages to /etc and leaves links behind: a JVM's `conf`
 leads to /etc/java-17-openjdk, Maven's to /etc/maven. Without it such a program does not start.

@@ -30,7 +30,7 @@ CLOSED = tuple(path for path in SYSTEM if path not in (Path("/home"), Path("/roo
 """Of these, nothing below them either; a folder in a home may be asked for by name."""
 
 OCCUPIED = tuple(map(Path, ("/bin", "/lib", "/tmp", "/usr", "/var/lib")))
-"""Where the box has its own files: a repository may be below, not at or above."""
+"""Where the sandbox has its own files: a repository may be below, not at or above."""
 
 
 def credential_paths(host_home: Path) -> tuple[Path, ...]:
@@ -90,7 +90,7 @@ def _refusal(path: Path, *, host_home: Path, state_root: Path) -> str:
 
 
 def check_repo(repo: Path, *, host_home: Path, state_root: Path) -> None:
-    """Refuse a repository that cannot stand in a box at its own path.
+    """Refuse a repository that cannot stand in a sandbox at its own path.
 
     Raises UsageError (code `repo-path`): not a folder, not its real path, a home, a folder of
     the system, or one that holds the state folder.

@@ -1,4 +1,4 @@
-"""Listeners on the loopback of a box that has no network, handed to who serves them outside.
+"""Listeners on the loopback of a sandbox that has no network, handed to who serves them outside.
 
 Part of `enter`: standard library only.
 """
@@ -89,7 +89,7 @@ def _listen(ports: list[int]) -> list[int]:
     for port in ports:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Bubblewrap may not have brought the box's loopback up yet.
+        # Bubblewrap may not have brought the sandbox's loopback up yet.
         listener.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
         try:
             listener.bind(("127.0.0.1", port))
@@ -128,7 +128,7 @@ def _enter(pid: int) -> None:
     """Become part of a process's network, with all rights in it; raises OSError."""
     network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     owner = fcntl.ioctl(network, NS_GET_USERNS)
-    # Root may make a box without a user namespace; entering one's own is an error.
+    # Root may make a sandbox without a user namespace; entering one's own is an error.
     if os.fstat(owner).st_ino != os.stat("/proc/self/ns/user").st_ino:  # noqa: PTH116
         _set_namespace(owner, CLONE_NEWUSER)
     _set_namespace(network, CLONE_NEWNET)

@@ -5,13 +5,13 @@
     --status FD                      the pipe on which bwrap reports; {"oom": true} is added to it
     --filter                         a seccomp filter (see `seccomp`), handed to bwrap as a file
     --group PARENT FILE=VALUE…       a cgroup of its own below PARENT, with these settings
-    --door FOLDER PORT=NAME…         listeners inside of the box, handed over to FOLDER/control.sock
-    --host-network                   the box has the host's network, and so its loopback
-    --layers FOLDER SOURCE…          copies of these, as FOLDER/0, FOLDER/1, …, while the box lives
+    --door FOLDER PORT=NAME…         listeners inside of it, handed over to FOLDER/control.sock
+    --host-network                   the sandbox has the host's network, and so its loopback
+    --layers FOLDER SOURCE…          copies of these, as FOLDER/0, FOLDER/1, …, while it lives
 
 With no group, door or layer it becomes bwrap and costs nothing more. Else it is bwrap's parent:
 it dies with its own parent, bwrap with it, and it ends with bwrap's exit code when the last
-process of the box is gone.
+process of the sandbox is gone.
 
 Standard library only, and little of that: it runs before every command. `signal` alone would take
 5 ms to import, `ctypes` and `select` take 3.
@@ -147,7 +147,7 @@ class Enclosure:
         bwrap = self._start(words)
         os.close(info_end)
         os.close(block_end)
-        # It takes 8 ms, for sockets; bwrap makes the box meanwhile.
+        # It takes 8 ms, for sockets; bwrap makes the sandbox meanwhile.
         from agentrunner.sandboxes.door import DoorKeeper
 
         first = read_child(info)
@@ -264,7 +264,7 @@ def start_time(pid: int) -> int:
 
 
 def read_child(info: int) -> int:
-    """The first process of the box, as bwrap tells it; 0 if it ended before."""
+    """The first process of the sandbox, as bwrap tells it; 0 if it ended before."""
     output = b""
     while b"}" not in output:
         piece = os.read(info, 4096)
@@ -296,7 +296,7 @@ def write(path: str, text: str) -> None:
 
 
 def complain(error: Exception) -> None:
-    """Say on stderr why there is no box."""
+    """Say on stderr why there is no sandbox."""
     os.write(2, f"sandbox: {error}\n".encode(errors="replace"))
 
 
@@ -332,7 +332,7 @@ def _silence() -> None:
 
 
 def _wait(bwrap: int) -> int:
-    """Wait until bwrap and all of the box have ended; returns bwrap's exit code."""
+    """Wait until bwrap and all of the sandbox have ended; returns bwrap's exit code."""
     code = FAILED
     while True:
         try:
@@ -346,7 +346,7 @@ def _wait(bwrap: int) -> int:
 
 
 def _end_orphans() -> None:
-    """The box's first process ends with bwrap, but not before it was let go."""
+    """The sandbox's first process ends with bwrap, but not before it was let go."""
     us = os.getpid()
     try:
         left = read(f"/proc/{us}/task/{us}/children").split()

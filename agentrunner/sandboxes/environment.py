@@ -28,7 +28,7 @@ def base_environment(
 
 
 def proxy_environment(port: int) -> dict[str, str]:
-    """The variables that send programs to a CONNECT proxy on the box's own 127.0.0.1:`port`.
+    """The variables that send programs to a CONNECT proxy on the sandbox's own 127.0.0.1:`port`.
 
     In both cases: curl reads only the lower `http_proxy`, others only capitals. Node, Yarn and
     Gradle need variables of their own. Other Java programs are left out: what they all read

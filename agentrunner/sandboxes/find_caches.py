@@ -1,4 +1,4 @@
-"""From the table of caches to what one box is shown: what is there, what may be shown of it."""
+"""From the table of caches to what one sandbox is shown: what is there, what may be shown of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_caches(
     *,
     allowed: Iterable[str] | None = None,
 ) -> Caches:
-    """The caches that a box of this repository is shown; blocks, as their files are searched.
+    """The caches that a sandbox of this repository is shown; blocks, as their files are searched.
 
     `wanted` names ecosystems; None stands for those whose manifests are in the repository.
     `allowed` are all that may be shown, None for any. Whatever cannot be shown is a notice.
@@ -117,7 +117,7 @@ def _add(
                 found.notices.append(
                     f"{row.ecosystem}: left out as they hold credentials: {listed} in {source}"
                 )
-            place = str(Path(row.box) / below)
+            place = str(Path(row.below_home) / below)
             shown.append(Cache(row.ecosystem, source.resolve(), place, folder.layer, hidden))
     if shown:
         found.folders += shown

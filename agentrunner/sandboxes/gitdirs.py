@@ -1,4 +1,4 @@
-"""What of a repository's git data a box must hold read-only.
+"""What of a repository's git data a sandbox must hold read-only.
 
 A worker that can write any of it can make the *host's* next `git status` run code: a config
 with core.fsmonitor, a hook, a `commondir` that points to a config of its own.
@@ -23,7 +23,7 @@ class GitData:
 
     paths: tuple[Path, ...] = ()
     absent: bool = False
-    """Also for an empty folder, which an earlier box that was killed may have left."""
+    """Also for an empty folder, which an earlier sandbox that was killed may have left."""
 
 
 def git_data(repo: Path) -> GitData:
@@ -62,10 +62,10 @@ def git_folders(repo: Path) -> tuple[Path, Path] | None:
 
 
 def remove_mask(repo: Path) -> None:
-    """Remove the empty `.git` that a box made to mount on, once no box of anyone needs it.
+    """Remove the empty `.git` that a sandbox made to mount on, once no sandbox of anyone needs it.
 
     Removing a folder takes the mounts on it away from every namespace, and would let a worker
-    that is still alive make a `.git` of its own. So each such box holds a lock on the
+    that is still alive make a `.git` of its own. So each such sandbox holds a lock on the
     repository's folder (bwrap's --lock-file), and while there is one nothing is removed.
     """
     place = repo / ".git"

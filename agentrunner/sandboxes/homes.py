@@ -30,7 +30,7 @@ def git_identity(run: Path) -> Path:
 
 
 def home_mounts(request: Request, spec: SandboxOrder, home: Path, *, overlays: bool) -> list[Mount]:
-    """What is mounted at and below the box's `home`, in this order, and git's identity; blocks.
+    """What is mounted at and below the sandbox's `home`, in this order, and git's identity; blocks.
 
     `overlays` tells whether the kernel lays layers here. Without it, the caches of a home that is
     written to are copied first, once.

@@ -1,4 +1,4 @@
-"""What a box may use, and what holds it there: a cgroup, or plain resource limits of the kernel."""
+"""What a sandbox may use, and what holds it there: a cgroup, or resource limits of the kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agentrunner.sandboxes.disk import DiskWatch
 
 PRLIMIT = "/usr/bin/prlimit"
 DEFAULT_PIDS = 512
-"""Processes and threads in a box, where a cgroup can hold them and nothing else was asked for."""
+"""Processes and threads of a sandbox, where a cgroup holds them and nothing else is asked for."""
 DISK = "10g"
 """By how much a work tree may grow where nothing else was asked for."""
 UNLIMITED = "unlimited"
@@ -40,7 +40,7 @@ def memory_bytes(text: str, name: str = "memory") -> int:
 
 @dataclass(frozen=True)
 class Held:
-    """The limits of a box, and what holds each."""
+    """The limits of a sandbox, and what holds each."""
 
     means: Mapping[str, str]
     """For people: "memory", "cpus", "pids" and "disk" to "4g, cgroup v1" or "unlimited"."""

@@ -1,4 +1,4 @@
-"""No box: a plain process of this user. Isolates nothing, and is only taken by name."""
+"""No sandbox: a plain process of this user. Isolates nothing, and is only taken by name."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class LocalSandbox:
     def _home(self, request: Request) -> Path:
         """The command's home, a copy where it is not to be changed; with the user's caches in it.
 
-        A copy stays until the box is closed, as a worker may outlive us.
+        A copy stays until the sandbox is closed, as a worker may outlive us.
         """
         home = request.home or self._spec.home
         if request.home is not None:

@@ -86,8 +86,8 @@ class Running:
         self._transport: asyncio.SubprocessTransport | None = None
         self._status_read = -1
         self._status_text = b""
-        self._box_pid: int | None = None
-        self._box_pidfd = -1
+        self._inner_pid: int | None = None
+        self._inner_pidfd = -1
         self._reported: int | None = None
         self._oom = False
 
@@ -170,17 +170,17 @@ class Running:
             signal_family(self._pid(), signum)
 
     def kill(self) -> None:
-        """SIGKILL the box, or without one all that can be found. Does not wait."""
+        """SIGKILL the sandbox, or without one all that can be found. Does not wait."""
         if self._transport is None:
             return
         self._read_status()
-        if self._box_pidfd < 0:
+        if self._inner_pidfd < 0:
             self._kill_family()
             return
         # The first process of a PID namespace takes all others with it. The helper then ends by
         # itself, and tidies up; it may have been paused.
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._box_pidfd, signal.SIGKILL)
+            signal.pidfd_send_signal(self._inner_pidfd, signal.SIGKILL)
         if not self.exited.is_set():
             signal_family(self._pid(), signal.SIGCONT)
 
@@ -192,10 +192,10 @@ class Running:
         """SIGTERM to the command, `grace_sec` later SIGKILL to everything."""
         self._read_status()
         target = self._pid()
-        if self._box_pid is not None:
+        if self._inner_pid is not None:
             # The first process in the namespace ignores SIGTERM and the helper would drop the
-            # whole box: the command is the first one's child.
-            target = next(iter(children(self._box_pid)), target)
+            # whole sandbox: the command is the first one's child.
+            target = next(iter(children(self._inner_pid)), target)
         # Where no namespace holds them, children are lost to us once their parent obeys.
         known = [] if self._launch.contains_children else hold_family(self._pid())
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -269,27 +269,27 @@ class Running:
         for line in lines:
             fact = json.loads(line)
             if "child-pid" in fact:
-                self._box_pid = int(fact["child-pid"])
+                self._inner_pid = int(fact["child-pid"])
                 with contextlib.suppress(ProcessLookupError):
-                    self._box_pidfd = os.pidfd_open(self._box_pid)
+                    self._inner_pidfd = os.pidfd_open(self._inner_pid)
             if "exit-code" in fact:
                 self._reported = int(fact["exit-code"])
             self._oom |= "oom" in fact
 
     async def _sandbox_gone(self) -> None:
         """Wait for the end of the PID namespace, which comes after that of its last process."""
-        if self._box_pidfd < 0:
+        if self._inner_pidfd < 0:
             return
         loop = asyncio.get_running_loop()
         gone = asyncio.Event()
-        loop.add_reader(self._box_pidfd, gone.set)
+        loop.add_reader(self._inner_pidfd, gone.set)
         try:
             await gone.wait()
         finally:
-            loop.remove_reader(self._box_pidfd)
+            loop.remove_reader(self._inner_pidfd)
         # The helper does not wait for it; as PID 1 of a container, or as a subreaper, we must.
         with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_PIDFD, self._box_pidfd, os.WEXITED | os.WNOHANG)  # noqa: ASYNC222
+            os.waitid(os.P_PIDFD, self._inner_pidfd, os.WEXITED | os.WNOHANG)  # noqa: ASYNC222
 
     def _close_status(self) -> None:
         if self._status_read >= 0:
@@ -297,9 +297,9 @@ class Running:
                 asyncio.get_running_loop().remove_reader(self._status_read)
             os.close(self._status_read)
             self._status_read = -1
-        if self._box_pidfd >= 0:
-            os.close(self._box_pidfd)
-            self._box_pidfd = -1
+        if self._inner_pidfd >= 0:
+            os.close(self._inner_pidfd)
+            self._inner_pidfd = -1
 
 
 async def run_launch(

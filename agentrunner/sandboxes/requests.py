@@ -8,7 +8,7 @@ from pathlib import Path
 from agentrunner.sandboxes.base import Door, ErrorKind, Request, SandboxError, SandboxOrder
 
 LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
-"""Beside LD_*: they make the sandbox's own helper, which is not in the box, load code."""
+"""Beside LD_*: they make the sandbox's own helper, which is not in the sandbox, load code."""
 
 
 def check_request(request: Request, spec: SandboxOrder) -> None:

@@ -1,4 +1,4 @@
-"""The system calls that a box is denied, as a program for the kernel's filter.
+"""The system calls that a sandbox is denied, as a program for the kernel's filter.
 
 Denied is what Docker's default profile denies a container without capabilities and what still
 matters without them: other namespaces, mounts, keyrings, BPF, io_uring, modules, clocks. A debugger
@@ -33,7 +33,7 @@ DENIED = {
     # namespaces and other processes
     "unshare": (272, 97), "setns": (308, 268), "kcmp": (312, 272), "pidfd_getfd": (438, 438),
     "process_madvise": (440, 440),
-    # parts of the kernel that a box has no part in, or that have let programs out of one
+    # parts of the kernel that a sandbox has no part in, or that have let programs out of one
     "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "bpf": (321, 280),
     "perf_event_open": (298, 241), "userfaultfd": (323, 282), "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "syslog": (103, 116),

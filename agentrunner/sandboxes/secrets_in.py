@@ -1,4 +1,4 @@
-"""Finds small files that hold credentials, so that no box is shown them."""
+"""Finds small files that hold credentials, so that no sandbox is shown them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def secrets_in(root: Path, skipped: Sequence[str]) -> Iterator[str]:
     """Paths below `root` of small files that hold credentials, links not followed.
 
     What matches a pattern of `skipped` (`*` for any text, also below it) is not searched. One that
-    cannot be read is passed over: the box's user cannot read it either. Raises TooMany.
+    cannot be read is passed over: the sandbox's user cannot read it either. Raises TooMany.
     """
     left = MOST_FILES
     for here, folders, files in os.walk(root):

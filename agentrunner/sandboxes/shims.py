@@ -1,6 +1,6 @@
 """Version managers: where they keep installations, and what a shim stands for.
 
-A shim asks its manager at run time, whose own folders are not in the box; so the answer is
+A shim asks its manager at run time, whose own folders are not in the sandbox; so the answer is
 worked out here, from the same version files.
 """
 

@@ -33,7 +33,7 @@ class Toolchain:
     mounts: tuple[Mount, ...] = ()
     """Installation roots and single files, read-only, each at its own path."""
     links: tuple[tuple[Path, str], ...] = ()
-    """Symbolic links on the way, made again in the box: where, and their text."""
+    """Symbolic links on the way, made again in the sandbox: where, and their text."""
     path: tuple[Path, ...] = SYSTEM_PATH
     missing: tuple[str, ...] = ()
     """Words for which no program was found."""
@@ -154,7 +154,7 @@ class _Search:
         return None
 
     def _follow(self, path: Path) -> Path:
-        """The real file; every link on the way that the box would lack is noted."""
+        """The real file; every link on the way that the sandbox would lack is noted."""
         todo = list(reversed(path.parts[1:]))
         here = Path("/")
         for _ in range(_MAX_STEPS):
@@ -180,7 +180,7 @@ class _Search:
         return here
 
     def _in_sandbox(self, path: Path) -> bool:
-        # Debian's /usr/bin/java leads through /etc/alternatives, which every box has.
+        # Debian's /usr/bin/java leads through /etc/alternatives, which every sandbox has.
         shown = (*SYSTEM_ROOTS, Path("/etc/alternatives"), self._repo)
         return any(holds(place, path) for place in shown)
 
@@ -210,7 +210,7 @@ class _Search:
             shown += self._shimmed.get(folder, [])
             real = folder.resolve()
             if any(holds(place, real) for place in (*SYSTEM_ROOTS, self._repo, *roots)):
-                # The name under which scripts know it, where the box has that too.
+                # The name under which scripts know it, where the sandbox has that too.
                 known = any(holds(place, folder) for place in (*SYSTEM_ROOTS, self._repo, *roots))
                 shown.append(folder if known else real)
             elif any(place.parent == folder for place in (*roots, *links)):

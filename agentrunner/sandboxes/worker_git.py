@@ -17,7 +17,7 @@ from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.gitdirs import git_folders
 
 SHARED_OBJECTS = Path("/run/agentrunner-objects")
-"""In the box: the objects of the user's repository."""
+"""In the sandbox: the objects of the user's repository."""
 
 
 def worker_git(repo: Path, folder: Path) -> tuple[Mount, ...]:
@@ -77,7 +77,7 @@ def alternates_of(objects: Path) -> list[Path]:
 
 
 def hand_over(folder: Path, repo: Path) -> None:
-    """To who works in the box, where we are somebody else."""
+    """To who works in the sandbox, where we are somebody else."""
     owner = repo.stat()
     if os.geteuid() != 0 or owner.st_uid == 0:
         return

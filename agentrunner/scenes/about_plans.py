@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentrunner.execution.accounting import cost_of
 from agentrunner.execution.planner_candidates import Chosen
+from agentrunner.money.counters import cost_of
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import PlannerCall
 from agentrunner.plans.conversation import Check, Conversation
@@ -62,12 +62,12 @@ class _Planner:
         first = self._stage.state["counters"].meta_calls
 
         async def record(call: PlannerCall) -> None:
-            told = {"error": call.error, "duration_sec": call.duration_sec}
+            values = {"error": call.error, "duration_sec": call.duration_sec}
             answered = bool(call.response or call.output_tokens)
-            self._calls.add({**told, **cost_of(call, deps.prices)}, answered=answered)
+            self._calls.add({**values, **cost_of(call, deps.prices)}, answered=answered)
 
         asker = Asker(
-            Chosen(deps.meta, deps.meta.seat("plan").candidates[0]),
+            Chosen(deps.meta, deps.meta.role_candidates("plan").candidates[0]),
             record=record,
             before_attempt=lambda: None,
             sleep=deps.clock.sleep,

@@ -29,9 +29,9 @@ class Kept:
         """What was played, by the digest of its scene; a torn line is left out."""
         found = {}
         for line in read_lines(self._file):
-            told = dict(line["played"])
-            told |= {name: tuple(told[name]) for name in ("passed_wrongly", "failed_wrongly")}
-            found[str(line["scene"])] = Played(**told)
+            values = dict(line["played"])
+            values |= {name: tuple(values[name]) for name in ("passed_wrongly", "failed_wrongly")}
+            found[str(line["scene"])] = Played(**values)
         return found
 
     def add(self, scene: str, played: Played) -> None:

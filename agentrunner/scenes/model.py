@@ -223,15 +223,15 @@ def read_scene(path: Path) -> Iterator[Named]:
     for language in LANGUAGES:
         if language not in languages:
             continue
-        told = in_language(data, language)
+        values = in_language(data, language)
         try:
-            scene = Scene.model_validate(told)
+            scene = Scene.model_validate(values)
         except ValidationError as error:
             first = error.errors()[0]
             place = tree.place(first["loc"])
             at = ".".join(map(str, first["loc"]))
             raise _invalid(f"{at}: {first['msg']}" if at else first["msg"], place.where) from error
-        digest = hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(repr(values).encode()).hexdigest()[:16]
         yield Named(id=f"{path.stem}.{language}", language=language, scene=scene, digest=digest)
 
 

@@ -78,7 +78,7 @@ class Company:
         """Raises as `make_panel`, before anything is spent."""
         self._environ = environ
         self._panel = make_panel(settled, environ)
-        clients = [self._panel.seat(role).candidates[0].client for role in ROLES]
+        clients = [self._panel.role_candidates(role).candidates[0].client for role in ROLES]
         self._by_code = any(answers_by_code(one) for one in clients)
         self.needs_sandbox = any(getattr(one, "is_program", False) for one in clients)
         """Whether it is a program, which works in a sandbox of its own."""
@@ -110,8 +110,8 @@ async def play_all(
     """
     company = company or Company(settled, environ)
     if not company.needs_sandbox:
-        box = settled.runner.sandbox.model_copy(update={"kind": "none"})
-        runner = settled.runner.model_copy(update={"sandbox": box})
+        sandbox = settled.runner.sandbox.model_copy(update={"kind": "none"})
+        runner = settled.runner.model_copy(update={"sandbox": sandbox})
         settled = settled.model_copy(update={"runner": runner})
     number = call_number
     for one in scenes:
@@ -267,7 +267,7 @@ def reference_script(scenes: Sequence[Named]) -> str:
     return json.dumps(items, ensure_ascii=False)
 
 
-def _reply(asks: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+def _reply(asks: str, payload: Mapping[str, Any]) -> dict[str, object]:
     """A payload as a message; one with looks alone is a look."""
     type_ = "look" if payload.keys() == {"looks"} else asks
     return {"type": type_, "version": 1, "payload": dict(payload)}

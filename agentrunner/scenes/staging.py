@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import yaml
 
@@ -75,7 +75,7 @@ class Stage:
 
     state: TaskContext
     deps: Deps
-    repository: dict[str, Any] | None
+    repository: dict[str, object] | None
     """What a planner is told of the repository; None where none reads it."""
     names: frozenset[str]
     """Of the suite's tests."""
@@ -261,8 +261,8 @@ def _run(number: int, seen: RoundSeen, trees: tuple[str, str], deps: Deps) -> Wo
     added = sum(one.added or 0 for one in changes)
     removed = sum(one.removed or 0 for one in changes)
     name = f"1-{number:03d}"
-    told = seen.run.model_dump()
-    told |= {
+    values = seen.run.model_dump()
+    values |= {
         "worker_run_id": name,
         "worker": "command",
         "member": WORKER,
@@ -276,7 +276,7 @@ def _run(number: int, seen: RoundSeen, trees: tuple[str, str], deps: Deps) -> Wo
         "changes": [f"{one.path} +{one.added or 0} -{one.removed or 0}" for one in changes[:20]],
         "output": deps.folder.write(f"workers/{name}.out", seen.output).model_dump(),
     }
-    return WorkerRun.model_validate(told)
+    return WorkerRun.model_validate(values)
 
 
 def _evidence(seen: RoundSeen, trees: tuple[str, str], state: TaskContext, deps: Deps) -> Evidence:
@@ -320,15 +320,15 @@ def _results(scene: Scene) -> Iterator[TestResult]:
         yield TestResult(name, "passed")
 
 
-def _decided(number: int, said: PersonWords) -> PersonDecision:
-    decision = "answer" if said.kind == "ask_human" else "message"
+def _decided(number: int, words: PersonWords) -> PersonDecision:
+    decision = "answer" if words.kind == "ask_human" else "message"
     return PersonDecision.model_validate(
         {
             "id": f"message-{number}",
-            "kind": said.kind,
-            "asked": said.asked,
+            "kind": words.kind,
+            "asked": words.asked,
             "decision": decision,
-            "text": said.text,
+            "text": words.text,
             "at": STARTED,
             "by": "",
             "steers": True,

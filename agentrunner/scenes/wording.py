@@ -18,8 +18,8 @@ def in_a_line(given: Given) -> str:
 def _in_words(given: Given) -> str:
     if given.action is not None:
         chosen = given.action
-        said = chosen.worker_call.prompt if chosen.worker_call else chosen.question
-        return f"{chosen.decision.action}: {said or chosen.decision.reason}"
+        prompt = chosen.worker_call.prompt if chosen.worker_call else chosen.question
+        return f"{chosen.decision.action}: {prompt or chosen.decision.reason}"
     if given.assessment is not None:
         judged = given.assessment
         passed, failed = ", ".join(judged.passed) or "none", ", ".join(judged.failed) or "none"

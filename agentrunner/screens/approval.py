@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agentrunner.results import Result
 from agentrunner.screens.layout import count, labelled, wrap
 from agentrunner.screens.summary import criteria_rows
 from agentrunner.text.terminal import escape
@@ -24,7 +25,7 @@ _FILES = 12
 
 
 def subject_lines(
-    kind: str, subject: str, prompt: str, width: int, result: Fields | None = None
+    kind: str, subject: str, prompt: str, width: int, result: Result | None = None
 ) -> list[str]:
     """The subject of an approval of this kind.
 
@@ -40,7 +41,7 @@ def subject_lines(
     if kind in ("worker", "worker_failed") and isinstance(value, dict):
         return _order(kind, value, prompt, width)
     if kind == "complete" and isinstance(value, dict):
-        return _completion(value, result or {}, width)
+        return _completion(value, result, width)
     if isinstance(value, dict) and value.get("diff"):
         return _change(value, width)
     return value_lines(value, width, "  ")
@@ -65,9 +66,9 @@ def _criterion(item: Any, width: int) -> list[str]:
         lines += labelled("", escape(str(detail)), width, label_width=_LABEL)
     check = rest.pop("check", None)
     origin, by = rest.pop("origin", "task"), rest.pop("check_origin", "task")
-    told, more = _check(check)
+    shown, more = _check(check)
     whose = "" if by == origin or not check else f"   (from {_SOURCES.get(str(by), by)})"
-    lines += labelled("", f"check: {told}{whose}", width, label_width=_LABEL)
+    lines += labelled("", f"check: {shown}{whose}", width, label_width=_LABEL)
     line = rest.pop("line", None)
     place = f", line {line}" if line else ""
     source = escape(f"{_SOURCES.get(str(origin), origin)}{place}")
@@ -85,23 +86,23 @@ def _check(check: Any) -> tuple[str, Fields]:
     if not check:
         return "nothing to execute, so nothing can prove it", {}
     try:
-        told = describe_check(Check.model_validate(check))
+        line = describe_check(Check.model_validate(check))
     except ValidationError:
         return "", {"check": check}
     usual = {name: field.default for name, field in Check.model_fields.items()}
     more = {
         key: item
         for key, item in check.items()
-        if key != "kind" and item != usual.get(key) and not _is_shown(item, told)
+        if key != "kind" and item != usual.get(key) and not _is_shown(item, line)
     }
-    return escape(told), more if told != "nothing to execute" else {**check, **more}
+    return escape(line), more if line != "nothing to execute" else {**check, **more}
 
 
-def _is_shown(item: Any, told: str) -> bool:
+def _is_shown(item: Any, line: str) -> bool:
     parts = item if isinstance(item, list) else [item]
     if isinstance(item, bool):
         return False
-    return all(str(part) in told for part in parts)
+    return all(str(part) in line for part in parts)
 
 
 def _order(kind: str, value: Fields, prompt: str, width: int) -> list[str]:
@@ -125,25 +126,25 @@ def _order(kind: str, value: Fields, prompt: str, width: int) -> list[str]:
     if reason:
         lines += labelled("why", escape(str(reason)), width)
     known = {"sha256", "size", "member", "path"}
-    told = f"{count(int(file.get('size') or 0), 'byte')}, sha256 {str(file.get('sha256'))[:12]}"
-    lines += labelled("prompt", escape(told), width) if file else []
+    facts = f"{count(int(file.get('size') or 0), 'byte')}, sha256 {str(file.get('sha256'))[:12]}"
+    lines += labelled("prompt", escape(facts), width) if file else []
     more = {key: item for key, item in file.items() if key not in known}
     order = {key: item for key, item in order.items() if item}
     return [*lines, *value_lines({**more, **order, **rest}, width, "  "),
             *labelled("run", escape(str(run_id)), width)]  # fmt: skip
 
 
-def _completion(value: Fields, result: Fields, width: int) -> list[str]:
+def _completion(value: Fields, result: Result | None, width: int) -> list[str]:
     """What stands behind a completion: each criterion with its proof, the tests, the files."""
     rest = {key: item for key, item in value.items() if key not in ("verdict", "tree")}
-    rows = result.get("acceptance_criteria") or []
+    rows = result.acceptance_criteria if result else []
     lines = [*criteria_rows(rows, width, room=len(rows)), ""] if rows else []
-    if files := [str(path) for path in result.get("changed_files") or []]:
+    if result and (files := result.changed_files):
         more = f" and {len(files) - _FILES} more" * (len(files) > _FILES)
-        counts = f"+{result.get('lines_added') or 0} -{result.get('lines_removed') or 0}"
+        counts = f"+{result.lines_added} -{result.lines_removed}"
         named = " ".join(escape(path) for path in files[:_FILES])
-        told = f"{count(len(files), 'file')} changed, {counts}: {named}{more}"
-        lines += labelled("files", told, width)
+        facts = f"{count(len(files), 'file')} changed, {counts}: {named}{more}"
+        lines += labelled("files", facts, width)
     lines += labelled("tree", escape(str(value.get("tree"))), width)
     return [*lines, *value_lines(rest, width, "  ")]
 
@@ -166,8 +167,8 @@ def _change(value: Fields, width: int) -> list[str]:
 def value_lines(value: Any, width: int, indent: str) -> list[str]:
     """JSON as indented `key: value` lines, nothing left out but what is empty."""
     if isinstance(value, Mapping):
-        said = [(key, item) for key, item in value.items() if item not in (None, "", [], {})]
-        return [line for key, item in said for line in _entry(key, item, width, indent)]
+        filled = [(key, item) for key, item in value.items() if item not in (None, "", [], {})]
+        return [line for key, item in filled for line in _entry(key, item, width, indent)]
     if isinstance(value, list):
         lines = []
         for item in value:

@@ -2,93 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from agentrunner.money.amount import Amount, amount_of_entry, least_usd, total
 from agentrunner.screens.layout import count, flat, thousands
 
-Result = Mapping[str, Any]
-Row = Mapping[str, Any]
+if TYPE_CHECKING:
+    from agentrunner.results import BillEntry, Result, TokenCount, UsageTotals
 
-_WHO = (("planner", "meta", ("planner", "assess")), ("worker", "worker", ("worker",)))
-_WORST = ("counted", "reported", "unknown")
 _MOST_ROWS = 20
 
 
 def cost_line(result: Result) -> str:
     """Tokens of planner and workers with how they are known, and the money."""
-    usage, rows = result.get("usage") or {}, list(result.get("bill") or ())
-    parts = []
-    for name, key, roles in _WHO:
-        own = [row for row in rows if row["role"] in roles]
-        parts.append(f"{name} {_tokens(usage.get(key))}{_known(own)}")
-    text = ", ".join(parts) + " tokens" + ("" if rows else " (reported)")
-    return text + _money(usage, rows)
+    usage, rows = result.usage, result.bill
+    planner = [row for row in rows if row.role != "worker"]
+    worker = [row for row in rows if row.role == "worker"]
+    text = (
+        f"planner {_tokens(usage.meta)}{_known(planner)}, "
+        f"worker {_tokens(usage.worker)}{_known(worker)} tokens"
+    )
+    return text + ("" if rows else " (reported)") + _money(usage, rows)
 
 
 def bill_lines(result: Result) -> list[str]:
     """A line for each role, model and worker run, the newest last; [] where nothing is known."""
-    rows = list(result.get("bill") or ())
-    left = len(rows) - _MOST_ROWS
-    told = [f"and {left} older lines: agentrunner show --json"] if left > 0 else []
-    return told + [_line(row) for row in rows[-_MOST_ROWS:]]
+    left = len(result.bill) - _MOST_ROWS
+    older = [f"and {left} older lines: agentrunner show --json"] if left > 0 else []
+    return older + [_line(row) for row in result.bill[-_MOST_ROWS:]]
 
 
-def _line(row: Row) -> str:
-    who = " ".join(flat(str(row[key])) for key in ("role", "run", "model") if row[key])
-    if row["candidate"] and row["role"] != "worker":
-        who += f" ({flat(str(row['candidate']))})"
-    calls = "calls not counted" if row["calls"] is None else count(int(row["calls"]), "call")
-    tokens = int(row["input_tokens"]) + int(row["output_tokens"])
+def _line(row: BillEntry) -> str:
+    who = " ".join(flat(name) for name in (row.role, row.run, row.model) if name)
+    if row.candidate and row.role != "worker":
+        who += f" ({flat(row.candidate)})"
+    calls = "calls not counted" if row.calls is None else count(row.calls, "call")
+    tokens = row.input_tokens + row.output_tokens
     return f"{who}: {calls}, {tokens:,} tokens{_known([row])}{_cached(row)}, {_price([row])}"
 
 
-def _cached(row: Row) -> str:
+def _cached(row: BillEntry) -> str:
     """How much of what was read came from the provider's cache, where it tells."""
-    cached, read = int(row.get("cached_tokens") or 0), int(row["input_tokens"])
-    if not cached or not read:
+    if not row.cached_tokens or not row.input_tokens:
         return ""
-    return f" ({min(100, round(100 * cached / read))} % of the input cached)"
+    return f" ({min(100, round(100 * row.cached_tokens / row.input_tokens))} % of the input cached)"
 
 
-def _known(rows: Sequence[Row]) -> str:
+def _known(rows: Sequence[BillEntry]) -> str:
     if not rows:
         return ""
-    worst = max((str(row["known"]) for row in rows), key=_WORST.index)
-    if worst != "unknown":
-        return f" {worst}"
-    silent = sum(int(row["unknown_calls"]) for row in rows)
-    return f" at least ({count(silent, 'call')} did not tell)"
+    whole = total(_amounts(rows))
+    if whole.known != "unknown":
+        return f" {whole.known}"
+    return f" at least ({count(whole.unknown_calls, 'call')} did not tell)"
 
 
-def _money(usage: Mapping[str, Any], rows: Sequence[Row]) -> str:
+def _money(usage: UsageTotals, rows: Sequence[BillEntry]) -> str:
     if rows:
         return f", {_price(rows)}"
-    if usage.get("usd") is not None:
-        return f", {usage['usd']:.2f} USD"
+    if usage.usd is not None:
+        return f", {usage.usd:.2f} USD"
     # A price that is not known is not 0; where nothing was asked there is none.
-    parts = (part for part in usage.values() if isinstance(part, Mapping))
-    return ", price unknown" * any(number for part in parts for number in part.values())
+    return ", price unknown" * bool(usage.tokens)
 
 
-def _price(rows: Sequence[Row]) -> str:
+def _price(rows: Sequence[BillEntry]) -> str:
     """The money of calls that cost some, and who has a subscription: never 0 for either."""
-    paid = [row for row in rows if not row["subscription"]]
+    paid = [row for row in rows if not row.subscription]
     words = []
-    priced = [row["usd"] for row in paid if row["usd"] is not None]
-    unpriced = any(row["unpriced_calls"] for row in paid)
-    if sum(priced):
-        words.append(f"{'at least ' * unpriced}{sum(priced):.2f} USD")
+    usd = least_usd(_amounts(paid))
+    unpriced = total(_amounts(paid)).unpriced_calls > 0
+    if usd:
+        words.append(f"{'at least ' * unpriced}{usd:.2f} USD")
     elif unpriced:
         words.append("price unknown")
     if len(paid) < len(rows):
-        roles = dict.fromkeys(str(row["role"]) for row in rows if row["subscription"])
+        roles = dict.fromkeys(row.role for row in rows if row.subscription)
         whose = f"{' and '.join(roles)} " * bool(paid)
         words.append(f"{whose}in your subscription")
     return ", ".join(words) or "no cost"
 
 
-def _tokens(usage: Mapping[str, Any] | None) -> str:
-    counts = [(usage or {}).get(key) for key in ("input_tokens", "output_tokens")]
-    known = [int(number) for number in counts if number is not None]
-    return thousands(sum(known)) if known else "unknown"
+def _amounts(rows: Sequence[BillEntry]) -> list[Amount]:
+    return [amount_of_entry(row) for row in rows]
+
+
+def _tokens(usage: TokenCount) -> str:
+    return "unknown" if usage.known is None else thousands(usage.known)

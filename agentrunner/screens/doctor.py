@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, flat, wrap
 from agentrunner.text.terminal import cell_width
@@ -35,7 +35,7 @@ class Report:
     sections: list[tuple[str, list[Finding]]] = field(default_factory=list)
     verdict: str = ""
     ready: bool = True
-    fixes: list[dict[str, Any]] = field(default_factory=list)
+    fixes: list[dict[str, object]] = field(default_factory=list)
     """What `--fix` offered: `what`, whether it was `done`, and a sentence `text`."""
 
 

@@ -153,8 +153,8 @@ def labelled(label: str, text: str, width: int, *, label_width: int = 9) -> list
 def worked_and_waited(worked: object, waited: object) -> list[str]:
     """`18 m 41 s`, and `waited 2 h 3 m` where it did; nothing where it did not work."""
     times = [float(one) if isinstance(one, int | float) else 0.0 for one in (worked, waited)]
-    said = [duration(times[0])] if times[0] else []
-    return [*said, f"waited {duration(times[1])}"] if times[1] >= LEAST_WAIT_SEC else said
+    parts = [duration(times[0])] if times[0] else []
+    return [*parts, f"waited {duration(times[1])}"] if times[1] >= LEAST_WAIT_SEC else parts
 
 
 def duration(seconds: float) -> str:

@@ -32,15 +32,15 @@ class LogView:
     def feed(self, event: Event) -> list[str]:
         """The lines that `event` completes; none where it belongs to another round."""
         if event.get("event") == "worker_event":
-            said = [*self._view.feed(event, _TIMELESS), *self._worker_lines(event)]
+            lines = [*self._view.feed(event, _TIMELESS), *self._worker_lines(event)]
         else:
-            said = self._view.feed(event, _TIMELESS)
-        return said if self._only in (None, self._view.story.round) else []
+            lines = self._view.feed(event, _TIMELESS)
+        return lines if self._only in (None, self._view.story.round) else []
 
     def flush(self) -> list[str]:
         """What was held back."""
-        said = self._view.flush(_TIMELESS)
-        return said if self._only in (None, self._view.story.round) else []
+        lines = self._view.flush(_TIMELESS)
+        return lines if self._only in (None, self._view.story.round) else []
 
     @property
     def rounds(self) -> int:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
+from agentrunner.results import InboxItem, Result
 from agentrunner.screens.approval import subject_lines, verbatim
 from agentrunner.screens.layout import (
     PLAIN,
@@ -17,7 +16,7 @@ from agentrunner.screens.layout import (
     worked_and_waited,
     wrap,
 )
-from agentrunner.screens.summary import Result, next_lines
+from agentrunner.screens.summary import next_lines
 from agentrunner.state.lifecycle import rounds_of
 from agentrunner.state.run_state import IN_WORDS
 
@@ -37,8 +36,6 @@ OURS = ("budget", "planner")
 SHOWN = 600
 """Characters of a planner's last answer on the screen; `show --json` has more."""
 QUESTION_PROMPT = "your answer (empty leaves it waiting) > "
-
-
 SHOWS_DIFF = frozenset({"complete", "tests_changed", "protected_path", "worker_failed"})
 """Approvals that are about work which is there already."""
 
@@ -73,11 +70,13 @@ def paused_screen(
     `where` names the machine that holds the state: "hana@devbox"; `prompt` is the worker's, where
     that is what is to be approved.
     """
-    waiting: Mapping[str, Any] = result.get("waiting") or {}
-    approval = bool(waiting) and waiting["kind"] not in IN_WORDS
-    lines = [_head(result, str(waiting.get("kind")), width, paint), ""]
-    shown = _approval_text(waiting, prompt, width, result) if approval else None
-    lines += shown or _question_text(waiting, width)
+    waiting = result.waiting
+    assert waiting is not None, "a run that waits"
+    lines = [_head(result, waiting.kind, width, paint), ""]
+    if waiting.kind in IN_WORDS:
+        lines += _question_text(waiting, width)
+    else:
+        lines += _approval_text(waiting, prompt, width, result)
     lines += [
         "",
         *wrap(
@@ -88,81 +87,75 @@ def paused_screen(
         f"  State is on this machine only: {flat(where)}.",
         "",
     ]
-    return "\n".join([*lines, *_next(result, approval, target, width)])
+    return "\n".join([*lines, *_next(result, waiting, target, width)])
 
 
 def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
-    subject = _NAMES.get(kind) or str(result.get("title") or "")
-    names = " · ".join(flat(text) for text in (str(result.get("run_id")), subject) if text)
-    loops, runs = (int(result.get(name) or 0) for name in ("loops", "worker_runs"))
-    right = count(rounds_of(loops, runs), "round")
-    times = worked_and_waited(result.get("duration_sec"), result.get("waited_sec"))
-    right = ", ".join([right, *times])
+    subject = _NAMES.get(kind) or result.title or ""
+    names = " · ".join(flat(text) for text in (str(result.run_id), subject) if text)
+    rounds = count(rounds_of(result.loops or 0, result.worker_runs or 0), "round")
+    right = ", ".join([rounds, *worked_and_waited(result.duration_sec, result.waited_sec)])
     line = spread(f"WAITING FOR YOU  {names}", right, width)
     return line.replace("WAITING FOR YOU", paint.warn("WAITING FOR YOU"), 1)
 
 
-def _question_text(waiting: Mapping[str, Any], width: int) -> list[str]:
-    asker = "" if waiting.get("kind") in OURS else ", from the planner"
-    lines = [f"  Question{asker}:", *wrap(str(waiting.get("text")), width, "    ")]
+def _question_text(waiting: InboxItem, width: int) -> list[str]:
+    asker = "" if waiting.kind in OURS else ", from the planner"
+    lines = [f"  Question{asker}:", *wrap(waiting.text, width, "    ")]
     lines += _last_answer(waiting, width)
-    for number, option in enumerate(waiting.get("options") or [], start=1):
+    for number, option in enumerate(waiting.options, start=1):
         lines += wrap(f"{number}  {option}", width, "      ")
     return lines
 
 
-def _last_answer(waiting: Mapping[str, Any], width: int) -> list[str]:
+def _last_answer(waiting: InboxItem, width: int) -> list[str]:
     """What the planner said last, where that could not be used; cut, and nothing of it hidden."""
-    if waiting.get("kind") != "planner" or not waiting.get("subject"):
+    if waiting.kind != "planner":
         return []
-    said = str(json.loads(str(waiting["subject"])).get("last_answer") or "")
-    cut = said[:SHOWN] + ("…" if len(said) > SHOWN else "")
+    answer = str(json.loads(waiting.subject).get("last_answer") or "")
+    cut = answer[:SHOWN] + ("…" if len(answer) > SHOWN else "")
     return ["", "    Its last answer:", *verbatim(cut, width, "      "), ""] if cut else []
 
 
 def _approval_text(
-    waiting: Mapping[str, Any], prompt: str, width: int, result: Mapping[str, Any] | None = None
+    waiting: InboxItem, prompt: str, width: int, result: Result | None = None
 ) -> list[str]:
     """The subject first and the question last: that is what one sees of a long one."""
-    lines: list[str] = []
-    if waiting.get("subject"):
-        kind, subject = str(waiting.get("kind")), str(waiting["subject"])
-        lines += [*subject_lines(kind, subject, prompt, width, result), ""]
-    lines += wrap(str(waiting.get("text")), width, "  ")
-    return [*lines, f"  id {flat(str(waiting.get('id')))}"]
+    subject = subject_lines(waiting.kind, waiting.subject, prompt, width, result)
+    lines = [*subject, ""] if subject else []
+    return [*lines, *wrap(waiting.text, width, "  "), f"  id {flat(waiting.id)}"]
 
 
-def _next(result: Result, approval: bool, target: str, width: int) -> list[str]:
-    waiting = result.get("waiting") or {}
+def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[str]:
     name = f" {target}" if target else ""
-    if approval:
+    if waiting.kind not in IN_WORDS:
         steps = [
-            (f"agentrunner approve{name} --id {flat(str(waiting.get('id')))}", "exactly this"),
+            (f"agentrunner approve{name} --id {flat(waiting.id)}", "exactly this"),
             (
-                f'agentrunner reject{name} --id {flat(str(waiting.get("id")))} --reason "..."',
+                f'agentrunner reject{name} --id {flat(waiting.id)} --reason "..."',
                 "say what is wrong",
             ),
         ]
-    elif waiting.get("kind") == "budget":
-        more, stop = waiting.get("options") or ["NAME=+AMOUNT", "stop"]
+    elif waiting.kind == "budget":
+        more, stop = waiting.options or ["NAME=+AMOUNT", "stop"]
         steps = [
             (f'agentrunner answer{name} "{more}"', "or any other amount"),
             (f"agentrunner answer{name} {stop}", "end here, FAILED"),
         ]
-    elif waiting.get("kind") == "planner":
-        steps = _in_its_place(waiting, name, str(result.get("run_id")))
-    elif waiting.get("options"):
+    elif waiting.kind == "planner":
+        steps = _in_its_place(waiting, name, str(result.run_id))
+    elif waiting.options:
         steps = [(f"agentrunner answer{name} 1", 'or in your own words: answer "..."')]
     else:
         steps = [(f'agentrunner answer{name} "..."', "in your own words")]
-    if result.get("worker_runs"):
+    if result.worker_runs:
         steps.append((f"agentrunner diff{name}", "the work so far"))
-    if result.get("part_of"):
+    if result.part_of:
         return next_lines([*steps, ("agentrunner plan run", "then the plan goes on")], width)
     return next_lines([*steps, (f"agentrunner cancel{name}", "end here")], width)
 
 
-def _in_its_place(waiting: Mapping[str, Any], name: str, run_id: str) -> list[tuple[str, str]]:
+def _in_its_place(waiting: InboxItem, name: str, run_id: str) -> list[tuple[str, str]]:
     steps = [
         (f"agentrunner answer{name} again", "ask it again, once that is put right"),
         (f'agentrunner answer{name} "model: NAME"', "ask another model of the same kind"),
@@ -172,27 +165,23 @@ def _in_its_place(waiting: Mapping[str, Any], name: str, run_id: str) -> list[tu
         ),
         (f'agentrunner answer{name} "worker: PROMPT"', "order the next worker run yourself"),
     ]
-    if "complete" in (waiting.get("options") or []):
+    if "complete" in waiting.options:
         steps.append((f"agentrunner answer{name} complete", "ask for completion yourself"))
     return steps
 
 
 def approval_screen(
-    kind: str,
-    waiting: Mapping[str, Any],
-    prompt: str = "",
-    width: int = WIDTH,
-    result: Mapping[str, Any] | None = None,
+    waiting: InboxItem, prompt: str = "", width: int = WIDTH, result: Result | None = None
 ) -> str:
     """What an inline approval is about: the subject itself, every control character visible.
 
     What is shown is read from the canonical JSON that will be executed, not from a description.
     `result` is how the run stands, where that is known.
     """
-    head = [f"  {_NAMES.get(kind, kind)}", ""]
-    return "\n".join([*head, *_approval_text({**waiting, "kind": kind}, prompt, width, result), ""])
+    head = [f"  {_NAMES.get(waiting.kind, waiting.kind)}", ""]
+    return "\n".join([*head, *_approval_text(waiting, prompt, width, result), ""])
 
 
-def asked_screen(text: str, options: list[str], width: int = WIDTH, kind: str = "") -> str:
+def asked_screen(waiting: InboxItem, width: int = WIDTH) -> str:
     """A question in words, asked inline."""
-    return "\n".join(_question_text({"text": text, "options": options, "kind": kind}, width))
+    return "\n".join(_question_text(waiting, width))

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from agentrunner.screens.layout import WIDTH, flat, wrap
+
+if TYPE_CHECKING:
+    from agentrunner.results import PeopleSummary
 
 _LINES = 6
 """Of one decision; the note and `--json` have more."""
 
 
-def people_screen(people: Mapping[str, Any], *, width: int = WIDTH) -> str:
+def people_screen(people: PeopleSummary, *, width: int = WIDTH) -> str:
     """The decisions of people, a paragraph each, oldest first; "" where there are none."""
-    decisions = list(people.get("decisions") or [])
-    if not decisions:
+    if not people.decisions:
         return ""
     lines = ["Decisions of people:"]
-    left_out = int(people.get("omitted") or 0) + len(people.get("older") or [])
+    left_out = people.omitted + len(people.older)
     if left_out:
         lines.append(f"  and {left_out} before these, in the note and the log")
-    for one in decisions:
-        who = f" by {one['by']}" if one.get("by") else ""
-        asked = f"“{one['asked']}”: " if one.get("asked") else ""
-        words = f": {one['text']}" if str(one.get("text") or "").strip() else ""
-        text = f"{asked}{_DONE[one['decision']]}{who}{words}"
+    for one in people.decisions:
+        who = f" by {one.by}" if one.by else ""
+        asked = f"“{one.asked}”: " if one.asked else ""
+        words = f": {one.text}" if one.text.strip() else ""
+        text = f"{asked}{_DONE[one.decision]}{who}{words}"
         shown = wrap(flat(text), width, "    ")
         lines += [f"  - {shown[0].strip()}", *shown[1:_LINES]]
         if len(shown) > _LINES:

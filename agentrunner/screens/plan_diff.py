@@ -185,9 +185,9 @@ def _marked(row: Row, change: _Change, width: int, paint: Paint) -> Iterator[str
         for sign, value in (("-", field.before), ("+", field.after)):
             for text in _values(value):
                 yield shorten(f"{lead}{sign} {flat(text)[:SHOWN_CHARS]}", width)
-    if told := change.what_becomes(row.node_id):
+    if notice := change.what_becomes(row.node_id):
         mark = "-" if row.mark == "-" else "~"
-        yield paint.warn(shorten(f"{mark} {row.below}    {told}", width))
+        yield paint.warn(shorten(f"{mark} {row.below}    {notice}", width))
     if row.mark == "+" and (asides := _of_new(change.after, row.node_id)):
         for text in asides:
             yield paint.dim(shorten(f"+ {row.below}    {flat(text)}", width))
@@ -198,12 +198,12 @@ def _of_new(plan: Plan, node_id: str) -> list[str]:
     if plan.nodes[node_id].task_id is None:
         return []
     design = plan.designs[node_id]
-    told = [f"after {few(design.dependencies, 6)}"] if design.dependencies else []
+    lines = [f"after {few(design.dependencies, 6)}"] if design.dependencies else []
     hint = design.suggested_impl
-    told += [f"files {few(hint.file_paths, 4)}"] if hint and hint.file_paths else []
-    told += [f"• {text}" for text in design.acceptance_criteria[:NEW_CRITERIA]]
+    lines += [f"files {few(hint.file_paths, 4)}"] if hint and hint.file_paths else []
+    lines += [f"• {text}" for text in design.acceptance_criteria[:NEW_CRITERIA]]
     left = len(design.acceptance_criteria) - NEW_CRITERIA
-    return told + ([f"… {count(left, 'more criterion', 'more criteria')}"] if left > 0 else [])
+    return lines + ([f"… {count(left, 'more criterion', 'more criteria')}"] if left > 0 else [])
 
 
 def _values(value: object) -> list[str]:

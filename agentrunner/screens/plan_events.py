@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentrunner.plans.plan import FELL_SHORT, PlanTaskStatus
 from agentrunner.screens.layout import count, flat
 from agentrunner.text.terminal import shorten
+
+if TYPE_CHECKING:
+    from agentrunner.results import PlanResult
 
 EVIDENCE_CELLS = 300
 
@@ -76,15 +79,15 @@ def _ahead(event: Mapping[str, Any]) -> str:
     return f"{tasks}: {', '.join(filter(None, parts))}."
 
 
-def end_line(result: Mapping[str, Any]) -> str:
-    """What carrying a plan out came to, from its `plan_result`."""
-    statuses = list(result["tasks"].values())
-    told = [f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)]
-    parts = [f"The plan has come to a rest: {', '.join(told)}."]
-    if result.get("branch"):
-        parts.append(f"Branch {flat(str(result['branch']))}.")
-    if result.get("questions"):
-        parts.append(f"{count(len(result['questions']), 'question')} for you.")
-    if result.get("budget_spent"):
-        parts.append(f"The budget {result['budget_spent']} is spent.")
+def end_line(result: PlanResult) -> str:
+    """What carrying a plan out came to."""
+    statuses = list(result.tasks.values())
+    counts = [f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)]
+    parts = [f"The plan has come to a rest: {', '.join(counts)}."]
+    if result.branch:
+        parts.append(f"Branch {flat(result.branch)}.")
+    if result.questions:
+        parts.append(f"{count(len(result.questions), 'question')} for you.")
+    if result.budget_spent:
+        parts.append(f"The budget {result.budget_spent} is spent.")
     return " ".join(parts)

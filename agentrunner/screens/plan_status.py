@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from agentrunner.plans.execution.status import PlanStatus, TaskStatus
 from agentrunner.plans.plan import ROOT, PlanTaskStatus
@@ -21,6 +21,9 @@ from agentrunner.screens.layout import (
 )
 from agentrunner.screens.plan_tree import few
 from agentrunner.text.terminal import cell_width, shorten
+
+if TYPE_CHECKING:
+    from agentrunner.results import PlanResult
 
 _WORST = (PlanTaskStatus.FAILED,)
 _DONE = frozenset({PlanTaskStatus.COMPLETE})
@@ -41,12 +44,12 @@ def status_screen(
     height: int = 0,
     paint: Paint = PLAIN,
     chat: bool = False,
-    result: Mapping[str, Any] | None = None,
+    result: PlanResult | None = None,
     doing: Mapping[str, str] | None = None,
 ) -> str:
     """The tree, what waits for a person, and what it comes to; `chat`: with a chat's commands.
 
-    `result` is the `plan_result` of who has just carried it out, and says where the work is;
+    `result` is that of who has just carried it out, and says where the work is;
     `doing` says by task who is at work on it and on what.
 
     Where that is more than `height` lines, tasks are left out that are done, then such as have
@@ -58,7 +61,7 @@ def status_screen(
         lines = _screen(look, hidden, width, paint, doing, chat=chat)
         if not height or len(lines) <= height:
             break
-    return "\n".join([*lines, *_handed_over(look, result or {})])
+    return "\n".join([*lines, *_handed_over(look, result)])
 
 
 def _screen(
@@ -127,8 +130,8 @@ def _tree(
         if task.at_work and (words := doing.get(node.task_id)):
             lines.append(paint.dim(shorten(f"{lead}           {flat(words)}", width)))
     if left_out:
-        told = [f"{left_out.count(one)} {one.value}" for one in dict.fromkeys(left_out)]
-        lines.append(paint.dim(f"… {', '.join(told)}"))
+        counts = [f"{left_out.count(one)} {one.value}" for one in dict.fromkeys(left_out)]
+        lines.append(paint.dim(f"… {', '.join(counts)}"))
     return lines
 
 
@@ -150,12 +153,12 @@ def _aside(look: PlanStatus, task_id: str) -> str:
 
 def _why(task: TaskStatus, lead: str, width: int, paint: Paint) -> list[str]:
     """A line under a task that does not go on by itself, or not now, or landed with a doubt."""
-    told = flat(task.detail)
+    detail = flat(task.detail)
     if task.retry_at:
-        told = f"again at {task.retry_at[11:16]} UTC: {told}"
-    if not told:
+        detail = f"again at {task.retry_at[11:16]} UTC: {detail}"
+    if not detail:
         return []
-    return [paint.dim(shorten(f"{lead}           {told}", width))]
+    return [paint.dim(shorten(f"{lead}           {detail}", width))]
 
 
 def _coloured(status: PlanTaskStatus, text: str, paint: Paint) -> str:
@@ -178,18 +181,19 @@ def _asked(look: PlanStatus, width: int) -> list[str]:
     return lines
 
 
-def _handed_over(look: PlanStatus, result: Mapping[str, Any]) -> list[str]:
+def _handed_over(look: PlanStatus, result: PlanResult | None) -> list[str]:
     """Where the work of a plan that is COMPLETE is, or how it is taken over."""
-    if any(task.status != PlanTaskStatus.COMPLETE for task in look.tasks.values()):
+    unfinished = any(task.status != PlanTaskStatus.COMPLETE for task in look.tasks.values())
+    if unfinished or result is None:
         return []
-    if result.get("exit_code"):  # a branch that could not be moved lacks the end of it
+    if result.exit_code:  # a branch that could not be moved lacks the end of it
         return ["", "  Not all of it is in your repository: agentrunner plan run brings it there"]
-    if result.get("request"):
-        return ["", f"  Request: {flat(str(result['request']))}"]
-    if result.get("onto"):
-        return ["", f"  It is part of {flat(str(result['onto']))}."]
-    if result.get("branch"):
-        return ["", f"  git merge {shlex.quote(str(result['branch']))}   takes it over"]
+    if result.request:
+        return ["", f"  Request: {flat(result.request)}"]
+    if result.onto:
+        return ["", f"  It is part of {flat(result.onto)}."]
+    if result.branch:
+        return ["", f"  git merge {shlex.quote(result.branch)}   takes it over"]
     return []
 
 

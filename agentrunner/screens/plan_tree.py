@@ -76,10 +76,10 @@ def _counted(plan: Plan) -> str:
     for task_id in plan.tasks:
         status = plan.shown_status(task_id)
         by_status[status] = by_status.get(status, 0) + 1
-    told = [
+    counts = [
         f"{by_status[status]} {status.value}" for status in PlanTaskStatus if status in by_status
     ]
-    return f"{count(len(plan.tasks), 'task')}: {', '.join(told)}" if told else "no tasks"
+    return f"{count(len(plan.tasks), 'task')}: {', '.join(counts)}" if counts else "no tasks"
 
 
 def _tree(plan: Plan) -> Iterator[Row]:

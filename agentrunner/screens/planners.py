@@ -29,13 +29,13 @@ def planners_screen(rows: Sequence[Row], width: int = WIDTH, paint: Paint = PLAI
     column = max(cell_width(flat(str(row["kind"]))) for row in rows)
     lines = [line for row in rows for line in _kind(row, column, width, paint)]
     mine = next((row for row in rows if row["set"]), None)
-    told = (
+    notice = (
         f"Set: {mine['kind']} ({mine['why']})."
         if mine
         else "None is set, and none is ready that would be chosen by itself: name one."
     )
     return "\n".join(
-        [*lines, "", *wrap(flat(told), width), "What one is fit for: agentrunner planners try"]
+        [*lines, "", *wrap(flat(notice), width), "What one is fit for: agentrunner planners try"]
     )
 
 

@@ -43,8 +43,8 @@ def red_lines(
 
 def red_entry(red: Red) -> str:
     """One red test in one line: name, place, the first line of its message."""
-    said = _message(red)[:1]
-    return ": ".join([title_of(red), *said])
+    message = _message(red)[:1]
+    return ": ".join([title_of(red), *message])
 
 
 def _entry(red: Red, label: str, width: int, whole: bool) -> list[str]:

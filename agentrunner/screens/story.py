@@ -137,9 +137,9 @@ class Story:
         self.usd += float(event.get("usd") or 0)
         fields = {"type": event.get("type"), "took": duration(took)}
         if error:
-            said = error.get("message") if isinstance(error, Mapping) else error
-            text = f"{event.get('type')}, try {event.get('attempt')}: {said}"
-            return [_line(event, "planner", text, duration(took), {**fields, "error": said})]
+            message = error.get("message") if isinstance(error, Mapping) else error
+            text = f"{event.get('type')}, try {event.get('attempt')}: {message}"
+            return [_line(event, "planner", text, duration(took), {**fields, "error": message})]
         return [_line(event, "planner", str(event.get("type")), fields=fields, quiet=True)]
 
     def _on_plan(self, event: Event) -> list[Line]:
@@ -152,9 +152,9 @@ class Story:
     def _on_decision(self, event: Event) -> list[Line]:
         action, self._reason = str(event.get("action")), str(event.get("reason") or "")
         fields = {"action": action, "reason": self._reason}
-        said = {"mark_complete": "calls it done: ", "abort": "gives up: "}.get(action, "")
+        lead = {"mark_complete": "calls it done: ", "abort": "gives up: "}.get(action, "")
         quiet = action in ("run_worker", "ask_human")
-        return [_line(event, "planner", said + self._reason, fields=fields, quiet=quiet)]
+        return [_line(event, "planner", lead + self._reason, fields=fields, quiet=quiet)]
 
     def _on_worker_started(self, event: Event) -> list[Line]:
         self.round, self.commands, self.doing = int(event.get("loop") or 0) + 1, 0, ""
@@ -174,8 +174,8 @@ class Story:
             used = _tokens_in(event)
             self.tokens, self._usage = self.tokens + used - self._usage, used
         elif kind == "error":
-            said = str(event.get("message"))
-            return [_line(event, "worker", said, fields={"round": self.round, "error": said})]
+            message = str(event.get("message"))
+            return [_line(event, "worker", message, fields={"round": self.round, "error": message})]
         return []
 
     def _on_worker_finished(self, event: Event) -> list[Line]:
@@ -185,8 +185,8 @@ class Story:
         text = f"{count(self.commands, 'command')}, " if self.commands else ""
         text += f"{count(number, 'file')} changed"
         self.doing = ""
-        told = event.get("tokens")
-        self.tokens += int(told) - self._usage if told else 0
+        tokens = event.get("tokens")
+        self.tokens += int(tokens) - self._usage if tokens else 0
         self.usd, self._usage = self.usd + float(event.get("usd") or 0), 0
         if outcome != "completed":
             why = f"{outcome.replace('_', ' ')}, exit {event.get('exit_code')}"
@@ -269,7 +269,7 @@ def _line(
 
 
 def _checks_line(held: list[Event], round_number: int) -> Line:
-    parts, more, fields = [], [], dict[str, Any]()
+    parts, more, fields = [], [], dict[str, object]()
     if round_number:
         fields["round"] = round_number
     for event in held:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING
 
 from agentrunner.screens.bill import bill_lines, cost_line
 from agentrunner.screens.layout import (
@@ -26,8 +26,8 @@ from agentrunner.state.lifecycle import rounds_of
 from agentrunner.state.red_tests import MOST
 from agentrunner.text.terminal import cell_width
 
-Result = Mapping[str, Any]
-Criterion = Mapping[str, Any]
+if TYPE_CHECKING:  # looking at runs waits for no models
+    from agentrunner.results import CriterionResult, Result, TestSummary
 
 _ROWS = 9
 """Criteria shown before the rest is summed up, so that the screen stays within 24 lines."""
@@ -61,13 +61,13 @@ def summary_screen(
     lines = [_head(result, width, paint, driven), ""]
     lines += _wait_lines(result, width, timezone, driven)
     missing = missing_sentences(result)
-    if result.get("state") != "COMPLETE" and missing:
+    if result.state != "COMPLETE" and missing:
         shown = missing if all_rows else missing[:3]
         for index, sentence in enumerate(shown):
             lines += _limited(labelled("" if index else "Missing:", sentence, width), all_rows)
         lines.append("")
-    criteria = list(result.get("acceptance_criteria") or [])
-    reds = list((result.get("test") or {}).get("red") or [])
+    criteria, test = result.acceptance_criteria, result.test
+    reds = [red.as_dict() for red in test.red] if test else []
     if criteria:
         kept_free = 0 if all_rows else min(len(reds), _REDS)
         room = len(criteria) if all_rows else _ROWS - (len(lines) - 2) - kept_free
@@ -75,9 +75,9 @@ def summary_screen(
     tests, facts = _tests_line(result, width), _facts(result, warnings, width, home, all_rows)
     end = ["", *_next(result, target, width, in_git, driven)]
     free = _LINES - sum(map(len, (lines, tests, facts, end)))
-    if reds and (all_rows or free > 0):
+    if test and reds and (all_rows or free > 0):
         rest = f"agentrunner logs{f' {target}' if target else ''} --tests"
-        total = max((result.get("test") or {}).get("failed") or 0, len(reds))
+        total = max(test.failed or 0, len(reds))
         most = MOST if all_rows else min(MOST, free)
         most -= not all_rows and total > most >= free and most > 1  # the count takes a line too
         tests += red_lines(reds, total, width, most=most, whole=all_rows, rest=rest)
@@ -90,22 +90,22 @@ def _limited(lines: list[str], all_rows: bool) -> list[str]:
 
 def headline(result: Result, driven: bool = False) -> str:
     """One word for the end; a word of its own for what code could not prove."""
-    state = result.get("state")
+    state = result.state
     if driven and state not in _HEADS:
-        return "WAITING" if result.get("waiting_until") else "RUNNING"
-    if result.get("reason") == "interrupted":
+        return "WAITING" if result.waiting_until else "RUNNING"
+    if result.reason == "interrupted":
         return "STOPPED"
-    if state == "COMPLETE" and result.get("reason") == "unproven":
+    if state == "COMPLETE" and result.reason == "unproven":
         return "COMPLETE (UNPROVEN)"
     return _HEADS.get(str(state), "STOPPED")
 
 
 def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     word = headline(result, driven)
-    names = " · ".join(flat(str(result[k])) for k in ("task_id", "title") if result.get(k))
-    right = worked_and_waited(result.get("duration_sec"), result.get("waited_sec"))
-    if result.get("worker_runs") is not None:
-        right.append(count(rounds_of(int(result["loops"]), int(result["worker_runs"])), "round"))
+    names = " · ".join(flat(name) for name in (result.task_id, result.title) if name)
+    right = worked_and_waited(result.duration_sec, result.waited_sec)
+    if result.worker_runs is not None:
+        right.append(count(rounds_of(result.loops or 0, result.worker_runs), "round"))
     line = spread(f"{word}  {names}", ", ".join(right), width)
     colour = {"COMPLETE": paint.good, "FAILED": paint.bad}.get(word, paint.warn)
     return line.replace(word, colour(word), 1)
@@ -113,9 +113,9 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
 
 def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: bool) -> list[str]:
     """Until when a run waits that needs no person; one that nobody drives has to be resumed."""
-    if not result.get("waiting_until"):
+    if not result.waiting_until:
         return []
-    until = datetime.fromisoformat(str(result["waiting_until"])).astimezone(timezone)
+    until = datetime.fromisoformat(result.waiting_until).astimezone(timezone)
     text = f"until {until:%Y-%m-%d %H:%M:%S}, for a quota or a provider; then it goes on by itself"
     if not driven:
         text = f"until {until:%Y-%m-%d %H:%M:%S}; agentrunner resume waits for what is left"
@@ -124,22 +124,21 @@ def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: boo
 
 def missing_sentences(result: Result) -> list[str]:
     """What stands between this run and COMPLETE, from the facts of the result."""
-    error, test = result.get("error"), result.get("test")
-    if told := result.get("missing"):
-        why = [str(result["text"])] if result.get("reason") == "stuck" else []
-        return [*why, *map(str, told)]
-    sentences = [str(error["message"])] if error else []
+    error, test = result.error, result.test
+    if result.missing:
+        why = [result.text] if result.text and result.reason == "stuck" else []
+        return [*why, *result.missing]
+    sentences = [error.message] if error else []
     sentences += [text] if (text := _reason_text(result)) and not error else []
-    excused = test and test.get("known_red") and not test.get("finding")
-    if test and not excused and (test.get("exit_code") != 0 or test.get("failed")):
-        before = test.get("baseline_exit_code")
-        since = " (red since before the run)" if before else ""
-        sentences.append(f"`{test.get('command')}` exits {test.get('exit_code')}{since}")
-    for criterion in result.get("acceptance_criteria") or []:
-        if criterion.get("critical") and criterion.get("status") != "passed":
-            word = "fails" if criterion.get("status") == "failed" else "is not shown"
-            detail = f": {criterion['detail']}" if criterion.get("detail") else ""
-            sentences.append(f"{criterion.get('id')} {word}{detail}")
+    excused = test and test.known_red and not test.finding
+    if test and not excused and (test.exit_code != 0 or test.failed):
+        since = " (red since before the run)" if test.baseline_exit_code else ""
+        sentences.append(f"`{test.command}` exits {test.exit_code}{since}")
+    for criterion in result.acceptance_criteria:
+        if criterion.critical and criterion.status != "passed":
+            word = "fails" if criterion.status == "failed" else "is not shown"
+            detail = f": {criterion.detail}" if criterion.detail else ""
+            sentences.append(f"{criterion.id} {word}{detail}")
     return sentences
 
 
@@ -153,16 +152,16 @@ _REASONS = {
 
 
 def _reason_text(result: Result) -> str:
-    reason = str(result.get("reason") or "")
-    if result.get("text"):
-        return str(result["text"])
+    reason = result.reason or ""
+    if result.text:
+        return result.text
     if reason.startswith("budget: "):
         return f"the budget {reason.removeprefix('budget: ')} is spent."
     return _REASONS.get(reason, reason.replace("_", " "))
 
 
 def criteria_rows(
-    criteria: Sequence[Criterion], width: int, paint: Paint = PLAIN, room: int = _ROWS
+    criteria: Sequence[CriterionResult], width: int, paint: Paint = PLAIN, room: int = _ROWS
 ) -> list[str]:
     """A row per criterion; where there are too many, those that are settled are summed up."""
     shown = list(criteria)
@@ -186,56 +185,52 @@ def criteria_rows(
     return lines
 
 
-def _settled(criterion: Criterion) -> int:
+def _settled(criterion: CriterionResult) -> int:
     """Sort key: what needs a look comes first."""
-    if criterion.get("status") == "passed":
-        return 2 if criterion.get("evidence") in ("checked", "tested", "accepted") else 1
-    return 0 if criterion.get("critical") else 1
+    if criterion.status == "passed":
+        return 2 if criterion.evidence in ("checked", "tested", "accepted") else 1
+    return 0 if criterion.critical else 1
 
 
-def _cells_of(criterion: Criterion) -> tuple[str, str, str, str, str]:
-    status = {"unknown": "open"}.get(str(criterion.get("status")), str(criterion.get("status")))
-    worth = str(criterion.get("grade") or "none")
-    worth = worth if worth != "none" else str(criterion.get("evidence"))
+def _cells_of(criterion: CriterionResult) -> tuple[str, str, str, str, str]:
+    status = "open" if criterion.status == "unknown" else criterion.status
+    worth = criterion.grade if criterion.grade != "none" else criterion.evidence
     evidence = "-" if worth == "none" else worth
-    optional = "" if criterion.get("critical", True) else "(optional) "
-    text = optional + str(criterion.get("description") or "")
-    detail = str(criterion.get("detail") or _words(criterion))
-    return flat(str(criterion.get("id"))), status, evidence, flat(text), flat(detail)
+    text = ("" if criterion.critical else "(optional) ") + criterion.description
+    detail = criterion.detail or _words(criterion)
+    return flat(criterion.id), status, evidence, flat(text), flat(detail)
 
 
-def _colour(criterion: Criterion, paint: Paint) -> Callable[[str], str]:
-    if criterion.get("status") == "failed":
+def _colour(criterion: CriterionResult, paint: Paint) -> Callable[[str], str]:
+    if criterion.status == "failed":
         return paint.bad
-    proven = criterion.get("status") == "passed" and criterion.get("evidence") != "judged"
+    proven = criterion.status == "passed" and criterion.evidence != "judged"
     return paint.good if proven else paint.warn
 
 
-def _words(criterion: Criterion) -> str:
-    if criterion.get("evidence") == "judged":
+def _words(criterion: CriterionResult) -> str:
+    if criterion.evidence == "judged":
         return "the model's word only"
-    return "" if criterion.get("status") == "passed" else "not shown"
+    return "" if criterion.status == "passed" else "not shown"
 
 
 def _tests_line(result: Result, width: int) -> list[str]:
-    test = result.get("test")
-    return labelled("tests", _tests(test), width)[:1] if test else []
+    return labelled("tests", _tests(result.test), width)[:1] if result.test else []
 
 
 def _facts(
     result: Result, warnings: Sequence[str], width: int, home: str, all_rows: bool
 ) -> list[str]:
     lines: list[str] = []
-    if proof := result.get("proof"):
+    if result.proof:
         # What turned green is a proof only once it was examined and found to be one.
-        label = "proof" if result.get("proofs") or "proofs" not in result else "green"
-        lines.append(spread(f"  {label}    {flat('; '.join(map(str, proof)))}", "", width))
-    changed = list(result.get("changed_files") or [])
-    gone = set(result.get("deleted_files") or [])
-    names = " ".join(flat(str(name)) + " (deleted)" * (name in gone) for name in changed)
-    size = f", +{result.get('lines_added', 0)} -{result.get('lines_removed', 0)}" * bool(changed)
+        label = "proof" if result.proofs else "green"
+        lines.append(spread(f"  {label}    {flat('; '.join(result.proof))}", "", width))
+    changed, gone = result.changed_files, set(result.deleted_files)
+    names = " ".join(flat(name) + " (deleted)" * (name in gone) for name in changed)
+    size = f", +{result.lines_added} -{result.lines_removed}" * bool(changed)
     lines.append(spread(f"  files    {len(changed)} changed{size}   {names}".rstrip(), "", width))
-    findings = [str(finding["message"]) for finding in result.get("findings") or []]
+    findings = [finding.message for finding in result.findings]
     look = list(dict.fromkeys([*_judged(result), *findings, *warnings]))
     shown = look if all_rows else look[:_LOOK]
     for index, text in enumerate(shown):
@@ -243,27 +238,26 @@ def _facts(
     lines += labelled("cost", cost_line(result), width)[:1]
     for index, text in enumerate(bill_lines(result) if all_rows else ()):
         lines += labelled("" if index else "bill", text, width)
-    if commit := result.get("commit"):
-        lines.append(f"  commit   {commit['id'][:10]} on {flat(commit['branch'])}")
-    elif result.get("worktree") and not result.get("part_of"):  # a plan takes its trees away
-        lines.append(f"  in       {flat(tilde(str(result['worktree']), home))}")
-    if result.get("note"):
-        note = tilde(str(result["note"]), home)
-        repo = str(result.get("repo") or "")
-        if repo and str(result["note"]).startswith(repo + "/"):
-            note = str(result["note"])[len(repo) + 1 :]
+    if commit := result.commit:
+        lines.append(f"  commit   {commit.id[:10]} on {flat(commit.branch)}")
+    elif result.worktree and not result.part_of:  # a plan takes its trees away
+        lines.append(f"  in       {flat(tilde(result.worktree, home))}")
+    if result.note:
+        note = tilde(result.note, home)
+        if result.repo and result.note.startswith(result.repo + "/"):
+            note = result.note[len(result.repo) + 1 :]
         lines.append(f"  note     {flat(note)}")
     return lines
 
 
-def _tests(test: Mapping[str, Any]) -> str:
-    now = _counts(test.get("passed"), test.get("failed"))
-    text = now or f"`{test.get('command')}` exits {test.get('exit_code')}"
-    before = _counts(test.get("baseline_passed"), test.get("baseline_failed"))
-    if not before and test.get("baseline_exit_code") is not None:
-        before = f"exit {test['baseline_exit_code']}"
+def _tests(test: TestSummary) -> str:
+    now = _counts(test.passed, test.failed)
+    text = now or f"`{test.command}` exits {test.exit_code}"
+    before = _counts(test.baseline_passed, test.baseline_failed)
+    if not before and test.baseline_exit_code is not None:
+        before = f"exit {test.baseline_exit_code}"
     text += f" (before: {before})" if before else ""
-    return text + (f"; {count(test['added'], 'test')} added" if test.get("added") else "")
+    return text + (f"; {count(test.added, 'test')} added" if test.added else "")
 
 
 def _counts(passed: int | None, failed: int | None) -> str:
@@ -274,9 +268,9 @@ def _counts(passed: int | None, failed: int | None) -> str:
 
 def _judged(result: Result) -> list[str]:
     ids = [
-        str(criterion.get("id"))
-        for criterion in result.get("acceptance_criteria") or []
-        if criterion.get("evidence") == "judged" and criterion.get("critical", True)
+        criterion.id
+        for criterion in result.acceptance_criteria
+        if criterion.evidence == "judged" and criterion.critical
     ]
     verb = "rests" if len(ids) == 1 else "rest"
     return [f"{', '.join(ids)} {verb} on the model's word"] if ids else []
@@ -286,8 +280,8 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
     name = f" {target}" if target else ""
     undo = (f"agentrunner undo{name}", "put the files back")
     hint = f'agentrunner resume{name} -m "..."'
-    state, reason = result.get("state"), str(result.get("reason"))
-    if result.get("part_of") and (state in _HEADS or not driven):
+    state, reason = result.state, result.reason or ""
+    if result.part_of and (state in _HEADS or not driven):
         return next_lines(_steps_of_plan(result, name), width)
     if driven and state not in _HEADS:
         steps = [(f"agentrunner watch{name}", "see it work")]
@@ -295,11 +289,11 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
         steps = [(f"agentrunner resume{name}", "go on where it was"), undo]
     elif state == "COMPLETE":
         steps = [(f"agentrunner diff{name}", "what this run changed")]
-        commit = result.get("commit")
-        if commit and result.get("worktree"):
-            steps.append((f"git merge {shlex.quote(commit['branch'])}", "take it over"))
+        commit = result.commit
+        if commit and result.worktree:
+            steps.append((f"git merge {shlex.quote(commit.branch)}", "take it over"))
         elif commit:
-            steps.append((f"git show {commit['id'][:10]}", "as it was committed"))
+            steps.append((f"git show {commit.id[:10]}", "as it was committed"))
         else:
             steps.append((f"agentrunner undo{name}", "put it back"))
         if in_git and not commit:
@@ -322,9 +316,9 @@ def _accept(result: Result, name: str) -> tuple[str, str]:
 
 def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
     """Of a plan's task: what is said to it is said to the plan, which goes on with it."""
-    say = f'agentrunner plan answer {flat(str(result.get("task_id")))} "..."'
+    say = f'agentrunner plan answer {flat(str(result.task_id))} "..."'
     go_on = ("agentrunner plan run", "the plan goes on with it")
-    match result.get("state"):
+    match result.state:
         case "COMPLETE":
             diff = (f"agentrunner diff{name}", "what this run changed")
             lands = ("agentrunner plan run", "lands it, if it has not landed")
@@ -340,10 +334,9 @@ def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
 def _review_ids(result: Result) -> list[str]:
     """Those a person's yes is asked for; none, which means all, where they fill no line."""
     ids = [
-        flat(str(criterion.get("id")))
-        for criterion in result.get("acceptance_criteria") or []
-        if criterion.get("critical", True)
-        and (criterion.get("status") != "passed" or criterion.get("evidence") == "judged")
+        flat(criterion.id)
+        for criterion in result.acceptance_criteria
+        if criterion.critical and (criterion.status != "passed" or criterion.evidence == "judged")
     ]
     return ids if len(ids) <= _IDS else []
 

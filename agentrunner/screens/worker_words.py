@@ -31,9 +31,9 @@ def live_lines(event: Event, width: int, paint: Paint) -> list[str]:
     kind = event.get("kind")
     indent = INDENT if width >= 60 else "  "
     if kind == "command_finished":
-        came = f"  -> exit {event['exit_code']}" if event.get("exit_code") else ""
-        lines = _few(wrap(f"$ {event.get('command')}", width - len(came), indent), indent)
-        lines[-1] += came
+        ending = f"  -> exit {event['exit_code']}" if event.get("exit_code") else ""
+        lines = _few(wrap(f"$ {event.get('command')}", width - len(ending), indent), indent)
+        lines[-1] += ending
     elif kind == "text":
         lines = _few(wrap(str(event.get("text")), width, indent), indent)
     else:

@@ -43,9 +43,9 @@ def _paragraph(row: Row, width: int) -> list[str]:
     facts = [("tested", f"{tested}{row['verified']}")]
     if row["path"] is not None and row["problem"]:
         facts.append(("problem", str(row["problem"])))
-    told = [words for name, words in _REPORTS.items() if row["reports"].get(name)]
+    known = [words for name, words in _REPORTS.items() if row["reports"].get(name)]
     untold = [words for name, words in _REPORTS.items() if not row["reports"].get(name)]
-    reports = ", ".join(told) or "nothing"
+    reports = ", ".join(known) or "nothing"
     facts.append(("reports", f"{reports}; not {', '.join(untold)}" if untold else reports))
     facts.append(("needs", _needs(needs)))
     keys = [f"{name} ({'set' if is_set else 'not set'})" for name, is_set in row["keys"].items()]

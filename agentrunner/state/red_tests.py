@@ -49,7 +49,7 @@ def first_line(message: str) -> str:
     return next((line for line in map(str.strip, message.splitlines()) if line), "")
 
 
-def as_values(reds: Iterable[RedTest]) -> list[dict[str, Any]]:
+def as_values(reds: Iterable[RedTest]) -> list[dict[str, object]]:
     """Red tests as JSON-native values."""
     return [one.model_dump() for one in reds]
 

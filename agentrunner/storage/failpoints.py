@@ -49,13 +49,13 @@ IN_LANDING = (
 IN_COMMIT = ("commit_made", "commit_published")
 """Reached where a run that is COMPLETE is committed."""
 
-IN_GROUND = ("repository_made",)
+IN_WORKSPACE = ("repository_made",)
 """Reached where a folder becomes a repository."""
 
 IN_ASKING = ("after_look",)
 """Reached where a planner has looked and has not answered."""
 
-REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN + IN_LANDING + IN_COMMIT + IN_GROUND + IN_ASKING
+REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN + IN_LANDING + IN_COMMIT + IN_WORKSPACE + IN_ASKING
 
 SIGNALS = {
     "kill": signal.SIGKILL,

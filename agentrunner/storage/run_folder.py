@@ -100,10 +100,10 @@ def _write(path: Path, data: bytes, *, sync: bool) -> None:
 class RunFolder:
     """One run's folder. Holds nothing secret.
 
-    All that boxes see of it is `box` and `sock`, byte code and copies of the repository
+    All that sandboxes see of it is `box` and `sock`, byte code and copies of the repository
     (`bytecode`, `copies`), a worker's index and objects of git (`git`), layers that are copies
-    (`layers`), an identity for git and empty things (`gitconfig`, `empty`), and, in the box of a
-    planner that is a program, what is its own in `planner`.
+    (`layers`), an identity for git and empty things (`gitconfig`, `empty`), and, in the sandbox of
+    a planner that is a program, what is its own in `planner`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -118,10 +118,10 @@ class RunFolder:
         self.checks_dir = root / "checks"
         self.snapshots_dir = root / "snapshots"
         self.prompts_dir = root / "prompts"
-        self.box_dir = root / "box"
+        self.sandbox_dir = root / "box"
         self.sock_dir = root / "sock"
         self.note_file = root / "note.md"
-        self.box_file = root / "box.json"
+        self.sandbox_file = root / "box.json"
         self.run_lock = root / "run.lock"
         self.index_file = root / "index.json"
 
@@ -145,7 +145,7 @@ class RunFolder:
             folder.checks_dir,
             folder.snapshots_dir,
             folder.prompts_dir,
-            folder.box_dir,
+            folder.sandbox_dir,
             folder.sock_dir,
         ):
             part.mkdir(mode=0o700)
@@ -240,14 +240,14 @@ def load_spec(folder: RunFolder) -> TaskSpec:
 
 
 def keep_sandbox(folder: RunFolder, kind: str, image: str) -> None:
-    """Note in which kind of box this run's baseline started, and on which image: it stays there."""
-    folder.write(folder.box_file.name, json.dumps({"kind": kind, "image": image}))
+    """Note in which kind of sandbox this run's baseline started, and on which image: it stays."""
+    folder.write(folder.sandbox_file.name, json.dumps({"kind": kind, "image": image}))
 
 
 def kept_sandbox(folder: RunFolder) -> tuple[str, str]:
-    """The kind of box that this run works in, and its image; empty before its baseline."""
+    """The kind of sandbox that this run works in, and its image; empty before its baseline."""
     try:
-        facts = json.loads(folder.box_file.read_bytes())
+        facts = json.loads(folder.sandbox_file.read_bytes())
         return str(facts["kind"]), str(facts["image"])
     except (OSError, ValueError, KeyError):
         return "", ""

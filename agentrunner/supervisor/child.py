@@ -45,7 +45,7 @@ class Child:
         self.env = env
         self.cwd = cwd
         self.has_status = any("{status_fd}" in word for word in argv)
-        self.box_says = b""
+        self.inner_status = b""
         """What came on the status pipe so far."""
         self.status: int | None = None
         """Exit code of the process, 128 + n after signal n; None while it lives."""
@@ -105,36 +105,36 @@ class Child:
     def ran(self) -> bool:
         """Whether the command itself came to an end.
 
-        A helper that can't set up its box or find the command ends with 1 as well; it reports
+        A helper that can't set up its sandbox or find the command ends with 1 as well; it reports
         an exit code only if the command ran.
         """
-        return not self.has_status or EXIT_CODE.search(self.box_says) is not None
+        return not self.has_status or EXIT_CODE.search(self.inner_status) is not None
 
     @property
     def oom(self) -> bool:
         """Whether the kernel ended it, or a process of it, for its memory."""
-        return OOM.search(self.box_says) is not None
+        return OOM.search(self.inner_status) is not None
 
     @property
     def complaint(self) -> str:
         """Why the helper could not run the command, in its own words; "" if it did not say."""
-        match = ERROR.search(self.box_says)
+        match = ERROR.search(self.inner_status)
         return str(json.loads(match[1])) if match else ""
 
     @property
     def exit_code(self) -> int | None:
         """As reported by the helper, else the status of the process."""
-        match = EXIT_CODE.search(self.box_says)
+        match = EXIT_CODE.search(self.inner_status)
         return int(match[1]) if match else self.status
 
     def signal(self, number: int) -> None:
         """Signal the command's process group; for SIGKILL, everything.
 
-        The helper must not get it, as its end would be the end of the box: the command is what
-        the box's first process started.
+        The helper must not get it, as its end would be the end of the sandbox: the command is what
+        the sandbox's first process started.
         """
-        first = CHILD_PID.search(self.box_says)
-        if FORWARDS.search(self.box_says):
+        first = CHILD_PID.search(self.inner_status)
+        if FORWARDS.search(self.inner_status):
             send(self.pid, signal.SIGUSR1 if number == signal.SIGKILL else number)
         elif number == signal.SIGKILL or (self.has_status and first is None):
             if first is not None:

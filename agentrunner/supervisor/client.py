@@ -380,8 +380,8 @@ def signal_supervisor(
 def end_session(folder: Path) -> None:
     """Kill what is left of a lost worker in the session that its supervisor made for it.
 
-    The end of a box is the end of all in it. Without a box a process that made a session of its
-    own escapes: that is why a lost worker is not started again there.
+    The end of a sandbox is the end of all in it. Without a sandbox a process that made a session of
+    its own escapes: that is why a lost worker is not started again there.
     """
     with contextlib.suppress(OSError, ValueError, KeyError):
         facts = json.loads((folder / "started.json").read_bytes())

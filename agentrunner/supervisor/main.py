@@ -151,7 +151,7 @@ class Supervisor:
         os.write(fd, json.dumps(facts).encode())
         self.publish(fd, "started.json")
         reach("supervisor_before_release")
-        self.began = self.heard = time.monotonic()
+        self.began = self.last_output = time.monotonic()
         self.error = self.child.release()
         child = self.child
         self.loop.hear(child.stdout, lambda: self.read(child.stdout, self.out))
@@ -167,9 +167,9 @@ class Supervisor:
         if not data:
             self.loop.forget(fd)
             return
-        self.heard = time.monotonic()
+        self.last_output = time.monotonic()
         stream.feed(data)
-        self.watcher.feed(data, self.heard, stdout=stream is self.out)
+        self.watcher.feed(data, self.last_output, stdout=stream is self.out)
         os.pwrite(self.counts, COUNTS.pack(self.out.size, self.err.size), 0)
 
     def write_stdin(self) -> None:
@@ -185,7 +185,7 @@ class Supervisor:
     def read_status(self) -> None:
         """Take what the sandbox helper says of its child."""
         data = os.read(self.child.status_pipe, CHUNK)
-        self.child.box_says += data
+        self.child.inner_status += data
         if not data:
             self.loop.forget(self.child.status_pipe)
 
@@ -224,7 +224,7 @@ class Supervisor:
     def idle_limit(self) -> float:
         """When it has been silent for too long; never, where it has told its last event."""
         idle = self.order["idle_sec"]
-        return inf if idle is None or self.watcher.finished else self.heard + idle
+        return inf if idle is None or self.watcher.finished else self.last_output + idle
 
     def disk_is_full(self, now: float) -> bool:
         """Whether the worker has written more than it may; looked at now and then."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 BOUND = ("box", "layers", "rooms")
-"""Of a run's folder: what boxes of its driver bind, and nobody else's."""
+"""Of a run's folder: what sandboxes of its driver bind, and nobody else's."""
 HOMES = (*BOUND, "set-up-home")
 """Where the home of a command without a sandbox can be."""
 
@@ -71,7 +71,7 @@ def send(pid: int, number: int) -> None:
 
 
 def kill_orphans(run: Path) -> list[int]:
-    """Kill what a killed driver left of a run's boxes; `run` is the run's folder.
+    """Kill what a killed driver left of a run's sandboxes; `run` is the run's folder.
 
     Bubblewrap ends with its parent, but not in the moment between making its child and letting
     it go: that child then waits for ever. Without a sandbox nothing ends a check with its driver.
@@ -86,13 +86,13 @@ def kill_orphans(run: Path) -> list[int]:
 
 
 def _is_of_run(process: Path, run: Path) -> bool:
-    """Whether it is a bubblewrap that binds a place of the run's boxes, or has one as its HOME."""
+    """Whether it is a bubblewrap that binds a folder of the run's sandbox, or has one as HOME."""
     with contextlib.suppress(OSError):
         words = (process / "cmdline").read_bytes().split(b"\0")
         if b"--die-with-parent" in words and any(_is_below(word, run, BOUND) for word in words):
             return True
-        told = (process / "environ").read_bytes().split(b"\0")
-        homes = [line.removeprefix(b"HOME=") for line in told if line.startswith(b"HOME=")]
+        environ = (process / "environ").read_bytes().split(b"\0")
+        homes = [line.removeprefix(b"HOME=") for line in environ if line.startswith(b"HOME=")]
         return any(_is_below(home, run, HOMES) for home in homes)
     return False
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.errors.repositories import FolderOutside
-from agentrunner.gateway.order import PROXY_PORT, PROXY_SOCKET, GatewayOrder
+from agentrunner.gateway.order import GatewayOrder
 from agentrunner.gateway.process import running
+from agentrunner.launching.route import EGRESS_LOG, route_of
 from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import (
-    Door,
     ErrorKind,
     Mount,
     Network,
@@ -26,7 +26,6 @@ from agentrunner.sandboxes.base import (
     Sandbox,
     SandboxError,
 )
-from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.state.run_state import TAIL_BYTES, FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.counts import Counts, read_counts
@@ -54,7 +53,7 @@ COUNTED = 200_000
 
 @dataclass(frozen=True)
 class CommandOutcome:
-    """One command that ran in the box."""
+    """One command that ran in the sandbox."""
 
     exit_code: int
     output: FileRef
@@ -112,9 +111,9 @@ class DecisionSandbox:
         return self._sandbox.describe()
 
     async def fall_back(self, why: str) -> bool:
-        """Go on in the next kind of box, where the task left the choice to us; False where none is.
+        """Go on in the next kind of sandbox, where the task leaves that to us; False for none.
 
-        Byte code of one box's Python is of no use in another's.
+        Byte code of one sandbox's Python is of no use in another's.
         """
         if not isinstance(self._sandbox, AutoSandbox) or not await self._sandbox.fall_back(why):
             return False
@@ -236,16 +235,15 @@ class DecisionSandbox:
         sockets = self._folder.sock_dir
         order = GatewayOrder(
             sockets=sockets,
-            egress_log=self._folder.root / "egress.jsonl",
+            egress_log=self._folder.root / EGRESS_LOG,
             usage_log=self._folder.root / "usage.jsonl",
             label=name,
             allow=tuple(hosts),
             setting=f"task.{'setup' if name == 'setup' else 'test'}.network",
         )
+        route = route_of(order)
         async with running(order, self._environ):
-            door = Door(sockets, {PROXY_PORT: PROXY_SOCKET})
-            env = {**request.env, **proxy_environment(PROXY_PORT)}
-            yield replace(request, door=door, env=env)
+            yield replace(request, door=route.door, env={**request.env, **route.environment})
 
     async def _not_run(self, name: str, note: str, exit_code: int) -> CommandOutcome:
         output = await asyncio.to_thread(self._keep, name, note)
@@ -277,7 +275,7 @@ def inside(repo: Path, cwd: str) -> Path:
 
 
 def not_ready(
-    shell: str, ran: CommandOutcome, why: str, box: str, *, what: str, path: str = ""
+    shell: str, ran: CommandOutcome, why: str, sandbox: str, *, what: str, path: str = ""
 ) -> EnvironmentNotReady:
     """The error for a command that cannot start, with what was run and what to try.
 
@@ -291,7 +289,7 @@ def not_ready(
     return EnvironmentNotReady(
         message,
         path=path,
-        details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("sandbox", box)),
+        details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("sandbox", sandbox)),
         remedy=remedy,
         nothing_spent=True,
     )

@@ -1,6 +1,6 @@
 """Running a command that decides, so that its tests are known by name.
 
-The report goes to a folder outside of the tree whose name the box learns when the tool starts.
+The report goes to a folder outside of the tree whose name the sandbox learns when the tool starts.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Measurer:
 
     def __init__(
         self,
-        box: DecisionSandbox,
+        sandbox: DecisionSandbox,
         folder: RunFolder,
         hosts: Sequence[str],
         ignored: Callable[[], Iterable[str]],
         *,
         mounts: bool,
     ) -> None:
-        self._box = box
+        self._sandbox = sandbox
         self._folder = folder
         self._hosts = tuple(hosts)
         self._ignored = ignored
@@ -66,7 +66,7 @@ class Measurer:
     ) -> Measured:
         """Run `target`, or of its tests those named `only` where its tool can select them.
 
-        Raises SandboxError where the box fails.
+        Raises SandboxError where the sandbox fails.
         """
         shell = target.shell
         if only:
@@ -143,7 +143,7 @@ class Measurer:
     async def _run(
         self, target: Target, shell: str, room: Room, mounts: Sequence[Mount]
     ) -> CommandOutcome:
-        return await self._box.run(
+        return await self._sandbox.run(
             shell,
             cwd=target.cwd,
             timeout_sec=target.timeout_sec,
@@ -197,7 +197,8 @@ def _says_the_same(measured: Measured, plain: Measured) -> bool:
 
 def _write(place: Path, files: Mapping[str, str]) -> None:
     make_private(place)
-    # The box may run as the repository's owner, who is not us; what is above is closed to others.
+    # The sandbox may run as the repository's owner, who is not us; what is above is closed to
+    # others.
     place.chmod(0o777)
     for name, text in files.items():
         path = place / name

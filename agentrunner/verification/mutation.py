@@ -42,7 +42,7 @@ class Mutation:
         """Of those that were struck, how many turned a test red; None where none was struck."""
         return self.killed / self.struck if self.struck else None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """For `--json`."""
         return {
             "made": self.made,

@@ -26,7 +26,7 @@ from agentrunner.verification.verifier import Tried, Verifier, colours_of, is_ki
 Standing = Literal["red", "green", "to_write", "to_install", "cannot_run"]
 SLOW_SEC = 120.0
 """Of a suite: one that takes longer is not run once more to see whether it would collect a file."""
-SAID = 600
+MOST_OUTPUT = 600
 """Characters of what a check said that its author is told."""
 PLAIN_FILE = "100644"
 """The mode of an ordinary file in a tree."""
@@ -44,7 +44,7 @@ class Proposal:
     standing: Standing
     what: str
     """The check, as people read it."""
-    said: str = ""
+    output: str = ""
     """What came out, cut."""
     awaits: Awaited | None = None
     """What it needs first, where it counts all the same."""
@@ -128,10 +128,10 @@ def _proposal(
 
 def _ending(tried: Tried) -> str:
     if tried.measured is None:
-        return tried.outcome.detail[:SAID]
+        return tried.outcome.detail[:MOST_OUTPUT]
     lines = tried.measured.ran.tail.strip().splitlines()
     exit_code = tried.outcome.exit_code
-    return f"exit {exit_code}: {' / '.join(line.strip() for line in lines)[-SAID:]}"
+    return f"exit {exit_code}: {' / '.join(line.strip() for line in lines)[-MOST_OUTPUT:]}"
 
 
 # -- what is not there yet -------------------------------------------------------------------------

@@ -17,7 +17,7 @@ MOST_LINES = 8
 
 
 async def run_set_up(
-    box: DecisionSandbox,
+    sandbox: DecisionSandbox,
     spec: TaskSpec,
     *,
     copy: CopyOfRepo | None = None,
@@ -31,20 +31,20 @@ async def run_set_up(
     setup = spec.task.setup
     if setup is None:
         return None
-    return await box.run(
+    return await sandbox.run(
         setup.command,
         timeout_sec=setup.timeout_sec,
         network="full" if _is_full(spec) else "none",
         hosts=setup.network,
         copy=copy,
         home=home,
-        env=_environment(box, setup, trusted=copy is None),
+        env=_environment(sandbox, setup, trusted=copy is None),
         name="setup",
     )
 
 
 def set_up_failed(
-    spec: TaskSpec, ran: CommandOutcome, box: str, environ: Mapping[str, str] | None = None
+    spec: TaskSpec, ran: CommandOutcome, sandbox: str, environ: Mapping[str, str] | None = None
 ) -> EnvironmentNotReady:
     """The error for a set-up that did not end well; `box` in words.
 
@@ -63,7 +63,7 @@ def set_up_failed(
         details=(
             ("ran", f"{setup.command}      {how}"),
             ("output", "\n".join(lines) or "nothing"),
-            ("sandbox", box),
+            ("sandbox", sandbox),
         ),
         remedy=f"{'' if _is_full(spec) or setup.network else fetch}task.setup.command",
         nothing_spent=True,
@@ -75,12 +75,12 @@ def withheld(setup: SetupSpec) -> list[str]:
     return [name for name, text in setup.env.items() if env_reference(text) is not None]
 
 
-def _environment(box: DecisionSandbox, setup: SetupSpec, *, trusted: bool) -> dict[str, str]:
+def _environment(sandbox: DecisionSandbox, setup: SetupSpec, *, trusted: bool) -> dict[str, str]:
     """Its variables, without references to ours where it is not the user's own code alone."""
     given = setup.env
     if not trusted:
         given = {name: text for name, text in given.items() if name not in withheld(setup)}
-    return resolve_env(given, box.environ, "task.setup.env")
+    return resolve_env(given, sandbox.environ, "task.setup.env")
 
 
 def _is_full(spec: TaskSpec) -> bool:

@@ -68,7 +68,7 @@ class Verifier:
     """Measures trees; `emit` receives the events `baseline` and `check`."""
 
     spec: TaskSpec
-    box: DecisionSandbox
+    sandbox: DecisionSandbox
     snapshots: Snapshots
     rooms: Rooms
     measurer: Measurer
@@ -94,19 +94,19 @@ class Verifier:
     # -- before the run -------------------------------------------------------------------------
 
     async def setup(self) -> None:
-        """Run the task's set-up in the repository, once per box.
+        """Run the task's set-up in the repository, once per sandbox.
 
         Raises EnvironmentNotReady where it fails.
         """
         home = await asyncio.to_thread(lambda: self.rooms.sealed.home)
         if self.spec.task.setup is not None:
             self.emit("awaiting", who="setup", what=self.spec.task.setup.command)
-        ran = await run_set_up(self.box, self.spec, home=home)
+        ran = await run_set_up(self.sandbox, self.spec, home=home)
         if ran is None or self.spec.task.setup is None:
             return
         self._emit_setup(self.spec.task.setup.command, ran.exit_code)
         if ran.exit_code != 0:
-            raise set_up_failed(self.spec, ran, self.box.describe(), self.box.environ)
+            raise set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ)
 
     def _awaits(self, who: str, target: Target) -> None:
         """Say that a command begins, and when it is stopped."""
@@ -124,10 +124,10 @@ class Verifier:
         """
         tree = await asyncio.to_thread(self.trees.now)
         await asyncio.to_thread(self.rooms.sealed.seal, self.snapshots)
-        await asyncio.to_thread(self.box.warm)
+        await asyncio.to_thread(self.sandbox.warm)
         await asyncio.to_thread(self._say_what_is_not_kept, tree)
         found = await self._measure_old(Baseline(tree=tree, origin=origin), criteria)
-        await asyncio.to_thread(lambda: self.box.seal(self.snapshots.ignored_folders()))
+        await asyncio.to_thread(lambda: self.sandbox.seal(self.snapshots.ignored_folders()))
         return found
 
     def _say_what_is_not_kept(self, tree: str) -> None:
@@ -238,7 +238,7 @@ class Verifier:
                 target.shell,
                 measured.ran,
                 why,
-                self.box.describe(),
+                self.sandbox.describe(),
                 what="The test command",
                 path="task.test.command",
             )
@@ -405,7 +405,7 @@ class Verifier:
         if setup is None or not room.clock or not self.sets_up_again(total):
             return room, []
         await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
-        ran = await run_set_up(self.box, self.spec, copy=room.copy, home=room.own_home)
+        ran = await run_set_up(self.sandbox, self.spec, copy=room.copy, home=room.own_home)
         room = room.with_own_home()
         assert ran is not None
         self._emit_setup(setup.command, ran.exit_code)
@@ -543,7 +543,7 @@ class Verifier:
         why = await asyncio.to_thread(self._not_started, target, measured, read)
         if why and must:
             raise not_ready(
-                target.shell, measured.ran, why, self.box.describe(),
+                target.shell, measured.ran, why, self.sandbox.describe(),
                 what=f"The check of {target.id}",
             )  # fmt: skip
         ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)

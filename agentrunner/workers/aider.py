@@ -33,7 +33,7 @@ TESTED = "0.86.2"
 KEY_ENV = "OPENAI_API_KEY"
 RETRY = r"^(?:litellm\.\w+: |The API provider|Retrying in \d)"
 """Each try prints three such lines."""
-MAX_SAID_LINES = 200
+MAX_MESSAGE_LINES = 200
 
 _OPTIONS = (
     *("--edit-format", "whole", "--yes-always", "--no-stream", "--no-pretty", "--no-fancy-input"),
@@ -98,7 +98,7 @@ class AiderWorker(CliWorker):
                 "TMPDIR": str(scratch),
                 "COLUMNS": "1000",  # or its errors are broken into lines
                 "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-                # It adds new files to git's index, which is the user's, and read-only in a box.
+                # It adds new files to git's index, which is the user's, and read-only in a sandbox.
                 "GIT_INDEX_FILE": str(home / "index"),
                 "GIT_OBJECT_DIRECTORY": str(objects),
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(call.workdir / ".git" / "objects"),
@@ -147,4 +147,4 @@ def facts_of(lines: Iterable[str]) -> Iterator[Fact]:
         elif line.startswith("Repo-map: "):
             latest.clear()  # the banner ends
         else:
-            latest = [*latest[-MAX_SAID_LINES:], line]
+            latest = [*latest[-MAX_MESSAGE_LINES:], line]

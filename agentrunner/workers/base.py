@@ -25,9 +25,9 @@ class WorkerCall:
     prompt: str
     workdir: Path
     home: Path
-    """Writable folder of the run for the CLI's configuration and sessions; exists in the box."""
+    """Writable folder of the run for the CLI's configuration and sessions; it is in the sandbox."""
     prompt_file: Path
-    """The prompt as a file that the box can read."""
+    """The prompt as a file that the sandbox can read."""
     mode: Literal["exec", "resume"] = "exec"
     session_id: str | None = None
     """The session to resume."""
@@ -38,7 +38,7 @@ class WorkerCall:
     tool_specific: Mapping[str, str] = field(default_factory=dict)
     """Settings by the names of the adapter's `tool_rules`, each allowed by it."""
     base_url: str | None = None
-    """Where its model is from inside the box: the gateway. None: the provider's own address."""
+    """Where its model is from inside the sandbox: the gateway. None: the provider's own address."""
     login: bool = False
     """Its credential is a login's token, which some CLIs take in another way than a key."""
     sandboxed: bool = True
@@ -47,7 +47,7 @@ class WorkerCall:
 
 @dataclass(frozen=True)
 class WorkerCommand:
-    """What runs in the box."""
+    """What runs in the sandbox."""
 
     argv: tuple[str, ...]
     stdin: bytes = b""
@@ -209,7 +209,7 @@ class Worker(Protocol):
     confines_itself: bool
     """Whether it can be run without our sandbox: it has one, or a mode that is not all-allowing."""
     memory: str
-    """What a box should give it at least, as in "1g"; "" for no matter."""
+    """What a sandbox should give it at least, as in "1g"; "" for no matter."""
     hosts: tuple[str, ...]
     """Hosts it needs beside a model that the gateway serves, as in `network.allow`."""
 
@@ -233,7 +233,7 @@ class Worker(Protocol):
         """Find the binary and its version; never raises."""
 
     def program(self) -> str:
-        """First word of the command, whose toolchain must be visible in the box.
+        """First word of the command, whose toolchain must be visible in the sandbox.
 
         A bare name where this machine has none: an image may.
         """

@@ -188,7 +188,7 @@ class CliWorker(ABC):
         return call.model or self.spec.model
 
     def url_of(self, call: WorkerCall) -> str:
-        """Where the model is from inside the box: the gateway, else the provider."""
+        """Where the model is from inside the sandbox: the gateway, else the provider."""
         return call.base_url or self.provider_url
 
     def flags_of(self, call: WorkerCall) -> tuple[str, ...]:

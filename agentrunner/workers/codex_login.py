@@ -1,6 +1,6 @@
 """The ChatGPT login of the Codex CLI: `auth.json` below CODEX_HOME. Tried with 0.169.0.
 
-That version needs no `auth.json` in the box: with a provider of our own it sends whatever its
+That version needs no `auth.json` in the sandbox: with a provider of our own it sends whatever its
 `env_key` holds as `Authorization: Bearer`, so the gateway can hold the access token. It refuses an
 `auth.json` without a refresh token, and with an empty one it tries to refresh by itself, asks
 chatgpt.com for more than the model, and keeps what it gets: so none is given to it.

@@ -47,7 +47,7 @@ class CommandWorker(PlainWorker):
             )
 
     def probe(self) -> Probe:
-        """Where the first word is on this host; it may still exist in the box only."""
+        """Where the first word is on this host; it may still exist in the sandbox only."""
         word = self.program()
         path = find_program(word, avoid=self._repo)
         problem = "" if path else f"{word} is not found on this machine; the sandbox may have it"

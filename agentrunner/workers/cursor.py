@@ -2,7 +2,7 @@
 
 It was not run: it is installed by a script of its vendor alone and wants a paid account. Its model
 calls go to Cursor's servers, so no gateway can carry its key or count its tokens: the key is
-handed into the box, and the box must reach these hosts.
+handed into the sandbox, and the sandbox must reach these hosts.
 """
 
 from __future__ import annotations

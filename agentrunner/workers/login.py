@@ -1,7 +1,7 @@
 """The login of a worker's CLI on this machine: used for its access token, never copied.
 
-A refresh token can be used once. A box that got a copy of a login and refreshed it would log the
-person out, so only access tokens leave this room, and only this machine refreshes.
+A refresh token can be used once. A sandbox that got a copy of a login and refreshed it would log
+the person out, so only access tokens leave this room, and only this machine refreshes.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class MockWorker(PlainWorker):
         return Probe(path=Path("/bin/cat"), version="built in")
 
     def program(self) -> str:
-        """`cat`, which every box has."""
+        """`cat`, which every sandbox has."""
         return "cat"
 
     def command(self, call: WorkerCall) -> WorkerCommand:

@@ -35,7 +35,7 @@ from agentrunner.workers.streams import (
     tail_of,
 )
 
-MAX_SAID_CHARS = 32 << 10
+MAX_MESSAGE_CHARS = 32 << 10
 """Of one text; its end tells what was done. Pieces are joined at a cost that grows with it."""
 MAX_DENIED = 20
 
@@ -189,7 +189,7 @@ class TranscriptFacts:
     model: str = ""
     clean: bool | None = None
     """Of the last word on the run; None where there is none."""
-    said: str = ""
+    words: str = ""
     actions: int = 0
     commands: dict[str, CommandRun] = field(default_factory=dict)
     denied: dict[str, None] = field(default_factory=dict)
@@ -209,7 +209,9 @@ class TranscriptFacts:
         joining, self._joining = self._joining, isinstance(fact, WorkerMessage) and fact.joins
         match fact:
             case WorkerMessage(text):
-                self.said = (self.said + text if joining and fact.joins else text)[-MAX_SAID_CHARS:]
+                self.words = (self.words + text if joining and fact.joins else text)[
+                    -MAX_MESSAGE_CHARS:
+                ]
             case ToolBegan() | ToolEnded() | FileChanged():
                 self._add_action(fact)
             case ToolDenied(name):
@@ -233,7 +235,7 @@ class TranscriptFacts:
             case TurnBegan():
                 self.clean = None
             case Finished(clean, text):
-                self.clean, self.said = clean, self.said if text is None else text
+                self.clean, self.words = clean, self.words if text is None else text
 
     def tool(self, fact: ToolEnded) -> Tool | None:
         """What the tool that ended was used for."""
@@ -297,34 +299,34 @@ def reading_of(
     ended: Ended, facts: Iterable[Fact], *, lost_session: str = "", counts_actions: bool = True
 ) -> WorkerReading:
     """As `read_transcript`, of facts that were found in another way."""
-    tally = TranscriptFacts()
+    read_facts = TranscriptFacts()
     for fact in facts:
-        tally.add(fact)
+        read_facts.add(fact)
     exited_well = ended.exit_code == 0 or ended.outcome == "lingered"
-    completed = bool(ended.by_itself and exited_well and tally.clean)
+    completed = bool(ended.by_itself and exited_well and read_facts.clean)
     stderr = tail_of(ended.stderr)
-    failure = None if completed else _failure(ended, tally, stderr)
-    error = "" if completed else clip(_why(ended, tally, stderr))
-    lost = tally.session_lost or bool(
+    failure = None if completed else _failure(ended, read_facts, stderr)
+    error = "" if completed else clip(_why(ended, read_facts, stderr))
+    lost = read_facts.session_lost or bool(
         lost_session and not completed and re.search(lost_session, f"{stderr}\n{error}")
     )
-    prose, claims = split_summary(tally.said)
-    seen = tuple(tally.commands.values())
+    prose, claims = split_summary(read_facts.words)
+    seen = tuple(read_facts.commands.values())
     names = {run.command for run in seen}
-    booked_in, booked_out = ended.session_tokens if tally.of_session else (0, 0)
+    booked_in, booked_out = ended.session_tokens if read_facts.of_session else (0, 0)
     return WorkerReading(
         completed=completed,
-        cut_off=tally.clean is None,
+        cut_off=read_facts.clean is None,
         summary=clip(prose),
         commands=seen + tuple(claim for claim in claims if claim.command not in names),
-        actions=tally.actions if counts_actions else None,
-        session_id=None if lost else tally.session_id,
+        actions=read_facts.actions if counts_actions else None,
+        session_id=None if lost else read_facts.session_id,
         session_lost=lost,
-        input_tokens=max(0, tally.input_tokens - booked_in),
-        output_tokens=max(0, tally.output_tokens - booked_out),
-        usd=tally.usd,
-        model=tally.model,
-        denied=tuple(tally.denied),
+        input_tokens=max(0, read_facts.input_tokens - booked_in),
+        output_tokens=max(0, read_facts.output_tokens - booked_out),
+        usd=read_facts.usd,
+        model=read_facts.model,
+        denied=tuple(read_facts.denied),
         failure=None if lost else failure,
         error=error,
     )
@@ -344,25 +346,25 @@ def written_at(ended: Ended) -> datetime:
     return datetime.fromtimestamp(stamp, UTC)
 
 
-def _failure(ended: Ended, tally: TranscriptFacts, stderr: str) -> Failure | None:
+def _failure(ended: Ended, read_facts: TranscriptFacts, stderr: str) -> Failure | None:
     now = written_at(ended)
-    if tally.failure is not None:
-        message, kind = tally.failure
+    if read_facts.failure is not None:
+        message, kind = read_facts.failure
         found = failure_of(message, now, kind=kind)
-    elif tally.clean is None:
+    elif read_facts.clean is None:
         found = failure_of(last_lines(stderr, 3), now)
     else:
         found = None
     return replace(found, message=clip(found.message)) if found else None
 
 
-def _why(ended: Ended, tally: TranscriptFacts, stderr: str) -> str:
+def _why(ended: Ended, read_facts: TranscriptFacts, stderr: str) -> str:
     if not ended.by_itself:
         return ended_by(ended.outcome)
-    if tally.failure is not None:
-        storm = f" (after {tally.retries} retries)" if tally.retries else ""
-        return tally.failure[0] + storm
-    if tally.clean:
+    if read_facts.failure is not None:
+        storm = f" (after {read_facts.retries} retries)" if read_facts.retries else ""
+        return read_facts.failure[0] + storm
+    if read_facts.clean:
         return f"exit code {ended.exit_code} after the turn was completed"
     lines = last_lines(stderr, 3)
     ending = f"exit code {ended.exit_code} without the end of the turn"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agentrunner.workers.base import WorkerEvent
 from agentrunner.workers.streams import MAX_COMMAND_CHARS, LineSplitter, clip, parse_object
 from agentrunner.workers.transcript import (
-    MAX_SAID_CHARS,
+    MAX_MESSAGE_CHARS,
     Fact,
     FileChanged,
     Retrying,
@@ -29,7 +29,7 @@ class TranscriptEvents:
     def __init__(self, translate: Translate) -> None:
         self._translate = translate
         self._splitter = LineSplitter()
-        self._tally = TranscriptFacts()
+        self._facts = TranscriptFacts()
         self._last_error = ""
         self._pieces = ""
 
@@ -39,9 +39,9 @@ class TranscriptEvents:
 
     def _events(self, line: str) -> Iterator[WorkerEvent]:
         for fact in self._translate(parse_object(line) or {}):
-            self._tally.add(fact)
+            self._facts.add(fact)
             if isinstance(fact, WorkerMessage) and fact.joins:
-                self._pieces = (self._pieces + fact.text)[:MAX_SAID_CHARS]
+                self._pieces = (self._pieces + fact.text)[:MAX_MESSAGE_CHARS]
                 continue
             if self._pieces:
                 yield _text_event(self._pieces)
@@ -62,8 +62,8 @@ class TranscriptEvents:
                 return _file_event(path, change)
             case Tokens():
                 usage = {
-                    "input_tokens": self._tally.input_tokens,
-                    "output_tokens": self._tally.output_tokens,
+                    "input_tokens": self._facts.input_tokens,
+                    "output_tokens": self._facts.output_tokens,
                 }
                 return WorkerEvent("usage", usage)
             case Trouble(message) | Retrying(message) | SessionLost(message):
@@ -73,7 +73,7 @@ class TranscriptEvents:
         return None
 
     def _ended(self, fact: ToolEnded) -> WorkerEvent | None:
-        tool = self._tally.tool(fact)
+        tool = self._facts.tool(fact)
         if tool is not None and tool.command:
             command = clip(tool.command, MAX_COMMAND_CHARS)
             fields = {"command": command, "exit_code": exit_code_of(fact.exit_code)}

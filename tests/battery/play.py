@@ -141,7 +141,8 @@ async def _whole_run(case: Case, ground: Ground, sandbox: str) -> dict[str, Any]
     path = ground.place / "task.yaml"
     path.write_text(yaml.safe_dump(task_of(case, ground.repo, sandbox)), encoding="utf-8")
     spec: TaskSpec = load_task(TaskSource("file", str(path)), environ=os.environ, cwd=ground.repo)
-    return await start(spec, Options(ground.place / "state", on_event=_unheard))
+    options = Options(ground.place / "state", on_event=_unheard)
+    return (await start(spec, options)).as_dict()
 
 
 def _unheard(event: object) -> None:

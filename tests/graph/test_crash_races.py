@@ -147,7 +147,7 @@ def test_a_resume_that_comes_late_does_not_repeat_an_attempt(tmp_path: Path) -> 
     with Drill.open(tmp_path, worker="true", runner={"meta": {"max_loops": 0}}) as drill:
         assert drill.crash().result["state"] == "FAILED"
         late = replace(drill.options(), clock=LateClock(drill.resume))
-        assert asyncio.run(resume(drill.run_id, late))["attempt"] == 3
+        assert asyncio.run(resume(drill.run_id, late)).attempt == 3
         assert [event["attempt"] for event in drill.events_of("run_resumed")] == [2, 3]
 
 
@@ -171,7 +171,7 @@ def test_cancel_of_a_run_whose_runner_is_dead_records_what_its_worker_did(tmp_pa
     worker = "echo evil > check.sh; echo start >> .work/starts; sh hold.sh worker"
     with Drill.open(tmp_path, worker=worker) as drill:
         killed_at_work(drill)
-        result = asyncio.run(cancel(drill.run_id, drill.options()))
+        result = asyncio.run(cancel(drill.run_id, drill.options())).as_dict()
         assert (result["state"], result["reason"]) == ("FAILED", "cancelled")
         drill.nothing_runs()
         (run,) = drill.logged("worker_run")
@@ -183,7 +183,7 @@ def test_cancel_of_a_run_whose_runner_is_dead_records_what_its_worker_did(tmp_pa
 def test_cancel_of_a_run_whose_worker_was_lost_starts_no_other(tmp_path: Path) -> None:
     with Drill.open(tmp_path) as drill:
         all_killed_at_work(drill)
-        result = asyncio.run(cancel(drill.run_id, drill.options()))
+        result = asyncio.run(cancel(drill.run_id, drill.options())).as_dict()
         assert (result["state"], result["reason"]) == ("FAILED", "cancelled")
         runs = [(run.key, run.data["outcome"]) for run in drill.logged("worker_run")]
         assert runs == [("1-001", "lost")]
@@ -196,7 +196,7 @@ def test_a_new_plan_does_not_begin_beside_the_old_worker(tmp_path: Path) -> None
         killed_at_work(drill)
         text = drill.task_file.read_text(encoding="utf-8")
         drill.task_file.write_text(text.replace("Make it work.", "Make it work well."))
-        result = asyncio.run(resume(drill.run_id, drill.options(), on_change="replan"))
+        result = asyncio.run(resume(drill.run_id, drill.options(), on_change="replan")).as_dict()
         assert (result["state"], result["attempt"]) == ("COMPLETE", 2)
         runs = [(run.key, run.data["outcome"]) for run in drill.logged("worker_run")]
         assert runs[0] == ("1-001", "interrupted")
@@ -224,7 +224,7 @@ def test_resume_ends_what_a_killed_runner_left_of_its_checks(tmp_path: Path) -> 
         drill.until_held("validation")
         process.kill()
         done(process)
-        box = drill.folder.box_dir
+        box = drill.folder.sandbox_dir
         stuck = subprocess.Popen(
             ["sh", "-c", "read x", "bwrap", "--die-with-parent", "--bind", box, box],
             stdin=subprocess.PIPE,

@@ -51,7 +51,7 @@ def test_the_next_candidate_does_the_same_at_once(run: Run, clock: VirtualClock)
     assert calls_of(run, "first") == ["exec - big"]
     assert calls_of(run, "second") == ["exec - small"]
     assert run.state()["cooling"] == {"worker:first": at(9000)}
-    folder = run.folder.box_dir / "prompts"
+    folder = run.folder.sandbox_dir / "prompts"
     assert (folder / "1-001.md").read_text() == (folder / "1-001w1.md").read_text()
     assert (run.result["worker_runs"], run.result["loops"], run.result["meta_calls"]) == (2, 0, 4)
     assert "fail-over" in [code for code, _ in run.warnings()]

@@ -60,7 +60,7 @@ def test_each_tasks_note_stands_beside_the_plans_once_however_often_it_is_run(
     assert "agentrunner plan status" in notes[last] and "agentrunner undo" not in notes[last]
     # `show` names the note where it is now.
     run = plan.standings()[again["task_id"]].run_id
-    result = queries.show(plan.project.state_dir, run)
+    result = queries.show(plan.project.state_dir, run).as_dict()
     assert result["note"] == str(plan.project.repo / ".agent-runner" / last)
     assert (result["repo"], result["part_of"]) == (str(plan.project.repo), "plan")
     # It is found from the user's repository, the newest run of a task by the task's name.

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from agentrunner.results import Result
 from agentrunner.screens.summary import summary_screen
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
@@ -60,7 +61,7 @@ def test_a_test_that_is_gone_is_called_deleted(run: Run) -> None:
     run.project.write({"tests/also.sh": "true\n"})
     run.start([plan(), work(), finish()], "rm tests/run.sh", test=command, runner=runner)
     assert run.result["deleted_files"] == ["tests/run.sh"]
-    screen = summary_screen(run.result)
+    screen = summary_screen(Result.model_validate(run.result))
     assert "1 changed, +0 -1   tests/run.sh (deleted)" in screen
     assert "as the worker left what decides it (tests/run.sh (deleted): " in run.note()
     assert "`tests/run.sh`; deleted: `tests/run.sh`" in run.note()

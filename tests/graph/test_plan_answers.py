@@ -28,7 +28,7 @@ def test_what_needs_a_review_is_accepted_with_the_command_of_its_question(tmp_pa
     found = re.search(r'agentrunner accept (\S+) --reason "', asked.text)
     assert found, asked.text
     options = plan.order().options
-    done = asyncio.run(accept(found[1], [], "I looked.", "hana", options))
+    done = asyncio.run(accept(found[1], [], "I looked.", "hana", options)).as_dict()
     assert done["state"] == "COMPLETE"
     assert plan.carry()["exit_code"] == 0
     assert plan.published("1.done") == "" and open_questions(plan.store) == []
@@ -56,7 +56,7 @@ def test_an_answer_about_work_that_does_not_land_is_what_its_next_round_knows(
     # What the person said is a record of the run that followed, and in its prompts.
     turn = RoundBook(plan.folder).latest(asked.task_id)
     assert turn is not None
-    result = show(plan.project.state_dir, turn.run_id)
+    result = show(plan.project.state_dir, turn.run_id).as_dict()
     (kept,) = result["people"]["decisions"]
     assert kept["text"].startswith("Both:") and "a.txt" in kept["asked"]
     (order,) = (plan.project.state_dir / "runs" / turn.run_id / "prompts").iterdir()
@@ -74,7 +74,7 @@ def test_an_answer_to_a_task_s_run_is_kept_with_it_and_goes_on_to_its_next_round
     plan.carry()
     turn = RoundBook(plan.folder).latest(asked.task_id)
     assert turn is not None
-    (kept,) = show(plan.project.state_dir, turn.run_id)["people"]["decisions"]
+    (kept,) = show(plan.project.state_dir, turn.run_id).as_dict()["people"]["decisions"]
     assert (kept["text"], kept["kind"]) == ("no, blue", "message")
     assert kept["asked"].startswith("FAILED")
     later = replace(turn, number=turn.number + 1, words="and large", words_for="How large?")

@@ -254,7 +254,7 @@ def test_a_run_that_was_accepted_by_hand_is_landed(tmp_path: Path) -> None:
     assert plan.carry()["exit_code"] == 3
     run = plan.standings()["TASK-0001"].run_id
     options = plan.order().options
-    done = asyncio.run(accept(run, [], "I looked.", "hana", options))
+    done = asyncio.run(accept(run, [], "I looked.", "hana", options)).as_dict()
     assert done["state"] == "COMPLETE"
     assert plan.carry()["exit_code"] == 0
     assert plan.published("1.done") == "" and plan.result["questions"] == []

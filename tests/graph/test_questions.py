@@ -111,7 +111,7 @@ def test_a_wrong_answer_is_refused_and_the_question_stays(waiting: Run) -> None:
             waiting.respond(answer)
         assert (name, raised.value.code) == (name, code)
         assert raised.value.exit_code == 2
-        assert show(waiting.project.state_dir, waiting.id)["waiting"] == asked
+        assert show(waiting.project.state_dir, waiting.id).as_dict()["waiting"] == asked
     assert len(waiting.calls()) == seen
     waiting.answer("x" * MAX_ANSWER)
     assert waiting.ending == ("COMPLETE", "complete", 0)

@@ -26,7 +26,7 @@ def run(tmp_path: Path) -> Run:
 
 def test_looking_again_says_the_same_and_loads_no_graph(run: Run) -> None:
     state_dir = run.project.state_dir
-    looks = [(show(state_dir, run.id), diff(state_dir, run.id)) for _ in range(3)]
+    looks = [(show(state_dir, run.id).as_dict(), diff(state_dir, run.id)) for _ in range(3)]
     assert json.dumps(looks[0]) == json.dumps(looks[1]) == json.dumps(looks[2])
     assert (run.folder.root / FILE).stat().st_mode & 0o777 == 0o600
     code = (

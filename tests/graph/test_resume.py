@@ -379,7 +379,7 @@ def test_a_test_command_that_cannot_start_costs_nothing_and_can_be_mended(run: R
     assert (raised.value.exit_code, raised.value.nothing_spent) == (5, True)
     assert "no-such-runner" in str(raised.value.details)
     (run_id,) = run.ids()
-    run.result = show(run.project.state_dir, run_id)
+    run.result = show(run.project.state_dir, run_id).as_dict()
     assert run.calls() == []
     assert (run.result["state"], run.result["meta_calls"]) == ("PLANNING", 0)
     task = run.project.state_dir.parent / "task.yaml"

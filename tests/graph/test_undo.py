@@ -155,7 +155,7 @@ def test_a_run_of_no_retention_is_kept_while_it_waits(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, SMALL))
     script = [plan(), consult("Well?"), give_up()]
     run.start(script, test=TEST, runner={"retention_days": 0})
-    assert show(run.project.state_dir, run.id)["waiting"]["kind"] == "ask_human"
+    assert show(run.project.state_dir, run.id).as_dict()["waiting"]["kind"] == "ask_human"
     run.answer("No.")
     assert list((run.project.state_dir / "runs").iterdir()) == []
 
@@ -164,7 +164,7 @@ def test_ended_runs_are_kept_for_their_days(done: Run, tmp_path: Path) -> None:
     waiting = Run(done.project)
     waiting.start([plan(), consult("Well?")], test=TEST)
     state_dir = done.project.state_dir
-    assert show(state_dir, done.id)["state"] == "COMPLETE"
+    assert show(state_dir, done.id).state == "COMPLETE"
     now = datetime.now(UTC)
     assert collect_garbage(state_dir, now + timedelta(days=13.9))["removed"] == []
     assert collect_garbage(state_dir, now + timedelta(days=14.1)) == {
@@ -173,7 +173,7 @@ def test_ended_runs_are_kept_for_their_days(done: Run, tmp_path: Path) -> None:
     }
     with pytest.raises(UsageError):
         show(state_dir, done.id)
-    assert show(state_dir, waiting.id)["waiting"]
+    assert show(state_dir, waiting.id).waiting
 
 
 def test_rounds_are_in_the_index(done: Run, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_reset_that_was_told_is_one_wait_in_the_same_session(
 
 def test_the_prompt_is_the_same_to_the_letter(run: Run, clock: VirtualClock) -> None:
     begin(run, says("rate_limit", reset_at=at(5)), does(FIX))
-    folder = run.folder.box_dir / "prompts"
+    folder = run.folder.sandbox_dir / "prompts"
     first, again = (folder / "1-001.md").read_text(), (folder / "1-001w1.md").read_text()
     assert first == again and "Do the task." in first
 

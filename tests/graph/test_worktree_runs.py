@@ -100,7 +100,7 @@ def test_the_user_finds_the_run_and_its_note_at_home(project: Project) -> None:
     result = run.start()
     assert result["repo"] == str(project.repo)
     assert [row.run_id for row in RunIndex(project.state_dir).runs(project.repo)] == [run.id]
-    assert queries.show(project.state_dir, run.id)["commit"] == result["commit"]
+    assert queries.show(project.state_dir, run.id).as_dict()["commit"] == result["commit"]
     assert str(result["note"]).startswith(str(project.repo))
     note = run.note()
     assert f"Committed as `{result['commit']['id']}` on the branch `mine`" in note

@@ -50,7 +50,7 @@ async def spend(
         "budget": budget,
     }
     options = replace(project.options(), environ={**os.environ, **KEYS, **environ})
-    return await start(project.spec(test=TEST, runner=runner), options)
+    return (await start(project.spec(test=TEST, runner=runner), options)).as_dict()
 
 
 def asked(server: ModelServer) -> int:
@@ -109,7 +109,9 @@ async def test_the_next_call_is_refused_and_the_run_asks_and_goes_on_in_the_same
         with pytest.raises(UsageError):
             await respond(run_id, Answer(id="", kind="budget", text="more"), options)
         assert len(server.served) == 3
-        result = await respond(run_id, Answer(id="", kind="budget", text="+20000"), options)
+        result = (
+            await respond(run_id, Answer(id="", kind="budget", text="+20000"), options)
+        ).as_dict()
         assert (result["state"], result["exit_code"]) == ("COMPLETE", 0), result["text"]
         assert (asked(server), len(server.served)) == (3, 7)
         assert spent(result) == server.told == Usage(7 * 1200, 7 * 34)
@@ -155,7 +157,7 @@ async def test_totals_are_those_of_the_server_after_a_kill_while_the_worker_asks
         await process.wait()
         (run_id,) = [path.name for path in (project.state_dir / "runs").iterdir()]
         options = replace(project.options(), environ={**os.environ, **KEYS})
-        result = await resume(run_id, options)
+        result = (await resume(run_id, options)).as_dict()
         assert (result["state"], result["exit_code"]) == ("COMPLETE", 0), result["text"]
         assert spent(result) == server.told == Usage(6 * 1200, 6 * 34)
         assert (result["meta_calls"], result["worker_runs"]) == (4, 1)

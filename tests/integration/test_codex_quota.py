@@ -171,7 +171,7 @@ async def test_claude_takes_over_where_codex_is_refused(codex: Quick) -> None:
         second = {"kind": "claude-code", "command": [str(claude)], "base_url": answers.address}
         spec = codex.crew(refuses, second)
         options = replace(codex.project.options(), environ={**os.environ, **KEYS, **key})
-        result = await start(spec, options)
+        result = (await start(spec, options)).as_dict()
         refused = calls(refuses)
     assert (result["state"], result["reason"]) == ("COMPLETE", "complete")
     runs = [record.data for record in codex.history(result).worker_runs]

@@ -97,7 +97,7 @@ async def test_the_key_is_nowhere_but_at_the_gateway(codex: Codex) -> None:
     with ModelServer(SCENARIO, chat_script=(PLAN, FIX, DONE, JUDGEMENT)) as server:
         options = replace(codex.project.options(), environ={**os.environ, **KEYS})
         async with neighbour() as seen:
-            result = await start(codex.spec(server), options)
+            result = (await start(codex.spec(server), options)).as_dict()
         requests = server.requests
     assert (result["state"], result["exit_code"]) == ("COMPLETE", 0)
     assert {r.bearer for r in requests if r.path == "/v1/responses"} == {KEYS["CODEX_API_KEY"]}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
-from agentrunner.commands.boxes import ISOLATION, image_for_trying, look_at_boxes
+from agentrunner.commands.sandboxes import ISOLATION, image_for_trying, probe_sandboxes
 from tests.kit.bwrap import require_bwrap
 from tests.kit.engine import connected
 from tests.kit.project import Project
@@ -26,7 +26,7 @@ async def image() -> None:
 async def test_every_kind_is_opened_and_told_in_the_same_words(tmp_path: Path) -> None:
     require_bwrap()
     project = Project.make(tmp_path)
-    looks = await look_at_boxes(project.repo, os.environ, project.state_dir, "codex-cli")
+    looks = await probe_sandboxes(project.repo, os.environ, project.state_dir, "codex-cli")
     assert [look.kind for look in looks] == ["docker", "bwrap"]
     for look in looks:
         assert look.problem is None
@@ -44,7 +44,7 @@ async def test_without_an_engine_the_other_kind_is_there_and_the_cure_is_told(
     require_bwrap()
     project = Project.make(tmp_path)
     environ = {**os.environ, "DOCKER_HOST": "unix:///nonexistent.sock"}
-    docker, bwrap = await look_at_boxes(project.repo, environ, project.state_dir, "codex-cli")
+    docker, bwrap = await probe_sandboxes(project.repo, environ, project.state_dir, "codex-cli")
     (finding,) = docker.findings()
     assert finding.mark == "--" and "/nonexistent.sock" in finding.text
     assert "systemctl start docker" in finding.cure

@@ -35,11 +35,11 @@ async def test_tests_and_checks_of_a_commit_run_in_one_container_that_is_set_up_
     )
     box = ("docker", IMAGE)
     first = trees.commit(trees.base, "a.txt")
-    found = await trees.look(first, trees.base, proofs=proofs, box=box)
+    found = await trees.look(first, trees.base, proofs=proofs, sandbox=box)
     assert found == Verdict(doubts=(needs("ignored", "T-2"),)), found.evidence
     trees.living.append("T-2")
     bad = trees.commit(first, "bad.txt")
-    found = await trees.look(bad, first, task_id="T-3", box=box)
+    found = await trees.look(bad, first, task_id="T-3", sandbox=box)
     assert found.evidence.startswith("The set-up command fails") and "box: Docker" in found.evidence
     assert not (trees.folder / "tree").exists() and await left_of(tmp_path) == []
 

@@ -49,7 +49,9 @@ class Planned:
         meta = {"kind": "openai-chat", "model": "planner", "base_url": base_url}
         spec = self.project.spec(FIX, test=PYTEST, runner={"meta": meta, "budget": {"wait_sec": 0}})
         environ = {**os.environ, "OPENAI_API_KEY": KEY}
-        return await start(spec, replace(self.project.options(), environ=environ, clock=self.clock))
+        return (
+            await start(spec, replace(self.project.options(), environ=environ, clock=self.clock))
+        ).as_dict()
 
     async def played(self, script: Sequence[ScriptItem]) -> dict[str, Any]:
         """Run against a server with this script; all of it must be asked for."""

@@ -14,8 +14,8 @@ import pytest
 
 from agentrunner.engine.runs import start
 from agentrunner.errors import UsageError
-from agentrunner.execution.deps import Cassette
 from agentrunner.gateway.cassette import read_cassette
+from agentrunner.launching.route import Cassette
 from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN, story
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
@@ -42,7 +42,7 @@ async def run(
     codex: Codex, server: ModelServer, environ: Mapping[str, str], cassette: Cassette
 ) -> dict[str, Any]:
     options = replace(codex.project.options(), environ=environ, cassette=cassette)
-    return await start(codex.spec(server), options)
+    return (await start(codex.spec(server), options)).as_dict()
 
 
 def note_of(codex: Codex) -> str:

@@ -59,7 +59,7 @@ class Codex:
 
     async def run(self, server: ModelServer, **worker: Any) -> dict[str, Any]:
         options = replace(self.project.options(), environ={**os.environ, **KEYS})
-        return await start(self.spec(server, **worker), options)
+        return (await start(self.spec(server, **worker), options)).as_dict()
 
     def history(self, result: Mapping[str, Any]) -> History:
         folder = RunFolder.open(self.project.state_dir, result["run_id"])

@@ -105,5 +105,5 @@ def calls_file(home: Path, name: str) -> Path:
 
 def calls_of(run: Run, name: str = KIND) -> list[str]:
     """Every start in order: mode, session and model, `-` for none."""
-    path = calls_file(run.folder.box_dir, name)
+    path = calls_file(run.folder.sandbox_dir, name)
     return path.read_text().splitlines() if path.exists() else []

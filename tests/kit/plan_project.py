@@ -81,7 +81,7 @@ class PlanProject:
         """Carry it out in an event loop of its own."""
 
         async def work() -> dict[str, Any]:
-            return await carry_out(self.order(**how), self._hear)
+            return (await carry_out(self.order(**how), self._hear)).as_dict()
 
         self.result = asyncio.run(work())
         return self.result

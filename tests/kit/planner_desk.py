@@ -11,9 +11,9 @@ from typing import Any
 from agentrunner.config.agents import PlannerSpec, WorkerSpec
 from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.launching.route import Cassette
 from agentrunner.planners.base import ChatMessage, PlannerRequest, Reply
 from agentrunner.planners.cli import CliPlanner
-from agentrunner.planners.cli_sandbox import Tape
 from agentrunner.planners.make import make_planner
 from agentrunner.planners.workplace import Workplace
 from agentrunner.protocol import message_schema
@@ -30,7 +30,7 @@ from tests.kit.planner_server import PlannerServer
 REAL_KEY = "sk-planner-" + "4f1c" * 12
 KEY_OF = {"codex-cli": "CODEX_API_KEY", "claude-code": "ANTHROPIC_API_KEY"}
 SECRET = "what only the repository knows"
-UNTAPED = Tape()
+UNTAPED = Cassette()
 
 
 @dataclass
@@ -79,9 +79,11 @@ class Desk:
             base_dir=str(self.place),
         )
 
-    async def client(self, spec: TaskSpec, tape: Tape = UNTAPED) -> tuple[CliPlanner, Sandbox]:
+    async def client(self, spec: TaskSpec, tape: Cassette = UNTAPED) -> tuple[CliPlanner, Sandbox]:
         """The planner with its place, and the run's box, which is to be closed."""
-        box = SandboxOrder(repo=self.repo, home=self.folder.box_dir, sockets=self.folder.sock_dir)
+        box = SandboxOrder(
+            repo=self.repo, home=self.folder.sandbox_dir, sockets=self.folder.sock_dir
+        )
         sandbox = await open_sandbox(
             self.box,
             on_host_usr(box) if self.box == "docker" else box,
@@ -95,7 +97,7 @@ class Desk:
         return meta, sandbox
 
     async def ask(
-        self, server: PlannerServer | None, number: int = 0, tape: Tape = UNTAPED, **meta: Any
+        self, server: PlannerServer | None, number: int = 0, tape: Cassette = UNTAPED, **meta: Any
     ) -> Reply:
         """One attempt."""
         client, sandbox = await self.client(self.spec(server, **meta), tape)

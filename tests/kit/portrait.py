@@ -70,7 +70,7 @@ def _reported(run: Seen) -> bool:
 
 
 def _counted(run: Seen) -> bool:
-    return (run.used.input_tokens, run.used.output_tokens) == (
+    return (run.used.total.input_tokens, run.used.total.output_tokens) == (
         run.told.input_tokens,
         run.told.output_tokens,
     )

@@ -190,7 +190,7 @@ class Drill(Project):
 
     def resume(self) -> dict[str, Any]:
         """Resume the run in this process."""
-        return asyncio.run(resume(self.run_id, self.options()))
+        return asyncio.run(resume(self.run_id, self.options())).as_dict()
 
     # -- what is there --------------------------------------------------------------------------
 

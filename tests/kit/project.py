@@ -117,7 +117,7 @@ class Project:
     async def run(self, worker: str = "true", **task: Any) -> dict[str, Any]:
         """Run a task to its end or a pause."""
         require_bwrap()
-        return await start(self.spec(worker, **task), self.options())
+        return (await start(self.spec(worker, **task), self.options())).as_dict()
 
     def told(self, event: str) -> list[dict[str, Any]]:
         """All events of one kind."""

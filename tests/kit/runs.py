@@ -18,6 +18,7 @@ from typing import Any
 from agentrunner.engine import runs
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.attempts import latest
+from agentrunner.results import Result
 from agentrunner.state.run_state import Answer, Question, QuestionKind, TaskContext
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import Record, RunLog
@@ -107,7 +108,7 @@ class Run:
 
     def _step(
         self,
-        work: Callable[[Options], Awaitable[dict[str, Any]]],
+        work: Callable[[Options], Awaitable[Result]],
         answers: list[Answer] | None = None,
     ) -> dict[str, Any]:
         options = self.project.options(answers)
@@ -115,10 +116,10 @@ class Run:
             options = replace(options, environ=self.environ)
         options = self.adjust(options)
 
-        async def step() -> dict[str, Any]:
+        async def step() -> Result:
             return await work(options)
 
-        self.result = asyncio.run(step())
+        self.result = asyncio.run(step()).as_dict()
         return self.result
 
     # -- what is known of it ----------------------------------------------------------------------

@@ -24,8 +24,8 @@ from agentrunner.gateway.order import (
     Upstream,
 )
 from agentrunner.gateway.process import companion
-from agentrunner.gateway.usage import Usage, read_usage
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.money.usage import Usage, read_usage
 from agentrunner.sandboxes.base import Door, Request, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.environment import proxy_environment
@@ -185,7 +185,7 @@ class Bench:
         return make_worker(WorkerSpec(kind=self._kind, command=command, base_url=url))
 
     def _call(self, trial: Trial, session: str | None) -> WorkerCall:
-        name, home = f"w{self._runs}", self._folder.box_dir
+        name, home = f"w{self._runs}", self._folder.sandbox_dir
         prompt_file = home / "prompts" / f"{name}.md"
         prompt_file.parent.mkdir(exist_ok=True)
         prompt_file.write_text(trial.prompt, "utf-8")
@@ -230,7 +230,7 @@ class Bench:
         box = BwrapSandbox(
             SandboxOrder(
                 repo=self.repo,
-                home=self._folder.box_dir,
+                home=self._folder.sandbox_dir,
                 programs=(worker.program(), "sh"),
                 sockets=self._folder.sock_dir,
             ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
@@ -21,6 +22,7 @@ from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.merging.merge_checks import MergedTests
 from agentrunner.plans.execution.preflight import done_in_place, make_place
 from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.target import HandedOver
 from agentrunner.plans.execution.workspaces import Workspaces, WorkTrees
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.store import PlanStore
@@ -101,12 +103,12 @@ class BranchTarget:
 
     async def _sweep(self, plan: Plan) -> None:
         """Remove work trees that nothing is done in any more."""
-        for turn in list(self._book.all()):
-            latest = self._book.latest(turn.task_id)
-            task = plan.tasks.get(turn.task_id)
-            over = task is None or task.status == PlanTaskStatus.COMPLETE or turn != latest
-            if over and self._places.folder(turn).exists():
-                await self._places.close(turn)
+        for round_ in list(self._book.all()):
+            latest = self._book.latest(round_.task_id)
+            task = plan.tasks.get(round_.task_id)
+            over = task is None or task.status == PlanTaskStatus.COMPLETE or round_ != latest
+            if over and self._places.folder(round_).exists():
+                await self._places.close(round_)
 
     @property
     def places(self) -> Workspaces:
@@ -135,24 +137,21 @@ class BranchTarget:
         self.kept_back = False
         self._tell({"event": "plan_published", "branch": name, "commit": head})
 
-    async def deliver(self, plan: Plan, questions: list[str]) -> Mapping[str, Any]:
-        """See `Site`. Raises what `Delivery.deliver` does."""
+    async def deliver(self, plan: Plan, questions: list[str]) -> HandedOver | None:
+        """See `PlanTarget`. Raises what `Delivery.deliver` does."""
         if not self._order.wishes.any:
-            return {}
+            return None
         options = self._order.options
         redact = Redactor(secrets_in(options.environ)).redact
         reports = await reports_of(options.state_dir, self._book, plan)
         body = request_body(plan, reports, questions, redact)
         made = await self._delivery.deliver(request_title(plan, redact), body)
-        found: dict[str, Any] = {"branch": made.branch, "commit": made.commit, "onto": made.onto}
-        found["request"] = made.request.url if made.request else None
-        self._tell({"event": "plan_delivered", **found})
-        return found
+        request = made.request.url if made.request else None
+        handed = HandedOver(made.branch, made.commit, made.onto, request)
+        self._tell({"event": "plan_delivered", **asdict(handed)})
+        return handed
 
-    def result(self) -> Mapping[str, Any]:
-        """See `Site`."""
+    def result(self) -> HandedOver:
+        """See `PlanTarget`."""
         published = self._publisher.published
-        return {
-            "branch": published.name if published.commit else None,
-            "commit": published.commit or None,
-        }
+        return HandedOver(published.name if published.commit else None, published.commit or None)

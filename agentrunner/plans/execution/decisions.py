@@ -17,24 +17,24 @@ from agentrunner.storage.run_log import RunLog
 
 
 async def decided_before(
-    state_dir: Path, rounds: Iterable[Round], turn: Round, at: str
+    state_dir: Path, rounds: Iterable[Round], round_: Round, at: str
 ) -> People | None:
     """What people decided in earlier runs of a round's task, and to their work.
 
     None where that is nothing, or where the runs are gone. `at` is now, in UTC.
     """
-    earlier = [one for one in rounds if one.number < turn.number and one.run_id]
+    earlier = [one for one in rounds if one.number < round_.number and one.run_id]
     people: People | None = None
     if earlier:
         people = await _of_run(state_dir, max(earlier, key=lambda one: one.number).run_id)
-    if not turn.words:
+    if not round_.words:
         return people
     words = PersonDecision(
-        id=f"round-{turn.number}",
+        id=f"round-{round_.number}",
         kind="message",
-        asked=in_one_line(turn.words_for),
+        asked=in_one_line(round_.words_for),
         decision="message",
-        text=turn.words,
+        text=round_.words,
         at=at,
         steers=True,
     )
@@ -58,11 +58,11 @@ ALLOWANCES = "allowance-"
 """How the ids begin of what a person allowed once the run had ended."""
 
 
-def keep_allowance(state_dir: Path, turn: Round, asked: str, at: str) -> None:
+def keep_allowance(state_dir: Path, round_: Round, asked: str, at: str) -> None:
     """Record in a run that has ended that a person allowed what its work changes. Blocking."""
-    folder = RunFolder(runs_root(state_dir) / turn.run_id)
+    folder = RunFolder(runs_root(state_dir) / round_.run_id)
     one = PersonDecision(
-        id=f"{ALLOWANCES}{turn.question}",
+        id=f"{ALLOWANCES}{round_.question}",
         kind="protected_path",
         asked=in_one_line(asked),
         decision="approve",

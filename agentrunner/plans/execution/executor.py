@@ -33,15 +33,14 @@ from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.target import FolderTarget, PlanTarget
 from agentrunner.plans.execution.task_runner import TaskRuns
 from agentrunner.plans.plan import Plan
-from agentrunner.plans.store import BUDGET, PlanStore
-from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage
+from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore
+from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage, Problem
+from agentrunner.storage.events import Event
 from agentrunner.storage.locks import me
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import refuse_inside
 from agentrunner.storage.run_log import append_line, read_lines
 from agentrunner.text.redaction import Redactor
-
-Event = dict[str, Any]
 
 KEPT_BACK = 5
 """The exit code where all is done, and not in the user's repository."""
@@ -69,8 +68,8 @@ async def carry_out(
     order: PlanInstructions,
     tell: Callable[[Event], None],
     may_start: Callable[[], bool] = lambda: True,
-) -> dict[str, Any]:
-    """Carry the plan of a repository out as far as it goes without a person; the `plan_result`.
+) -> PlanResult:
+    """Carry the plan of a repository out as far as it goes without a person.
 
     `tell` hears what happens to the plan and its tasks; no further task begins while `may_start`
     says no. Raises UsageError where there is nothing to do or the settings cannot be, Busy where
@@ -104,28 +103,28 @@ class _Execution:
         self._stop = order.options.stop or asyncio.Event()
         self._seq = max((int(line.get("seq", 0)) for line in read_lines(folder.log)), default=0)
         clone = CloneStore(folder.clone, order.repo)
-        self._site: PlanTarget = (
+        self._target: PlanTarget = (
             FolderTarget(order.repo, clone, self._book)
             if order.in_place
             else BranchTarget(order, folder, clone, store, self._book, self._tell)
         )
 
-    async def to_the_end(self, may_start: Callable[[], bool]) -> dict[str, Any]:
+    async def to_the_end(self, may_start: Callable[[], bool]) -> PlanResult:
         tasks, spec = check_order(self._order, self._post.plan)
-        notices = await self._site.begin(self._post.plan, spec)
-        purse = Spending(
+        notices = await self._target.begin(self._post.plan, spec)
+        spending = Spending(
             self._order.options.state_dir,
             spec.runner.budget,
-            [turn.run_id for turn in self._book.all()],
+            [round_.run_id for round_ in self._book.all()],
         )
         ahead = {"notices": notices, **self._ahead(tasks)}
         self._tell({"event": "plan_started", "tasks": tasks, **ahead})
-        budget = PlanBudget(purse, self._store, self._kept_budget, self._clock.stamp, self._tell)
-        runs = self._runs(purse, budget)
+        budget = PlanBudget(spending, self._store, self._kept_budget, self._clock.stamp, self._tell)
+        runs = self._runs(spending, budget)
         scheduler = Scheduler(
             self._post.plan,
             runs,
-            parallel=self._site.most,
+            parallel=self._target.most,
             post=self._post,
             stop=self._stop,
             clock=self._clock,
@@ -134,30 +133,34 @@ class _Execution:
             on_wait=runs.waits,
         )
         outcome = await scheduler.run()
-        self._site.publish()
-        result = self._result(outcome, purse)
+        self._target.publish()
+        result = self._result(outcome, spending)
         try:
-            if result["exit_code"] == 0:
-                asked = [question["text"] for question in result["questions"]]
-                result |= await self._site.deliver(self._store.load(), asked)
+            if result.exit_code == 0:
+                asked = [question.text for question in result.questions]
+                if handed := await self._target.deliver(self._store.load(), asked):
+                    result = result.model_copy(update=asdict(handed))
         except AgentRunnerError as error:
-            failed = {"exit_code": error.exit_code, "error": error.as_dict()}
-            await self._tell_result(spec, {**result, **failed})
+            failed = {"exit_code": error.exit_code, "error": Problem(**error.as_dict())}
+            await self._tell_result(spec, result.model_copy(update=failed))
             raise
         return await self._tell_result(spec, result)
 
-    async def _tell_result(self, spec: TaskSpec, result: dict[str, Any]) -> dict[str, Any]:
+    async def _tell_result(self, spec: TaskSpec, result: PlanResult) -> PlanResult:
         """The last words, also where the result could not be handed over."""
-        result = {**result, "note": await self._leave_note(spec, result)}
-        self._tell({"event": "plan_result", **result})
+        note = await self._leave_note(spec, result)
+        result = result.model_copy(update={"note": note})
+        self._tell({"event": "plan_result", **result.as_dict()})
         return result
 
-    def _ahead(self, tasks: list[str]) -> dict[str, Any]:
+    def _ahead(self, tasks: list[str]) -> dict[str, object]:
         state_dir, again = self._order.options.state_dir, self._order.again(self._post.plan)
-        turns = (turn for turn in self._book.all() if self._site.places.folder(turn).is_dir())
-        return asdict(forecast_of(state_dir, self._store, turns, tasks, again))
+        rounds = (
+            round_ for round_ in self._book.all() if self._target.places.folder(round_).is_dir()
+        )
+        return asdict(forecast_of(state_dir, self._store, rounds, tasks, again))
 
-    async def _leave_note(self, spec: TaskSpec, result: Mapping[str, Any]) -> str:
+    async def _leave_note(self, spec: TaskSpec, result: PlanResult) -> str:
         """The plan's note, once nothing is at work: until then the checkout is left alone."""
         state_dir, now = self._order.options.state_dir, self._clock.now().astimezone()
         redact = Redactor(secrets_in(self._order.options.environ)).redact
@@ -190,12 +193,12 @@ class _Execution:
         spec = capped(spec, options.environ, options.state_dir, options.policy)
         return spec.runner.budget
 
-    def _runs(self, purse: Spending, budget: PlanBudget) -> TaskRuns:
-        places = self._site.places
+    def _runs(self, spending: Spending, budget: PlanBudget) -> TaskRuns:
+        places = self._target.places
 
-        def spec_of(plan: Plan, task_id: str, turn: Round) -> TaskSpec:
-            wrong = {"evidence": turn.evidence, "marked": turn.marked, "broken": turn.broken}
-            return self._order.spec_of(plan, task_id, places.folder(turn), **wrong)
+        def spec_of(plan: Plan, task_id: str, round_: Round) -> TaskSpec:
+            wrong = {"evidence": round_.evidence, "marked": round_.marked, "broken": round_.broken}
+            return self._order.spec_of(plan, task_id, places.folder(round_), **wrong)
 
         return TaskRuns(
             self._store.load,
@@ -204,7 +207,7 @@ class _Execution:
             places,
             spec_of,
             replace(self._order.options, ask=None, confirm=None, stop=self._stop),
-            purse,
+            spending,
             budget,
             tell=self._tell,
             again=self._order.again(self._post.plan),
@@ -216,24 +219,26 @@ class _Execution:
         append_line(self._folder.log, line, sync=False)
         self._listener(line)
         if event["event"] == "plan_landed":
-            self._site.publish()
+            self._target.publish()
 
-    def _result(self, outcome: PlanOutcome, purse: Spending) -> dict[str, Any]:
+    def _result(self, outcome: PlanOutcome, spending: Spending) -> PlanResult:
         plan = self._store.load()
         wanted = self._order.wanted(plan)
         statuses = {task: plan.tasks[task].status for task in wanted}
-        asked = [{"id": q.id, "task_id": q.task_id, "text": q.text} for q in self._questions()]
         return PlanResult(
-            exit_code=exit_code(outcome, statuses) or (KEPT_BACK if self._site.kept_back else 0),
+            exit_code=exit_code(outcome, statuses) or (KEPT_BACK if self._target.kept_back else 0),
             tasks={task: str(plan.shown_status(task)) for task in wanted},
             blocked=list(outcome.blocked),
-            questions=[PlanQuestionEntry.model_validate(one) for one in asked],
-            budget_spent=purse.reached or None,
-            usage=PlanUsage(tokens=purse.spent.tokens, usd=round(purse.spent.usd, 6)),
+            questions=[
+                PlanQuestionEntry(id=q.id, task_id=q.task_id, text=q.text)
+                for q in self._questions()
+            ],
+            budget_spent=spending.reached or None,
+            usage=PlanUsage(tokens=spending.spent.tokens, usd=round(spending.spent.usd, 6)),
             interrupted=outcome.interrupted,
-            **self._site.result(),
-        ).as_dict()
+            **asdict(self._target.result()),
+        )
 
-    def _questions(self) -> list[Any]:
+    def _questions(self) -> list[OpenQuestion]:
         living = self._post.plan.tasks
         return [q for q in open_questions(self._store) if q.task_id in (*living, BUDGET)]

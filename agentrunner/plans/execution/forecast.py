@@ -29,7 +29,7 @@ class Forecast:
 def forecast_of(
     state_dir: Path,
     store: PlanStore,
-    turns: Iterable[Round],
+    rounds: Iterable[Round],
     tasks: Sequence[str],
     again: Collection[str],
 ) -> Forecast:
@@ -41,7 +41,7 @@ def forecast_of(
     plan = store.load()
     done = [task for task in tasks if plan.tasks[task].status == PlanTaskStatus.COMPLETE]
     asked = {question.id for question in store.questions() if question.answer is None}
-    latest = {turn.task_id: turn for turn in sorted(turns, key=lambda turn: turn.number)}
+    latest = {round_.task_id: round_ for round_ in sorted(rounds, key=lambda round_: round_.number)}
     open_ones = {
         task: latest[task]
         for task in tasks
@@ -55,16 +55,16 @@ def forecast_of(
     complete = _complete(state_dir) if open_ones else set()
     waiting = [
         task
-        for task, turn in open_ones.items()
-        if not _accepted(turn, complete) and not (task in again and _ended(plan, task))
+        for task, round_ in open_ones.items()
+        if not _accepted(round_, complete) and not (task in again and _ended(plan, task))
     ]
     behind = Schedule(plan, only=tasks).stopped_by(waiting)
     return Forecast(done, waiting, [task for task in behind if task not in waiting])
 
 
-def _accepted(turn: Round, complete: Collection[str]) -> bool:
+def _accepted(round_: Round, complete: Collection[str]) -> bool:
     """Whether its run is COMPLETE since it asked; where landing asks, it was before."""
-    return turn.run_id in complete and turn.asked not in (LANDING, ALLOWANCE)
+    return round_.run_id in complete and round_.asked not in (LANDING, ALLOWANCE)
 
 
 def _ended(plan: Plan, task: str) -> bool:

@@ -35,23 +35,23 @@ class PlanBudget:
 
     def __init__(
         self,
-        purse: Spending,
+        spending: Spending,
         store: PlanStore,
         kept: Callable[[], BudgetSpec],
         stamp: Callable[[], str],
         tell: Callable[[Mapping[str, Any]], None],
     ) -> None:
         """`kept` reads the limits that are kept with the plan now; it may raise UsageError."""
-        self._purse, self._store, self._kept = purse, store, kept
+        self._spending, self._store, self._kept = spending, store, kept
         self._stamp, self._tell = stamp, tell
         self._asked = 0
         self._stopped = False
 
     def room(self) -> bool:
         """Whether a further task may begin. A person is asked where not, unless one said stop."""
-        if self._purse.reached:
+        if self._spending.reached:
             self._hear()
-        if self._purse.reached:
+        if self._spending.reached:
             self.question()
             return False
         if (left := self._open()) is not None:
@@ -66,8 +66,8 @@ class PlanBudget:
         known = self._open()
         if known is not None:
             self._asked = known.id
-        elif self._purse.reached:
-            text = asked_text(self._purse)
+        elif self._spending.reached:
+            text = asked_text(self._spending)
             self._asked = self._store.ask(text, self._stamp(), BUDGET)
             fields = {"task_id": BUDGET, "question": self._asked, "text": text}
             self._tell({"event": "plan_question", **fields, "status": str(PlanTaskStatus.BLOCKED)})
@@ -78,11 +78,11 @@ class PlanBudget:
 
         "" for any other question, and where the plan has nothing left.
         """
-        if not self.is_asked(question) or self._purse.reached:
+        if not self.is_asked(question) or self._spending.reached:
             return ""
         subject = json.loads(question.subject)
         name = str(subject["limit"])
-        left = getattr(self._purse.left(spec.runner.budget), name)
+        left = getattr(self._spending.left(spec.runner.budget), name)
         amount = spent_of(counters)[name] + left - float(subject["of"])
         return f"{name}=+{amount:.0f}" if name in WHOLE else f"{name}=+{max(amount, 1e-6):.6f}"
 
@@ -91,7 +91,7 @@ class PlanBudget:
         if question is None or question.kind != "budget":
             return False
         name = str(json.loads(question.subject)["limit"])
-        return name in LIMITS and getattr(self._purse.budget, name) is not None
+        return name in LIMITS and getattr(self._spending.budget, name) is not None
 
     def _hear(self) -> None:
         """Take in what a person said to the question, here or with another `plan run`."""
@@ -103,7 +103,7 @@ class PlanBudget:
             self._stopped = True
             return
         try:
-            self._purse.renew(self._kept())
+            self._spending.renew(self._kept())
         except UsageError as error:
             message = f"{error.message} {error.remedy}".strip()
             self._tell({"event": "warning", "code": error.code, "message": message})
@@ -113,10 +113,10 @@ class PlanBudget:
         return next(asked, None)
 
 
-def asked_text(purse: Spending) -> str:
+def asked_text(spending: Spending) -> str:
     """The question about the limit that is reached."""
-    name = purse.reached
-    limit, used = getattr(purse.budget, name), getattr(purse.spent, name)
+    name = spending.reached
+    limit, used = getattr(spending.budget, name), getattr(spending.spent, name)
     least, more = wanted(name, limit, used)
     return (
         f"The plan's budget runner.budget.{name} is spent: {amount_of(name, used)} of "
@@ -145,7 +145,7 @@ def raise_budget(
     settings = load_settings(folder, repo)
     spec = task_spec(plan, plan.task_order()[0], settings, repo=repo, environ=environ)
     spec, _ = capped_as_far(spec, environ, state_dir)
-    runs = [turn.run_id for turn in RoundBook(folder).all()]
+    runs = [round_.run_id for round_ in RoundBook(folder).all()]
     asked = Spending(state_dir, spec.runner.budget, runs).reached
     grants = read_grants(text, spec, {}, asked)
     if other := [name for name in grants if name not in LIMITS]:

@@ -9,13 +9,15 @@ from typing import Any
 
 from agentrunner.config.naming import slug
 from agentrunner.errors import AgentRunnerError
-from agentrunner.execution.bill import bill_of
+from agentrunner.money.bill import bill_of
 from agentrunner.notes import note_name, write_note
 from agentrunner.notes.plan_note import EventKind, PlanEvent, PlanFacts, PlanQuestion, PlanRow
 from agentrunner.plans.execution.answers import BY_ITSELF, is_living
 from agentrunner.plans.execution.rounds import RoundBook
 from agentrunner.plans.plan import FELL_SHORT, ROOT, Plan
 from agentrunner.plans.store import OpenQuestion, PlanStore
+from agentrunner.results import BillEntry, PlanResult
+from agentrunner.storage.events import Event
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, runs_root
@@ -43,14 +45,14 @@ def leave_notes(
     Blocking.
     """
     book, runs = RoundBook(folder), _runs(folder)
-    for turn in sorted(book.all(), key=lambda turn: turn.number):
-        run = RunFolder(runs_root(state_dir) / turn.run_id)
+    for round_ in sorted(book.all(), key=lambda round_: round_.number):
+        run = RunFolder(runs_root(state_dir) / round_.run_id)
         with contextlib.suppress(AgentRunnerError, OSError):
             text = redact(run.note_file.read_text("utf-8"))
-            work = str(book.workspace(turn).resolve())  # where nothing is any more
+            work = str(book.workspace(round_).resolve())  # where nothing is any more
             text = text.replace(f"{work}/", "").replace(work, ".")
             note = write_note(
-                repo, note_dir, turn.task_id, turn.run_id, text, fallback=run.note_file
+                repo, note_dir, round_.task_id, round_.run_id, text, fallback=run.note_file
             )
             run.write("note-path", str(note.path))
     found = {
@@ -63,12 +65,12 @@ def leave_notes(
 def facts_of(
     state_dir: Path,
     folder: PlanFolder,
-    result: Mapping[str, Any],
+    result: PlanResult,
     notes: Mapping[str, tuple[str, ...]],
     *,
     squashed: bool = False,
 ) -> PlanFacts:
-    """All that the note of a plan tells: `result` is its `plan_result`, `notes` of `leave_notes`.
+    """All that the note of a plan tells: `result` is how it ended, `notes` of `leave_notes`.
 
     Commits of tasks are not in the user's repository where the plan is `squashed`. Blocking.
     """
@@ -77,7 +79,7 @@ def facts_of(
     asked = store.questions()
     runs = _runs(folder)
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
-    whole = str(result.get("commit") or "") if squashed else None
+    whole = (result.commit or "") if squashed else None
     merged = {event["task_id"]: event for event in log if event.get("event") == "plan_landed"}
     if whole is not None:
         merged = {task_id: {**event, "commit": whole} for task_id, event in merged.items()}
@@ -86,7 +88,7 @@ def facts_of(
         plan_id=slug(plan.goal) or "plan",
         goal=plan.goal,
         version=plan.version,
-        branch=str(result.get("branch") or ""),
+        branch=result.branch or "",
         rows=tuple(_rows(plan, store, runs, rows, merged, notes)),
         questions=tuple(
             PlanQuestion(q.id, q.text, q.task_id)
@@ -95,19 +97,19 @@ def facts_of(
         ),
         events=tuple(sorted(events, key=lambda event: event.at)),
         bills={
-            "": list(_bill_of(folder.conversation / "log.jsonl")),
+            "": _bill_of(folder.conversation / "log.jsonl"),
             **{task_id: _bill(state_dir, runs[task_id]) for task_id in sorted(runs)},
         },
-        pull_request=str(result.get("request") or ""),
+        pull_request=result.request or "",
     )
 
 
 def _runs(folder: PlanFolder) -> dict[str, list[str]]:
     """The runs of each task, in order."""
     found: dict[str, list[str]] = {}
-    for turn in sorted(RoundBook(folder).all(), key=lambda turn: turn.number):
-        if turn.run_id:
-            found.setdefault(turn.task_id, []).append(turn.run_id)
+    for round_ in sorted(RoundBook(folder).all(), key=lambda round_: round_.number):
+        if round_.run_id:
+            found.setdefault(round_.task_id, []).append(round_.run_id)
     return found
 
 
@@ -153,7 +155,7 @@ def _changes(store: PlanStore) -> Iterator[PlanEvent]:
         yield PlanEvent(change.at, kind, text=f"{change.author}: {change.message}")
 
 
-def _events(log: list[dict[str, Any]]) -> Iterator[PlanEvent]:
+def _events(log: list[Event]) -> Iterator[PlanEvent]:
     known: set[str] = set()
     for event in log:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
@@ -182,10 +184,10 @@ def _answers(asked: list[OpenQuestion]) -> Iterator[PlanEvent]:
             yield PlanEvent(one.answered_at, "answered", one.task_id, one.answer)
 
 
-def _bill(state_dir: Path, names: list[str]) -> list[Mapping[str, Any]]:
+def _bill(state_dir: Path, names: list[str]) -> list[BillEntry]:
     logs = [RunFolder(runs_root(state_dir) / name).log_file for name in names]
     return [row for log in logs for row in _bill_of(log)]
 
 
-def _bill_of(log: Path) -> list[dict[str, Any]]:
+def _bill_of(log: Path) -> list[BillEntry]:
     return bill_of(RunLog(log)) if log.exists() else []

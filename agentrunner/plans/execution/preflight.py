@@ -111,5 +111,5 @@ def done_in_place(plan: Plan, book: RoundBook) -> list[str]:
     """Tasks that became COMPLETE in the folder itself, in order."""
     complete = PlanTaskStatus.COMPLETE
     tasks = (task for task in plan.task_order() if plan.tasks[task].status == complete)
-    turns = {task: book.latest(task) for task in tasks}
-    return [task for task, turn in turns.items() if turn is not None and not turn.commit]
+    rounds = {task: book.latest(task) for task in tasks}
+    return [task for task, round_ in rounds.items() if round_ is not None and not round_.commit]

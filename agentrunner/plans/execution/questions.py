@@ -37,25 +37,25 @@ class TaskQuestions:
         return not (self._unready and self._is_open(self._unready))
 
     def ask(
-        self, task_id: str, status: PlanTaskStatus, text: str, turn: Round | None = None
+        self, task_id: str, status: PlanTaskStatus, text: str, round_: Round | None = None
     ) -> TaskOutcome:
         """Keep a question about a task; `turn` is its round as it is to be kept with it."""
-        turn = turn or self._book.latest(task_id)
+        round_ = round_ or self._book.latest(task_id)
         number = self._store.ask(text, self._stamp(), task_id)
-        if turn is not None:
-            self._book.save(replace(turn, question=number))
-            self._settle(turn, ASKED_AGAIN, but=number)
+        if round_ is not None:
+            self._book.save(replace(round_, question=number))
+            self._settle(round_, ASKED_AGAIN, but=number)
         asked = {"task_id": task_id, "question": number, "text": text, "status": str(status)}
         self._tell({"event": "plan_question", **asked})
         detail = first_line(text).removeprefix(f"{status}: ")
-        return TaskOutcome(status, detail, turn.run_id if turn else "", number)
+        return TaskOutcome(status, detail, round_.run_id if round_ else "", number)
 
     def ask_unfit(
         self, task_id: str, status: PlanTaskStatus, error: AgentRunnerError
     ) -> TaskOutcome:
         """Ask about one that cannot begin or go on as it is."""
-        turn = self._book.latest(task_id)
-        asked = replace(turn, asked=UNFIT) if turn else None
+        round_ = self._book.latest(task_id)
+        asked = replace(round_, asked=UNFIT) if round_ else None
         return self.ask(task_id, status, unfit_text(error), asked)
 
     def ask_unready(self, task_id: str, error: EnvironmentNotReady) -> TaskOutcome:
@@ -67,43 +67,43 @@ class TaskQuestions:
             ending = self.ask_unfit(task_id, status, error)
             self._unready = ending.question
             return ending
-        turn = self._book.latest(task_id)
-        if turn is not None:
-            self._book.save(replace(turn, question=self._unready, asked=UNFIT))
-        return TaskOutcome(status, error.message, turn.run_id if turn else "", self._unready)
+        round_ = self._book.latest(task_id)
+        if round_ is not None:
+            self._book.save(replace(round_, question=self._unready, asked=UNFIT))
+        return TaskOutcome(status, error.message, round_.run_id if round_ else "", self._unready)
 
-    def taken_up(self, turn: Round) -> Round:
+    def taken_up(self, round_: Round) -> Round:
         """The round, without its question where it is tried again unasked."""
-        if turn.asked != UNFIT:
-            return turn
-        self.settle(turn, TRIED_AGAIN)
-        turn = replace(turn, question=0, asked="")
-        self._book.save(turn)
-        return turn
+        if round_.asked != UNFIT:
+            return round_
+        self.settle(round_, TRIED_AGAIN)
+        round_ = replace(round_, question=0, asked="")
+        self._book.save(round_)
+        return round_
 
-    def answer(self, turn: Round) -> str | None:
+    def answer(self, round_: Round) -> str | None:
         """What a person said to the round's question; "" where it came to need no answer.
 
         A process that was killed may have settled it, and not have kept the round without it.
         """
-        reply = next((q.answer for q in self._store.questions() if q.id == turn.question), None)
+        reply = next((q.answer for q in self._store.questions() if q.id == round_.question), None)
         return "" if reply in BY_ITSELF else reply
 
-    def asked(self, turn: Round) -> str:
+    def asked(self, round_: Round) -> str:
         """The round's question, its first line; "" where it has none."""
-        texts = (q.text for q in self._store.questions() if q.id == turn.question)
+        texts = (q.text for q in self._store.questions() if q.id == round_.question)
         return first_line(next(texts, ""))
 
-    def settle(self, turn: Round, how: str) -> None:
+    def settle(self, round_: Round, how: str) -> None:
         """The round's question needs no answer any more.
 
         Neither does any other one about its task: one that a process, killed too soon, had asked.
         """
-        self._settle(turn, how)
+        self._settle(round_, how)
 
-    def _settle(self, turn: Round, how: str, but: int = 0) -> None:
+    def _settle(self, round_: Round, how: str, but: int = 0) -> None:
         for q in self._store.questions():
-            about = q.id == turn.question or q.task_id == turn.task_id
+            about = q.id == round_.question or q.task_id == round_.task_id
             if about and q.answer is None and q.id != but:
                 self._store.answer(q.id, how, self._stamp())
 

@@ -61,19 +61,19 @@ class RoundBook:
     def __init__(self, folder: PlanFolder) -> None:
         self._folder = folder
 
-    def workspace(self, turn: Round) -> Path:
+    def workspace(self, round_: Round) -> Path:
         """Its work tree."""
-        return self._folder.workspace(turn.task_id, turn.number)
+        return self._folder.workspace(round_.task_id, round_.number)
 
-    def save(self, turn: Round) -> None:
+    def save(self, round_: Round) -> None:
         """Keep a round as it is now."""
-        place = self._file(turn.task_id, turn.number)
+        place = self._file(round_.task_id, round_.number)
         make_private(place.parent)
-        write_private(place, json.dumps(asdict(turn)).encode())
+        write_private(place, json.dumps(asdict(round_)).encode())
 
     def latest(self, task_id: str) -> Round | None:
         """The round that a task is in, or came to an end with."""
-        return max(self.of(task_id), key=lambda turn: turn.number, default=None)
+        return max(self.of(task_id), key=lambda round_: round_.number, default=None)
 
     def of(self, task_id: str) -> Iterator[Round]:
         """All rounds of a task."""

@@ -40,4 +40,4 @@ async def saved_run(state_dir: Path, run_id: str) -> SavedRun:
         return SavedRun(None)
     state, question = await attempts.read(folder)
     result = attempts.result_of(folder, load_spec(folder), state, question)
-    return SavedRun(state, question, Result.model_validate(result))
+    return SavedRun(state, question, result)

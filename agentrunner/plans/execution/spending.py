@@ -6,20 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agentrunner.config.agents import BudgetSpec
-from agentrunner.execution.bill import NOTHING, Amount, rows_of
-from agentrunner.storage.run_folder import RunFolder, runs_root
-from agentrunner.storage.run_log import RunLog
+from agentrunner.money.amount import Amount, total
+from agentrunner.money.bill import spent_by
 
 LIMITS = ("usd", "tokens")
 """What a plan's budget limits over all its runs."""
-
-
-def spent_by(state_dir: Path, run_id: str) -> Amount:
-    """What one run has used so far, as its log has it; nothing for one whose folder is gone."""
-    folder = RunFolder(runs_root(state_dir) / run_id)
-    if not run_id or not folder.log_file.exists():
-        return NOTHING
-    return sum((row.amount for row in rows_of(RunLog(folder.log_file))), NOTHING)
 
 
 class Spending:
@@ -34,7 +25,7 @@ class Spending:
     @property
     def spent(self) -> Amount:
         """Of all runs of the plan."""
-        return sum(self._by_run.values(), NOTHING)
+        return total(self._by_run.values())
 
     @property
     def budget(self) -> BudgetSpec:

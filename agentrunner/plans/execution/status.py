@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from agentrunner.execution.bill import NOTHING, Amount
+from agentrunner.money.amount import NOTHING, Amount, total
+from agentrunner.money.bill import spent_by
 from agentrunner.plans.execution.answers import is_living
 from agentrunner.plans.execution.branch import published
 from agentrunner.plans.execution.rounds import RoundBook
-from agentrunner.plans.execution.spending import spent_by
 from agentrunner.plans.plan import AT_WORK, Plan, PlanTaskStatus
 from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask
 from agentrunner.storage.index import RunIndex, RunRow
@@ -60,9 +59,9 @@ class PlanStatus:
     @property
     def spent(self) -> Amount:
         """By all tasks."""
-        return sum((task.spent for task in self.tasks.values()), NOTHING)
+        return total(task.spent for task in self.tasks.values())
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """For `plan status --json`."""
         tasks = {
             task_id: {
@@ -97,14 +96,14 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
     plan, standings = store.load(), store.standings()
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
     runs: dict[str, list[str]] = {}
-    for turn in sorted(RoundBook(folder).all(), key=lambda turn: turn.number):
-        if turn.run_id:
-            runs.setdefault(turn.task_id, []).append(turn.run_id)
+    for round_ in sorted(RoundBook(folder).all(), key=lambda round_: round_.number):
+        if round_.run_id:
+            runs.setdefault(round_.task_id, []).append(round_.run_id)
     tasks = {}
     driven = folder.root.is_dir() and folder.lock().taken()
     for task_id in plan.task_order():
         mine = runs.get(task_id, [])
-        spent = sum((spent_by(state_dir, run_id) for run_id in mine), NOTHING)
+        spent = total(spent_by(state_dir, run_id) for run_id in mine)
         known = [rows[run_id] for run_id in mine if run_id in rows]
         standing = standings.get(task_id) or StoredTask(task_id, PlanTaskStatus.PENDING)
         tasks[task_id] = _task(

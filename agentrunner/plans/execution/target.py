@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.git.private_clone import CloneStore
@@ -13,6 +13,18 @@ from agentrunner.plans.execution.preflight import check_no_branch
 from agentrunner.plans.execution.rounds import RoundBook
 from agentrunner.plans.execution.workspaces import SingleFolder, Workspaces
 from agentrunner.plans.plan import Plan
+
+
+@dataclass(frozen=True)
+class HandedOver:
+    """Where the work of a plan is; None for what there is not."""
+
+    branch: str | None = None
+    commit: str | None = None
+    onto: str | None = None
+    """The branch that it was brought onto."""
+    request: str | None = None
+    """The address of the pull or merge request."""
 
 
 class PlanTarget(Protocol):
@@ -39,14 +51,14 @@ class PlanTarget(Protocol):
     def publish(self) -> None:
         """Bring what has landed to the user; said where that cannot be. Blocking."""
 
-    async def deliver(self, plan: Plan, questions: list[str]) -> Mapping[str, Any]:
+    async def deliver(self, plan: Plan, questions: list[str]) -> HandedOver | None:
         """Hand the result over as it was wished for, now that all of it is there.
 
-        Returns what the `plan_result` has to say of it.
+        None where nothing was wished for.
         """
 
-    def result(self) -> Mapping[str, Any]:
-        """Where the work is, for the `plan_result`."""
+    def result(self) -> HandedOver:
+        """Where the work is."""
 
 
 class FolderTarget:
@@ -68,10 +80,10 @@ class FolderTarget:
     def publish(self) -> None:
         """It is there already."""
 
-    async def deliver(self, plan: Plan, questions: list[str]) -> Mapping[str, Any]:
+    async def deliver(self, plan: Plan, questions: list[str]) -> HandedOver | None:
         """Nothing more can be wished for."""
-        return {}
+        return None
 
-    def result(self) -> Mapping[str, Any]:
+    def result(self) -> HandedOver:
         """There is no branch."""
-        return {"branch": None, "commit": None}
+        return HandedOver()

@@ -80,7 +80,7 @@ class TaskRuns:
         places: Workspaces,
         spec_of: SpecOf,
         options: Options,
-        purse: Spending,
+        spending: Spending,
         budget: PlanBudget,
         *,
         tell: Callable[[Event], None],
@@ -92,16 +92,16 @@ class TaskRuns:
         """
         self._plan, self._store, self._book, self._places = plan, store, book, places
         self._spec_of, self._options = spec_of, options
-        self._purse, self._budget = purse, budget
+        self._spending, self._budget = spending, budget
         self._tell, self._again = tell, set(again)
         self._standings = store.standings()
         self._tries: dict[str, int] = {}
-        self._desk = TaskQuestions(store, book, options.clock.stamp, tell)
+        self._questions = TaskQuestions(store, book, options.clock.stamp, tell)
 
     @property
     def ready(self) -> bool:
         """See `TaskQuestions.ready`."""
-        return self._desk.ready
+        return self._questions.ready
 
     async def __call__(self, task_id: str, failures: int, stop: asyncio.Event) -> TaskOutcome:
         """Until it has landed, ended otherwise, waits for a person, or `stop` ended it in order.
@@ -111,12 +111,12 @@ class TaskRuns:
         try:
             ending = await self._carry_out(task_id, stop)
         except EnvironmentNotReady as error:
-            ending = self._desk.ask_unready(task_id, error)
+            ending = self._questions.ask_unready(task_id, error)
         except (InfraError, OSError, sqlite3.Error) as error:
             ending = TaskOutcome(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
         except UsageError as error:
-            ending = self._desk.ask_unfit(task_id, PlanTaskStatus.FAILED, error)
-        self._purse.count(ending.run_id)
+            ending = self._questions.ask_unfit(task_id, PlanTaskStatus.FAILED, error)
+        self._spending.count(ending.run_id)
         self._tries[task_id] = failures + 1
         if ending.status != PlanTaskStatus.RETRY_WAIT:  # that `waits` says, with the time
             self._note(task_id, ending.status, ending.detail)
@@ -135,175 +135,174 @@ class TaskRuns:
     async def _carry_out(self, task_id: str, stop: asyncio.Event) -> TaskOutcome:
         if task_id not in self._plan().tasks:
             return TaskOutcome(PlanTaskStatus.PENDING, GONE, self._run_of(task_id))
-        turn, paid = await self._round(task_id), ""
-        while (plan := self._plan_of(turn)) is not None:
-            result = await self._run(turn, plan, stop)
-            turn = self._book.latest(task_id) or turn
+        round_, paid = await self._round(task_id), ""
+        while (plan := self._plan_of(round_)) is not None:
+            result = await self._run(round_, plan, stop)
+            round_ = self._book.latest(task_id) or round_
             if result is None:
-                return self._still_open(turn)
-            self._purse.count(str(result.run_id))
-            if (plan := self._plan_of(turn)) is None:
+                return self._still_open(round_)
+            self._spending.count(str(result.run_id))
+            if (plan := self._plan_of(round_)) is None:
                 break
             if result.state != TaskState.COMPLETE:
-                bill = await self._asks_for_budget(turn, result)
+                bill = await self._asks_for_budget(round_, result)
                 if bill in ("", paid):
-                    return self._unfinished(turn, result)
-                if self._purse.reached:
-                    return self._unpaid(turn)
+                    return self._unfinished(round_, result)
+                if self._spending.reached:
+                    return self._unpaid(round_)
                 paid = bill
                 continue
-            turn = self._allowed(turn)
+            round_ = self._allowed(round_)
             self._note(task_id, PlanTaskStatus.VALIDATING, self._places.landing)
             try:
                 landed = await self._places.land(
-                    turn, _title(plan, task_id), result, partial(self._wanted, turn)
+                    round_, _title(plan, task_id), result, partial(self._wanted, round_)
                 )
             except NoLongerPlanned:
                 break
             if isinstance(landed, Merged):
-                return await self._landed(turn, landed)
-            words = self._more_rounds(turn)
+                return await self._landed(round_, landed)
+            words = self._more_rounds(round_)
             if isinstance(landed, TestsRed) and landed.asks and words is None:
-                asked = replace(turn, asked=ALLOWANCE, hollow=landed.hollow)
+                asked = replace(round_, asked=ALLOWANCE, hollow=landed.hollow)
                 text = allowance_text(landed.asks)
-                return self._desk.ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
-            if turn.fixes >= MOST_FIXES and words is None:
+                return self._questions.ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
+            if round_.fixes >= MOST_FIXES and words is None:
                 text = apart_text(MOST_FIXES, first_line(landed.evidence))
-                asked = replace(turn, asked=LANDING)
-                return self._desk.ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
-            turn = await self._next(turn, landed, words)
-        return await self._leave(turn)
+                asked = replace(round_, asked=LANDING)
+                return self._questions.ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
+            round_ = await self._next(round_, landed, words)
+        return await self._leave(round_)
 
     async def _round(self, task_id: str) -> Round:
         """The round that the task is in; a new one where there is none that it can go on with."""
-        turn = self._book.latest(task_id)
-        if turn is None:
+        round_ = self._book.latest(task_id)
+        if round_ is None:
             return await self._open(Round(task_id, 1))
-        if self._plan_of(turn) is None:
-            await self._leave(turn)
-        elif self._places.folder(turn).is_dir():
-            return self._desk.taken_up(turn)
-        self._desk.settle(turn, TRIED_AGAIN)
-        return await self._open(Round(task_id, turn.number + 1))
+        if self._plan_of(round_) is None:
+            await self._leave(round_)
+        elif self._places.folder(round_).is_dir():
+            return self._questions.taken_up(round_)
+        self._questions.settle(round_, TRIED_AGAIN)
+        return await self._open(Round(task_id, round_.number + 1))
 
-    def _plan_of(self, turn: Round) -> Plan | None:
+    def _plan_of(self, round_: Round) -> Plan | None:
         """The plan as it is now; None where a round is for a task that it has not, or not so."""
         plan = self._plan()
-        if turn.task_id not in plan.tasks:
+        if round_.task_id not in plan.tasks:
             return None
-        return plan if turn.asked_for in ("", asked_for(plan, turn.task_id)) else None
+        return plan if round_.asked_for in ("", asked_for(plan, round_.task_id)) else None
 
-    def _wanted(self, turn: Round) -> bool:
-        return self._plan_of(turn) is not None
+    def _wanted(self, round_: Round) -> bool:
+        return self._plan_of(round_) is not None
 
-    async def _leave(self, turn: Round) -> TaskOutcome:
+    async def _leave(self, round_: Round) -> TaskOutcome:
         """End a round that nobody wants any more; what it made is in its run's folder."""
         options = replace(self._options, stop=asyncio.Event())
         with contextlib.suppress(AgentRunnerError, OSError):  # it is wanted no more all the same
-            if is_begun(self._options.state_dir, turn.run_id):
-                await runs.cancel(turn.run_id, options)
-        self._desk.settle(turn, SETTLED)
-        await self._places.close(turn)
-        detail = CHANGED if turn.task_id in self._plan().tasks else GONE
-        return TaskOutcome(PlanTaskStatus.PENDING, detail, turn.run_id)
+            if is_begun(self._options.state_dir, round_.run_id):
+                await runs.cancel(round_.run_id, options)
+        self._questions.settle(round_, SETTLED)
+        await self._places.close(round_)
+        detail = CHANGED if round_.task_id in self._plan().tasks else GONE
+        return TaskOutcome(PlanTaskStatus.PENDING, detail, round_.run_id)
 
     async def _next(
-        self, turn: Round, refused: Conflict | TestsRed, words: str | None = None
+        self, round_: Round, refused: Conflict | TestsRed, words: str | None = None
     ) -> Round:
         """Another round for what was refused; with a person's `words`, the first of as many."""
         comment = f"\n\nA person has looked at it and says: {words}" if words else ""
         evidence = refused.evidence + comment
-        self._note(turn.task_id, PlanTaskStatus.FIXING, first_line(refused.evidence))
-        self._tell({"event": "plan_fixing", "task_id": turn.task_id, "evidence": evidence})
+        self._note(round_.task_id, PlanTaskStatus.FIXING, first_line(refused.evidence))
+        self._tell({"event": "plan_fixing", "task_id": round_.task_id, "evidence": evidence})
         broken = refused.broken if isinstance(refused, TestsRed) else ()
         fresh = Round(
-            turn.task_id,
-            turn.number + 1,
+            round_.task_id,
+            round_.number + 1,
             evidence=evidence,
             broken=tuple(p.as_criterion().model_dump(exclude_defaults=True) for p in broken),
-            fixes=1 if words is not None else turn.fixes + 1,
+            fixes=1 if words is not None else round_.fixes + 1,
             words=words or "",
-            words_for=self._desk.asked(turn) if words else "",
+            words_for=self._questions.asked(round_) if words else "",
         )
         opened = await self._open(fresh, refused)
-        await self._places.close(turn)
+        await self._places.close(round_)
         return opened
 
-    async def _open(self, turn: Round, refused: Conflict | TestsRed | None = None) -> Round:
-        opened = await self._places.open(turn, refused)
+    async def _open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
+        opened = await self._places.open(round_, refused)
         folder = str(self._places.folder(opened))
-        self._tell({"event": "plan_opened", "task_id": turn.task_id, "folder": folder})
+        self._tell({"event": "plan_opened", "task_id": round_.task_id, "folder": folder})
         return opened
 
-    async def _landed(self, turn: Round, landed: Merged) -> TaskOutcome:
-        self._desk.settle(turn, SETTLED)
-        ending = TaskOutcome(PlanTaskStatus.COMPLETE, text_of_doubts(landed.doubts), turn.run_id)
-        self._note(turn.task_id, ending.status, ending.detail)
+    async def _landed(self, round_: Round, landed: Merged) -> TaskOutcome:
+        self._questions.settle(round_, SETTLED)
+        ending = TaskOutcome(PlanTaskStatus.COMPLETE, text_of_doubts(landed.doubts), round_.run_id)
+        self._note(round_.task_id, ending.status, ending.detail)
         what = {"commit": landed.commit, "files": list(landed.files)}
-        self._tell({"event": "plan_landed", "task_id": turn.task_id, **what})
+        self._tell({"event": "plan_landed", "task_id": round_.task_id, **what})
         if ending.detail:
-            fields = {"message": f"{turn.task_id}: {ending.detail}", "task_id": turn.task_id}
+            fields = {"message": f"{round_.task_id}: {ending.detail}", "task_id": round_.task_id}
             self._tell({"event": "warning", "code": "fresh-checkout", **fields})
-        await self._places.close(turn)
+        await self._places.close(round_)
         return ending
 
     # -- one run --------------------------------------------------------------------------------
 
-    async def _run(self, turn: Round, plan: Plan, stop: asyncio.Event) -> Result | None:
+    async def _run(self, round_: Round, plan: Plan, stop: asyncio.Event) -> Result | None:
         """Drive the round's run as far as it goes now; None where it still waits for a person."""
         options = replace(
-            self._options, on_event=lambda event: self._hear(turn.task_id, event), stop=stop
+            self._options, on_event=lambda event: self._hear(round_.task_id, event), stop=stop
         )
-        if not is_begun(self._options.state_dir, turn.run_id):
-            return await self._start(turn, plan, options)
-        saved = await saved_run(self._options.state_dir, turn.run_id)
+        if not is_begun(self._options.state_dir, round_.run_id):
+            return await self._start(round_, plan, options)
+        saved = await saved_run(self._options.state_dir, round_.run_id)
         if saved.result is not None and saved.result.state == TaskState.COMPLETE:
-            return None if self._waits_to_land(turn) else saved.result
+            return None if self._waits_to_land(round_) else saved.result
         ended = saved.state is not None and saved.state["state"] in TERMINAL
-        anew = self._anew(turn, plan)
+        anew = self._anew(round_, plan)
         how: dict[str, Any] = {"on_change": "continue", "instead": anew}
         if not ended and saved.question is None:
-            return Result.model_validate(await runs.resume(turn.run_id, options, **how))
+            return await runs.resume(round_.run_id, options, **how)
         if saved.question is not None and self._budget.is_asked(saved.question):
-            return await self._pay(turn, saved, options)
-        answer = self._desk.answer(turn)
+            return await self._pay(round_, saved, options)
+        answer = self._questions.answer(round_)
         if saved.question is not None and anew is None:
-            if turn.asked != saved.question.id or answer == "":
+            if round_.asked != saved.question.id or answer == "":
                 return saved.result
-            return None if answer is None else await self._respond(turn, saved, answer, options)
-        if answer is None and turn.task_id not in self._again and (ended or anew is None):
-            return None if turn.question else saved.result
-        self._again.discard(turn.task_id)
-        asked = self._desk.asked(turn) if answer else ""
-        self._desk.settle(turn, TRIED_AGAIN)
-        self._book.save(replace(turn, question=0))
+            return None if answer is None else await self._respond(round_, saved, answer, options)
+        if answer is None and round_.task_id not in self._again and (ended or anew is None):
+            return None if round_.question else saved.result
+        self._again.discard(round_.task_id)
+        asked = self._questions.asked(round_) if answer else ""
+        self._questions.settle(round_, TRIED_AGAIN)
+        self._book.save(replace(round_, question=0))
         how |= {"message": answer, "asked": asked}
-        return Result.model_validate(await runs.resume(turn.run_id, options, **how))
+        return await runs.resume(round_.run_id, options, **how)
 
-    def _anew(self, turn: Round, plan: Plan) -> TaskSpec | None:
+    def _anew(self, round_: Round, plan: Plan) -> TaskSpec | None:
         """The task under other settings than its run began with; None where they are the same."""
-        kept = load_spec(RunFolder.open(self._options.state_dir, turn.run_id)).plan_settings
-        spec = self._spec_of(plan, turn.task_id, turn)
+        kept = load_spec(RunFolder.open(self._options.state_dir, round_.run_id)).plan_settings
+        spec = self._spec_of(plan, round_.task_id, round_)
         return None if kept in ("", spec.plan_settings) else spec
 
-    async def _start(self, turn: Round, plan: Plan, options: Options) -> Result:
+    async def _start(self, round_: Round, plan: Plan, options: Options) -> Result:
         """Begin the run, under a name that is kept before there is anything of it."""
-        spec = self._within_limits(self._spec_of(plan, turn.task_id, turn))
-        name = turn.run_id or new_run_id(turn.task_id, secrets.token_bytes(4))
-        self._book.save(replace(turn, run_id=name, asked_for=asked_for(plan, turn.task_id)))
-        rounds, at = self._book.of(turn.task_id), self._options.clock.stamp()
-        before = await decided_before(self._options.state_dir, rounds, turn, at)
-        result = await runs.start(spec, options, run_id=name, people=before)
-        return Result.model_validate(result)
+        spec = self._within_limits(self._spec_of(plan, round_.task_id, round_))
+        name = round_.run_id or new_run_id(round_.task_id, secrets.token_bytes(4))
+        self._book.save(replace(round_, run_id=name, asked_for=asked_for(plan, round_.task_id)))
+        rounds, at = self._book.of(round_.task_id), self._options.clock.stamp()
+        before = await decided_before(self._options.state_dir, rounds, round_, at)
+        return await runs.start(spec, options, run_id=name, people=before)
 
     async def _respond(
-        self, turn: Round, saved: SavedRun, answer: str, options: Options, by: str = ""
+        self, round_: Round, saved: SavedRun, answer: str, options: Options, by: str = ""
     ) -> Result:
         """Give the run its answer; asked once more where it is none to its question."""
         assert saved.question is not None and saved.result is not None
         try:
             words = answer_of(saved.question, answer).model_copy(update={"by": by})
-            return Result.model_validate(await runs.respond(turn.run_id, words, options))
+            return await runs.respond(round_.run_id, words, options)
         except WRONG_ANSWERS as error:
             message = f"{error.message} {error.remedy}".strip()
             assert saved.result.waiting is not None
@@ -311,26 +310,26 @@ class TaskRuns:
             waiting = saved.result.waiting.model_copy(update=again)
             return saved.result.model_copy(update={"waiting": waiting})
 
-    async def _pay(self, turn: Round, saved: SavedRun, options: Options) -> Result | None:
+    async def _pay(self, round_: Round, saved: SavedRun, options: Options) -> Result | None:
         """Grant a run that has spent its part of the plan's budget what the plan has left."""
         assert saved.question is not None and saved.state is not None
-        spec = load_spec(RunFolder.open(self._options.state_dir, turn.run_id))
+        spec = load_spec(RunFolder.open(self._options.state_dir, round_.run_id))
         more = self._budget.more(saved.question, spec, saved.state["counters"])
         if not more:
             return saved.result
-        return await self._respond(turn, saved, more, options, by=BY_PLAN)
+        return await self._respond(round_, saved, more, options, by=BY_PLAN)
 
-    async def _asks_for_budget(self, turn: Round, result: Result) -> str:
+    async def _asks_for_budget(self, round_: Round, result: Result) -> str:
         """The id of the question about the plan's budget that its run waits with; "" for none."""
         if result.waiting is None or result.waiting.kind != "budget":
             return ""
-        question = (await saved_run(self._options.state_dir, turn.run_id)).question
+        question = (await saved_run(self._options.state_dir, round_.run_id)).question
         return question.id if question is not None and self._budget.is_asked(question) else ""
 
     def _within_limits(self, spec: TaskSpec) -> TaskSpec:
         """With what the plan has left to spend; its folder is needed until it has landed."""
         limits = {
-            "budget": self._purse.left(spec.runner.budget),
+            "budget": self._spending.left(spec.runner.budget),
             "retention_days": spec.runner.retention_days or 1,
         }
         return spec.model_copy(update={"runner": spec.runner.model_copy(update=limits)})
@@ -349,56 +348,59 @@ class TaskRuns:
 
     # -- what a person is asked -----------------------------------------------------------------
 
-    def _unfinished(self, turn: Round, result: Result) -> TaskOutcome:
+    def _unfinished(self, round_: Round, result: Result) -> TaskOutcome:
         if result.waiting is not None:
-            asked = replace(turn, asked=result.waiting.id)
-            return self._desk.ask(
-                turn.task_id, PlanTaskStatus.BLOCKED, asked_text(result.waiting), asked
+            asked = replace(round_, asked=result.waiting.id)
+            return self._questions.ask(
+                round_.task_id, PlanTaskStatus.BLOCKED, asked_text(result.waiting), asked
             )
         if result.state in TERMINAL:
             status = PlanTaskStatus(result.state)
-            return self._desk.ask(turn.task_id, status, ended_text(result), turn)
-        return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", turn.run_id)
+            return self._questions.ask(round_.task_id, status, ended_text(result), round_)
+        return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", round_.run_id)
 
-    def _unpaid(self, turn: Round) -> TaskOutcome:
+    def _unpaid(self, round_: Round) -> TaskOutcome:
         """It waits for more than the plan has left: one question for all such tasks."""
         number = self._budget.question()
         return TaskOutcome(
-            PlanTaskStatus.BLOCKED, "the plan's budget is spent", turn.run_id, number
+            PlanTaskStatus.BLOCKED, "the plan's budget is spent", round_.run_id, number
         )
 
-    def _still_open(self, turn: Round) -> TaskOutcome:
+    def _still_open(self, round_: Round) -> TaskOutcome:
         """It was asked before, and nobody has answered."""
-        before = self._standings.get(turn.task_id)
+        before = self._standings.get(round_.task_id)
         detail = before.detail if before else ""
         ended = before and before.status in FELL_SHORT
         status = before.status if before and ended else PlanTaskStatus.BLOCKED
-        return TaskOutcome(status, detail, turn.run_id, turn.question)
+        return TaskOutcome(status, detail, round_.run_id, round_.question)
 
-    def _waits_to_land(self, turn: Round) -> bool:
+    def _waits_to_land(self, round_: Round) -> bool:
         """Whether a person has been asked about work that does not go together with the rest."""
-        answered = self._desk.answer(turn) is not None or turn.task_id in self._again
-        return turn.asked in (LANDING, ALLOWANCE) and not answered
+        answered = self._questions.answer(round_) is not None or round_.task_id in self._again
+        return round_.asked in (LANDING, ALLOWANCE) and not answered
 
-    def _allowed(self, turn: Round) -> Round:
+    def _allowed(self, round_: Round) -> Round:
         """The round, allowed to change what proves others where a person has said yes to that."""
-        if turn.asked != ALLOWANCE or not is_yes(self._desk.answer(turn) or ""):
-            return turn
+        if round_.asked != ALLOWANCE or not is_yes(self._questions.answer(round_) or ""):
+            return round_
         keep_allowance(
-            self._options.state_dir, turn, self._desk.asked(turn), self._options.clock.stamp()
+            self._options.state_dir,
+            round_,
+            self._questions.asked(round_),
+            self._options.clock.stamp(),
         )
-        allowed = (*turn.allowed, *turn.hollow)
-        turn = replace(turn, allowed=allowed, hollow=(), question=0, asked="")
-        self._book.save(turn)
-        return turn
+        allowed = (*round_.allowed, *round_.hollow)
+        round_ = replace(round_, allowed=allowed, hollow=(), question=0, asked="")
+        self._book.save(round_)
+        return round_
 
-    def _more_rounds(self, turn: Round) -> str | None:
+    def _more_rounds(self, round_: Round) -> str | None:
         """What a person said to such work, "" for nothing but that it be tried again."""
-        if turn.asked not in (LANDING, ALLOWANCE) or self._waits_to_land(turn):
+        if round_.asked not in (LANDING, ALLOWANCE) or self._waits_to_land(round_):
             return None
-        words = self._desk.answer(turn)
-        self._again.discard(turn.task_id)
-        self._desk.settle(turn, TRIED_AGAIN)
+        words = self._questions.answer(round_)
+        self._again.discard(round_.task_id)
+        self._questions.settle(round_, TRIED_AGAIN)
         return words or ""
 
     # -- notes ----------------------------------------------------------------------------------
@@ -414,8 +416,8 @@ class TaskRuns:
         self._tell({"event": "plan_task", **asdict(standing), "status": str(standing.status)})
 
     def _run_of(self, task_id: str) -> str:
-        turn = self._book.latest(task_id)
-        return turn.run_id if turn else ""
+        round_ = self._book.latest(task_id)
+        return round_.run_id if round_ else ""
 
 
 def _title(plan: Plan, task_id: str) -> str:

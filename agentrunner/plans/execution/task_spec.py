@@ -38,7 +38,7 @@ def task_spec(
     be.
     """
     design = plan.design_of(task_id)
-    task: dict[str, Any] = {
+    task: dict[str, object] = {
         "id": task_id,
         "title": design.title,
         "repo": str(repo),

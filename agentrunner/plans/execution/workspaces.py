@@ -40,24 +40,24 @@ class Workspaces(Protocol):
     landing: str
     """What landing does, for people; "" for nothing."""
 
-    def folder(self, turn: Round) -> Path:
+    def folder(self, round_: Round) -> Path:
         """Where a round works."""
 
-    async def open(self, turn: Round, refused: Conflict | TestsRed | None = None) -> Round:
+    async def open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
         """Give a round its work tree; it is kept with what is known of it then.
 
         `refused` is what its task's work could not be brought together with, and stands in it.
         """
 
     async def land(
-        self, turn: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """Bring what a COMPLETE run has made together with the rest.
 
         Raises NotWanted where that is `wanted` no more; blocking, it is asked in a thread.
         """
 
-    async def close(self, turn: Round) -> None:
+    async def close(self, round_: Round) -> None:
         """Take its work tree away."""
 
 
@@ -84,16 +84,16 @@ class WorkTrees:
         self._landing = asyncio.Lock()
         """Work lands one after another: what is examined on a head that moves was for nothing."""
 
-    def folder(self, turn: Round) -> Path:
+    def folder(self, round_: Round) -> Path:
         """Below the plan's folder."""
-        return self._book.workspace(turn)
+        return self._book.workspace(round_)
 
-    async def open(self, turn: Round, refused: Conflict | TestsRed | None = None) -> Round:
+    async def open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
         """From the plan's head, or from the merge that was refused."""
         async with self._one:
-            return await asyncio.to_thread(self._open, turn, refused)
+            return await asyncio.to_thread(self._open, round_, refused)
 
-    def _open(self, turn: Round, refused: Conflict | TestsRed | None) -> Round:
+    def _open(self, round_: Round, refused: Conflict | TestsRed | None) -> Round:
         parents: tuple[str, ...]
         marked: tuple[str, ...]
         if refused is None:
@@ -102,7 +102,7 @@ class WorkTrees:
         else:
             parents = (refused.head,)
             marked = self._marked(refused)
-            message = f"{turn.task_id}, to be brought together\n"
+            message = f"{round_.task_id}, to be brought together\n"
             commit = self._clone.commit_tree(
                 refused.tree,
                 parents=parents,
@@ -110,14 +110,14 @@ class WorkTrees:
                 author=self._author,
                 at=self._clock.stamp(),
             )
-        turn = replace(turn, commit=commit, parents=parents, marked=marked)
-        folder = self.folder(turn)
+        round_ = replace(round_, commit=commit, parents=parents, marked=marked)
+        folder = self.folder(round_)
         make_private(folder.parent)
         if folder.exists():  # of a process that was killed before the round was kept
             self._clone.remove(folder)
         self._clone.check_out(folder, commit)
-        self._book.save(turn)
-        return turn
+        self._book.save(round_)
+        return round_
 
     def _marked(self, refused: Conflict | TestsRed) -> tuple[str, ...]:
         """Files of a merge that have marks which they did not have before."""
@@ -129,27 +129,27 @@ class WorkTrees:
         )
 
     async def land(
-        self, turn: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """As a commit on the plan's branch."""
         async with self._landing:
-            return await self._land(turn, title, result, wanted)
+            return await self._land(round_, title, result, wanted)
 
     async def _land(
-        self, turn: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
-        made = await run_work(self._state_dir, turn.run_id)
+        made = await run_work(self._state_dir, round_.run_id)
         work = TaskWork(
-            turn.task_id,
+            round_.task_id,
             title,
-            self.folder(turn),
-            turn.commit,
-            turn.parents,
+            self.folder(round_),
+            round_.commit,
+            round_.parents,
             result,
             made.paths,
-            of_its_own(made.proofs, map(CriterionSpec.model_validate, turn.broken)),
-            made.box,
-            turn.allowed,
+            of_its_own(made.proofs, map(CriterionSpec.model_validate, round_.broken)),
+            made.sandbox,
+            round_.allowed,
         )
         landed = await land(
             self._clone,
@@ -163,19 +163,19 @@ class WorkTrees:
         )
         if not isinstance(landed, Merged):
             return landed
-        return replace(landed, files=await asyncio.to_thread(self._files, turn, made, landed))
+        return replace(landed, files=await asyncio.to_thread(self._files, round_, made, landed))
 
-    def _files(self, turn: Round, made: RunWork, landed: Merged) -> tuple[str, ...]:
+    def _files(self, round_: Round, made: RunWork, landed: Merged) -> tuple[str, ...]:
         """Of all its rounds: the first of a merge's parents has nothing of the task."""
-        before = turn.parents[0]
-        touched = {*made.paths, *self._clone.changed(before, turn.commit)}
+        before = round_.parents[0]
+        touched = {*made.paths, *self._clone.changed(before, round_.commit)}
         return tuple(sorted(touched.intersection(self._clone.changed(before, landed.commit))))
 
-    async def close(self, turn: Round) -> None:
+    async def close(self, round_: Round) -> None:
         """The run's folder keeps what it was."""
         async with self._one:
             with contextlib.suppress(OSError):
-                await asyncio.to_thread(self._clone.remove, self.folder(turn))
+                await asyncio.to_thread(self._clone.remove, self.folder(round_))
 
 
 class SingleFolder:
@@ -186,20 +186,20 @@ class SingleFolder:
     def __init__(self, repo: Path, book: RoundBook) -> None:
         self._repo, self._book = repo, book
 
-    def folder(self, turn: Round) -> Path:
+    def folder(self, round_: Round) -> Path:
         """Always the same."""
         return self._repo
 
-    async def open(self, turn: Round, refused: Conflict | TestsRed | None = None) -> Round:
+    async def open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
         """Nothing is made."""
-        self._book.save(turn)
-        return turn
+        self._book.save(round_)
+        return round_
 
     async def land(
-        self, turn: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """It is there already."""
         return Merged("", tuple(result.changed_files))
 
-    async def close(self, turn: Round) -> None:
+    async def close(self, round_: Round) -> None:
         """The files stay."""

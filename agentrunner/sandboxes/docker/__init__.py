@@ -1,4 +1,4 @@
-"""A container per box, on any engine that speaks Docker's API."""
+"""A container per sandbox, on any engine that speaks Docker's API."""
 
 from agentrunner.sandboxes.docker.sandbox import DockerSandbox
 

@@ -94,9 +94,9 @@ async def build(engine: Engine, order: Order, on_progress: OnProgress) -> None:
 
 
 async def import_host_image(engine: Engine, name: str = HOST_IMAGE) -> None:
-    """Make an image without programs, for boxes that read this machine's /usr.
+    """Make an image without programs, for sandboxes that read this machine's /usr.
 
-    It needs no registry and no network: `runner.sandbox.read_paths: [/usr]` brings what a box
+    It needs no registry and no network: `runner.sandbox.read_paths: [/usr]` brings what a sandbox
     runs. Raises EngineError.
     """
     data = host_image()

@@ -15,20 +15,20 @@ from agentrunner.sandboxes.docker.engine import Traits
 from agentrunner.sandboxes.layers import UPPER, WORK
 from agentrunner.sandboxes.limits import memory_bytes
 
-BOX_HOME = Path("/home/agent")
+SANDBOX_HOME = Path("/home/agent")
 SOCKETS = Path("/run/agentrunner")
-"""Where doors lead to, in the box."""
-SCRATCH = (Path("/tmp"), Path("/var/tmp"), BOX_HOME)
+"""Where doors lead to, in the sandbox."""
+SCRATCH = (Path("/tmp"), Path("/var/tmp"), SANDBOX_HOME)
 MEMORY = "4g"
 PIDS = 512
 SHARED_MEMORY = 256 << 20
 """Of /dev/shm: browsers and databases need more than Docker's 64 MiB."""
 INIT = Path("/sbin/docker-init")
-"""Where the engine puts the first process of a box."""
+"""Where the engine puts the first process of a sandbox."""
 
 LIFELINE = Path("/run/lifeline")
 KEEPER = f"cat {LIFELINE} >/dev/null & wait $!"
-"""Lives until the pipe is closed that its owner holds open: so a box ends with its owner.
+"""Lives until the pipe is closed that its owner holds open: so a sandbox ends with its owner.
 
 As first process it reaps what loses its parent, where the engine's own cannot be there.
 """
@@ -36,7 +36,7 @@ As first process it reaps what loses its parent, where the engine's own cannot b
 
 @dataclass(frozen=True)
 class User:
-    """Under whom things run in the box."""
+    """Under whom things run in the sandbox."""
 
     uid: int
     gid: int
@@ -48,7 +48,7 @@ class User:
 
     @property
     def keeper(self) -> str:
-        """Who keeps the box, as `uid:gid`."""
+        """Who keeps the sandbox, as `uid:gid`."""
         return f"{self.keeper_uid}:{self.gid}"
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ def preamble(config: Mapping[str, Any]) -> str:
     """The shell definitions that run.sh needs in a container of this configuration."""
     host = config["HostConfig"]
     # A home of the host's own is not emptied.
-    home = BOX_HOME if str(BOX_HOME) in host["Tmpfs"] else Path("/tmp")
+    home = SANDBOX_HOME if str(SANDBOX_HOME) in host["Tmpfs"] else Path("/tmp")
     targets = [*(mount["Target"] for mount in host["Mounts"]), *host["Tmpfs"]]
     kept = [
         str(path)
@@ -112,19 +112,21 @@ def preamble(config: Mapping[str, Any]) -> str:
 
 
 def places_between(config: Mapping[str, Any]) -> list[str]:
-    """Folders in the box's home in memory that the engine makes, as root, to mount below them."""
+    """Folders of the home in memory that the engine makes, as root, to mount below them."""
     host = config["HostConfig"]
-    if str(BOX_HOME) not in host["Tmpfs"]:
+    if str(SANDBOX_HOME) not in host["Tmpfs"]:
         return []
     targets = [Path(mount["Target"]) for mount in host["Mounts"]]
     below = [parent for target in targets for parent in target.parents]
-    return sorted({str(path) for path in below if path != BOX_HOME and holds(BOX_HOME, path)})
+    return sorted(
+        {str(path) for path in below if path != SANDBOX_HOME and holds(SANDBOX_HOME, path)}
+    )
 
 
 def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:
     limits = plan.limits
     memory = memory_bytes(limits.memory or MEMORY)
-    # Podman makes /run writable in a box that is read-only.
+    # Podman makes /run writable in a sandbox that is read-only.
     masks = [*plan.masks, *([Path("/run")] if traits.product == "Podman" else [])]
     targets = {mount.target for mount in plan.mounts}
     scratch = f"rw,exec,nosuid,nodev,mode=1777,size={memory // 2}"

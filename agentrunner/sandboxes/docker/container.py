@@ -31,7 +31,7 @@ from agentrunner.sandboxes.docker.exec import Command, Exec, Hear, NeverStarted
 from agentrunner.sandboxes.docker.labels import owner_labels
 from agentrunner.sandboxes.docker.lifeline import Lifeline
 
-BURIAL_LOOKS, BURIAL_SEC = 20, 0.005
+REMOVAL_LOOKS, REMOVAL_SEC = 20, 0.005
 """How often, and how long apart, it is looked whether the dead of a command are gone."""
 NO_FORWARDER = "the image has none of python3, node and socat, one of which its way out needs"
 
@@ -199,16 +199,16 @@ class Container:
 
     async def _soon_empty(self) -> bool:
         """Whether it is empty once the kernel has buried the dead, which takes a moment."""
-        for _ in range(BURIAL_LOOKS):
+        for _ in range(REMOVAL_LOOKS):
             if await self._is_empty():
                 return True
-            await asyncio.sleep(BURIAL_SEC)
+            await asyncio.sleep(REMOVAL_SEC)
         return False
 
     async def _is_empty(self) -> bool:
         """Whether only what stands beside the commands is left. Told by kernel or engine."""
         users = users_in(self._members) if self._members else None
-        if users is None or self._user.keeper_uid not in users:  # other uids here than in the box
+        if users is None or self._user.keeper_uid not in users:  # the sandbox has other uids
             users = await self._asked_users()
         keepers = sum(user != self._user.uid for user in users)
         whole = keepers >= max(1, self._keepers)
@@ -255,7 +255,7 @@ class Container:
 
 @cache
 def read_inside(*names: str) -> tuple[str, ...]:
-    """The texts of programs that run in boxes."""
+    """The texts of programs that run in sandboxes."""
     folder = Path(__file__).with_name("inside")
     return tuple((folder / name).read_text() for name in names)
 

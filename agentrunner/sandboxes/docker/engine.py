@@ -56,9 +56,9 @@ class Traits:
     api: tuple[int, int] = (1, 41)
     cgroup: str = "1"
     rootless: bool = False
-    """Its uid 0 in a box is the user who runs it."""
+    """Its uid 0 in a sandbox is the user who runs it."""
     bridge: bool = False
-    """There is a network of its own for a box that may reach everything."""
+    """There is a network of its own for a sandbox that may reach everything."""
     lacks: frozenset[str] = field(default_factory=frozenset)
     """Of memory, cpus, pids, seccomp: what it cannot hold here."""
 
@@ -115,8 +115,8 @@ class Engine:
     async def follow(
         self,
         op: str,
-        start: Callable[[docker.APIClient], Iterable[dict[str, Any]]],
-        on_entry: Callable[[dict[str, Any]], None],
+        start: Callable[[docker.APIClient], Iterable[dict[str, object]]],
+        on_entry: Callable[[dict[str, object]], None],
     ) -> None:
         """Hand over the entries of a long answer (a pull, a build) as they come, in this loop.
 

@@ -20,7 +20,7 @@ NO_SHELL = "the image has no /bin/sh"
 
 
 class NeverStarted(EngineError):
-    """The command was not started, surely: it can be tried again in another box."""
+    """The command was not started, surely: it can be tried again in another sandbox."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ async def our_images(engine: Engine) -> list[str]:
 
 
 def image_to_try(there: list[str], worker_kind: str) -> tuple[str, tuple[Path, ...]]:
-    """The image to show what a box holds, and what it must read of this machine.
+    """The image to show what a sandbox holds, and what it must read of this machine.
 
     That of this worker, else any of ours; that of the worker, too, where there is none.
     """

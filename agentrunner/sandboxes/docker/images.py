@@ -79,7 +79,7 @@ class Wanted:
 
 
 async def ensure_image(engine: Engine, spec: SandboxOrder) -> Image:
-    """The image of this box, ready to be started.
+    """The image of this sandbox, ready to be started.
 
     With `spec.pull` "missing" one that is not there is fetched, or built where it is made from
     the repository or by a recipe of ours; with "always" in any case. Raises UsageError for a
@@ -108,7 +108,7 @@ def _quiet(line: str) -> None:
 
 
 def wanted_image(spec: SandboxOrder) -> Wanted:
-    """The image that a box asks for; reads the repository's files where it is made from them.
+    """The image that a sandbox asks for; reads the repository's files where it is made from them.
 
     Raises UsageError (`image-name`, `image-source`).
     """

@@ -1,6 +1,6 @@
-"""Labels that say whose box it is. Everything we make on an engine carries them.
+"""Labels that say whose sandbox it is. Everything we make on an engine carries them.
 
-A box is dead when its owner is: the process (number, start time, boot) that started it. Nearly
+A sandbox is dead when its owner is: the process (number, start time, boot) that started it. Nearly
 always it has then ended by itself (see `lifeline`); labels are for what is left if the engine was
 killed, too.
 """
@@ -37,7 +37,7 @@ def owner_labels() -> dict[str, str]:
 def owner_is_dead(labels: Mapping[str, str]) -> bool:
     """Whether the process that these labels name is surely gone.
 
-    False for boxes that are not ours, and for an owner that cannot be seen from here: another
+    False for sandboxes that are not ours, and for an owner that cannot be seen from here: another
     container's processes have numbers of their own.
     """
     names = (OWNER_PID, OWNER_START, OWNER_BOOT, OWNER_SPACE)

@@ -1,4 +1,4 @@
-"""What of the host a box sees, and where."""
+"""What of the host a sandbox sees, and where."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS
 def sandbox_mounts(
     spec: SandboxOrder, git: GitData, request: Request | None = None, programs: Sequence[Mount] = ()
 ) -> tuple[Mount, ...]:
-    """Everything that is bound into the box of a request, each target once."""
+    """Everything that is bound into the sandbox of a request, each target once."""
     tree = (request and request.repo_copy) or spec.repo
     wanted = [Mount(path.resolve(), path) for path in spec.read_paths]
     # What is inside the repository is visible already, and must not cover the copy.
@@ -81,7 +81,7 @@ def make_places(tree: Path, repo: Path, targets: Iterable[Mount | Path]) -> None
         for name in above:
             here /= name
             if here.is_symlink():
-                break  # not ours to follow; the engine does so within the box
+                break  # not ours to follow; the engine does so within the sandbox
             here.mkdir(exist_ok=True)
         else:
             here /= last
@@ -90,9 +90,9 @@ def make_places(tree: Path, repo: Path, targets: Iterable[Mount | Path]) -> None
 
 
 class Mask:
-    """The empty `.git` that boxes mount on where a repository has none.
+    """The empty `.git` that sandboxes mount on where a repository has none.
 
-    It stays while anybody's box needs it: each holds a lock on the repository's folder, as
+    It stays while anybody's sandbox needs it: each holds a lock on the repository's folder, as
     bwrap's --lock-file does. Ours belongs to the open file, so that no other look at the folder
     in this process gives it up.
     """
@@ -110,7 +110,7 @@ class Mask:
         (self._repo / ".git").mkdir(exist_ok=True)
 
     def lift(self) -> None:
-        """Our boxes are gone. It is removed with the last that needs it."""
+        """Our sandboxes are gone. It is removed with the last that needs it."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

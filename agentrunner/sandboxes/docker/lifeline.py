@@ -1,4 +1,4 @@
-"""What ends a box with its owner, however that ends, and even where the engine is dead."""
+"""What ends a sandbox with its owner, however that ends, and even where the engine is dead."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ BEING_MADE_SEC = 1.0
 
 
 class Lifeline:
-    """A named pipe that we hold open for writing, and that the box's keeper reads.
+    """A named pipe that we hold open for writing, and that the sandbox's keeper reads.
 
     Nothing is ever written. When the last writer is gone, by `cut` or by our death, the keeper
-    comes to the end, and the kernel ends everything in the box with it.
+    comes to the end, and the kernel ends everything in the sandbox with it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -30,7 +30,7 @@ class Lifeline:
         os.mkfifo(self._path, 0o600)
         try:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
-            # In the box nobody, its owner included, can then open it for writing.
+            # In the sandbox nobody, its owner included, can then open it for writing.
             self._path.chmod(0o444)
         except OSError:
             self.hide()
@@ -42,14 +42,14 @@ class Lifeline:
         return Mount(self._path, LIFELINE)
 
     def hide(self) -> None:
-        """The box has it; its name is not needed any more."""
+        """The sandbox has it; its name is not needed any more."""
         if not self._hidden:
             self._hidden = True
             with contextlib.suppress(OSError):
                 self._path.unlink()
 
     def cut(self) -> None:
-        """End the box. May be repeated."""
+        """End the sandbox. May be repeated."""
         self.hide()
         if self._fd >= 0:
             os.close(self._fd)
@@ -57,7 +57,7 @@ class Lifeline:
 
 
 def remove_dead_lifelines(folder: Path, *, now: float) -> None:
-    """Remove the pipes in a folder whose owner was killed before a box had them.
+    """Remove the pipes in a folder whose owner was killed before a sandbox had them.
 
     `now` is the system's time, in seconds.
     """

@@ -22,7 +22,7 @@ class PullProgress:
         self._tell = tell
         self._layers: dict[str, bool] = {}
         self._bytes: dict[str, tuple[int, int]] = {}
-        self._told = ""
+        self._shown = ""
 
     def feed(self, entry: Mapping[str, Any]) -> None:
         """Take in an entry, and tell how far it is where that has changed."""
@@ -47,8 +47,8 @@ class PullProgress:
         line = f"{self._name}: {done} of {len(self._layers)} layers"
         if total:
             line += f", {tenth * 10} % of {total / 1e6:.0f} MB"
-        if line != self._told:
-            self._told = line
+        if line != self._shown:
+            self._shown = line
             self._tell(line)
 
 
@@ -85,7 +85,7 @@ class BuildProgress:
 async def followed(
     engine: Engine,
     op: str,
-    start: Callable[[Any], Iterable[dict[str, Any]]],
+    start: Callable[[Any], Iterable[dict[str, object]]],
     progress: PullProgress | BuildProgress,
 ) -> str:
     """Do something long, telling how far it is; what the engine says against it, "" for nothing.

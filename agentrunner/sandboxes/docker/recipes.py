@@ -12,7 +12,7 @@ from agentrunner import __version__
 OURS = "agentrunner/"
 """Names that no registry is asked for: anybody could have taken them there."""
 HOST_IMAGE = "agentrunner/worker:hostusr"
-"""An image without files of its own, for boxes that read this machine's /usr."""
+"""An image without files of its own, for sandboxes that read this machine's /usr."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Recipe:
 
 
 SELF = Recipe("self", "self", f"agentrunner/self:{__version__}")
-"""AgentRunner itself, for machines that cannot run it: no box is ever made of it."""
+"""AgentRunner itself, for machines that cannot run it: no sandbox is ever made of it."""
 ALL_IN_ONE = Recipe("all-in-one", "all-in-one", f"agentrunner/all-in-one:{__version__}")
 RECIPES = {
     recipe.kind: recipe

@@ -30,7 +30,7 @@ from agentrunner.sandboxes.base import (
     SandboxOrder,
 )
 from agentrunner.sandboxes.docker import labels, words
-from agentrunner.sandboxes.docker.config import BOX_HOME, Plan, User, container_config
+from agentrunner.sandboxes.docker.config import SANDBOX_HOME, Plan, User, container_config
 from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
 from agentrunner.sandboxes.docker.exec import Command, NeverStarted
@@ -109,7 +109,7 @@ class DockerSandbox:
     def mounts(self) -> list[Mount]:
         """Everything of the host that is visible; the rest is the image's.
 
-        Before the box is open it is not known which programs the image has itself.
+        Before the sandbox is open it is not known which programs the image has itself.
         """
         programs = self._programs
         if self._image is None:
@@ -119,7 +119,7 @@ class DockerSandbox:
     async def open(self) -> None:
         """Make the main container and try it. Raises SandboxUnavailable with a cure.
 
-        Boxes that a dead process of ours has left on the engine are removed first.
+        Sandboxes that a dead process of ours has left on the engine are removed first.
         """
         try:
             self._engine = engine = await Engine.connect(self._environ)
@@ -214,7 +214,7 @@ class DockerSandbox:
         """End everything and remove the containers, and the empty `.git` that was a mask."""
         await self.kill_all()
         if self._pool is not None:
-            with contextlib.suppress(EngineError):  # the boxes end by themselves, with us
+            with contextlib.suppress(EngineError):  # the sandboxes end by themselves, with us
                 await self._pool.close()
         if self._engine is not None and not self._engine.silent:
             with contextlib.suppress(EngineError):
@@ -226,8 +226,8 @@ class DockerSandbox:
     async def _sweep(self) -> None:
         """Remove what dead processes of ours have left; raises EngineError.
 
-        At the end as at the beginning: a worker's helper that was killed while it made its box is
-        not there to end it, and the run may be over.
+        At the end as at the beginning: a worker's helper that was killed while it made its sandbox
+        is not there to end it, and the run may be over.
         """
         assert self._engine is not None
         await remove_dead(self._engine)
@@ -312,15 +312,15 @@ class DockerSandbox:
     def _command(self, request: Request) -> Command:
         own = tuple(venv / "bin" for venv in environments_of(self._spec.repo))
         base = base_environment(
-            (*own, *self._path), home=BOX_HOME, repo=self._spec.repo, pycache=self.byte_code
+            (*own, *self._path), home=SANDBOX_HOME, repo=self._spec.repo, pycache=self.byte_code
         )
-        base.update(cache_environment(request, self._caches, BOX_HOME))
+        base.update(cache_environment(request, self._caches, SANDBOX_HOME))
         return Command(request.command, {**base, **request.env}, str(request.workdir))
 
     def _home_mounts(self, request: Request) -> list[Mount]:
         """What is mounted at and below the command's home."""
         spec = replace(self._spec, caches=self._caches)
-        mounts = home_mounts(request, spec, BOX_HOME, overlays=self._overlays)
+        mounts = home_mounts(request, spec, SANDBOX_HOME, overlays=self._overlays)
         if request.home is not None and os.geteuid() == 0:
             owner = spec.repo.stat()
             for here, _, _ in os.walk(request.home):

@@ -1,4 +1,4 @@
-"""Both ends of a command in a box: its input, and its outputs as the engine interleaves them."""
+"""Both ends of a command in a sandbox: its input, and its outputs as the engine mixes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes whose owner died with the engine, before either could remove them."""
+"""Containers whose owner died with the engine, before either could remove them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from agentrunner.sandboxes.docker.labels import OWNER_PID, owner_is_dead
 
 
 async def remove_dead(engine: Engine) -> list[str]:
-    """Remove the boxes of dead owners, running or not; their names.
+    """Remove the sandboxes of dead owners, running or not; their names.
 
-    Boxes of other programs, of living owners, and of owners that cannot be judged from here are
+    Sandboxes of other programs, of living owners, and of owners that cannot be judged from here are
     left alone. Two sweeps at a time do not hurt each other. Raises EngineError.
     """
-    boxes = await engine.call(
+    containers = await engine.call(
         "look for sandboxes that are left",
         lambda api: api.containers(all=True, filters={"label": OWNER_PID}),
     )
     removed = []
-    for box in await asyncio.to_thread(of_dead_owners, boxes):
-        box_id = str(box["Id"])
-        if await remove_container(engine, box_id):
-            removed.append(next(iter(box.get("Names") or [box_id]), "").removeprefix("/"))
+    for container in await asyncio.to_thread(of_dead_owners, containers):
+        container_id = str(container["Id"])
+        if await remove_container(engine, container_id):
+            removed.append(
+                next(iter(container.get("Names") or [container_id]), "").removeprefix("/")
+            )
     return removed
 
 
-def of_dead_owners(boxes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def of_dead_owners(containers: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Those that nobody can need any more, by their labels."""
-    return [box for box in boxes if owner_is_dead(box.get("Labels") or {})]
+    return [container for container in containers if owner_is_dead(container.get("Labels") or {})]

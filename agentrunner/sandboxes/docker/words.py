@@ -1,4 +1,4 @@
-"""What the box is, in words. Pure."""
+"""What the sandbox is, in words. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The checks that every sandbox must pass: `agentrunner doctor --sandbox KIND` runs them here.
 
-They try each promise from inside the box and look at the effect from outside.
+They try each promise from inside the sandbox and look at the effect from outside.
 """
 
 from __future__ import annotations
@@ -40,26 +40,28 @@ async def run_conformance(
     results = []
     with _bait() as value:
         for number, check in enumerate(checks):
-            bench = Workbench.build(scratch / f"{number:02}-{check.__name__}", make_sandbox, value)
-            results.append(await _run(check, bench))
+            workbench = Workbench.build(
+                scratch / f"{number:02}-{check.__name__}", make_sandbox, value
+            )
+            results.append(await _run(check, workbench))
     return results
 
 
-async def _run(check: Check, bench: Workbench) -> CheckResult:
+async def _run(check: Check, workbench: Workbench) -> CheckResult:
     name = check.__name__
-    if check not in running.CHECKS and not bench.sandbox.isolates:
+    if check not in running.CHECKS and not workbench.sandbox.isolates:
         return CheckResult(name, "not_applicable", NO_WALLS)
     try:
         async with asyncio.timeout(_CHECK_TIMEOUT_SEC):
-            await bench.sandbox.open()
-            await check(bench)
+            await workbench.sandbox.open()
+            await check(workbench)
     except NotApplicable as reason:
         return CheckResult(name, "not_applicable", str(reason))
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is this check's result
         return CheckResult(name, "failed", str(error) or type(error).__name__)
     finally:
-        await bench.sandbox.close()
-    left = bench.leftovers()
+        await workbench.sandbox.close()
+    left = workbench.leftovers()
     if left:
         return CheckResult(name, "failed", f"still running: {', '.join(map(str, left))}")
     return CheckResult(name, "passed", (check.__doc__ or "").strip())

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from agentrunner.sandboxes.base import Door, Request, Result, Sandbox, SandboxOrder
 from agentrunner.sandboxes.environment import proxy_environment
@@ -49,7 +49,7 @@ FUNCTIONS = f"""
 get() {{ if command -v curl >/dev/null; then {GET_BY_CURL}; else {GET_BY_PYTHON}; fi; }}
 try() {{ if command -v "$1" >/dev/null; then "$@" >/dev/null 2>&1; echo "$? $*"; fi; }}
 """
-"""`get URL` as a program of the box would; `try WORD…` tells the exit code of what is there."""
+"""`get URL` as a program of the sandbox would; `try WORD…` tells the exit code of what is there."""
 
 AROUND = """
 unset HTTPS_PROXY HTTP_PROXY ALL_PROXY https_proxy http_proxy all_proxy NODE_USE_ENV_PROXY
@@ -121,9 +121,9 @@ class Server:
 
 @dataclass
 class Outside:
-    """A box with a door, who serves it, and a server to reach."""
+    """A sandbox with a door, who serves it, and a server to reach."""
 
-    bench: Workbench
+    workbench: Workbench
     sandbox: Sandbox
     server: Server
     log: Path
@@ -137,7 +137,7 @@ class Outside:
         return f"https://{HOST}:{self.server.port}/"
 
     def request(self, script: str) -> Request:
-        """A script in the box, with its door and the variables that lead there."""
+        """A script in the sandbox, with its door and the variables that lead there."""
         env = {
             **proxy_environment(PORT),
             "CA": str(self.server.certificate),
@@ -145,13 +145,13 @@ class Outside:
             "METADATA": METADATA,
         }
         door = Door(self.log.parent / "sock", {PORT: SOCKET})
-        return replace(self.bench.request(FUNCTIONS + script, env=env), door=door)
+        return replace(self.workbench.request(FUNCTIONS + script, env=env), door=door)
 
     async def sh(self, script: str) -> Result:
-        """Run a script in the box."""
+        """Run a script in the sandbox."""
         return await self.sandbox.run(self.request(script))
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, object]]:
         """What was decided since the last time."""
         found = [json.loads(line) for line in self.log.read_text().splitlines()]
         new, self.seen = found[self.seen :], len(found)
@@ -164,9 +164,9 @@ class Egress:
     def __init__(self, start_proxy: StartProxy) -> None:
         self._start_proxy = start_proxy
 
-    async def allowed_host_is_reached(self, bench: Workbench) -> None:
+    async def allowed_host_is_reached(self, workbench: Workbench) -> None:
         """A listed host is reached with TLS from end to end, and the decision is a line."""
-        async with self._outside(bench) as outside, outside.start():
+        async with self._outside(workbench) as outside, outside.start():
             result = await outside.sh(f"get {outside.url}")
             expect(result.stdout.strip() == GREETING, f"{result.stdout!r} {result.stderr!r}")
             line = outside.lines()[0]
@@ -176,9 +176,9 @@ class Egress:
                 f"the line is {line}",
             )
 
-    async def other_hosts_are_refused(self, bench: Workbench) -> None:
+    async def other_hosts_are_refused(self, workbench: Workbench) -> None:
         """Another host, another port, an address, the metadata: refused by name, each a line."""
-        async with self._outside(bench) as outside, outside.start():
+        async with self._outside(workbench) as outside, outside.start():
             port = outside.server.port
             targets = (
                 (f"evil.test:{port}", "evil.test"),
@@ -195,9 +195,9 @@ class Egress:
                 expect(lines == [("refused", name)], f"{target}: the lines are {lines}")
             expect(outside.server.connections == 0, "the server was reached")
 
-    async def plain_http_is_refused(self, bench: Workbench) -> None:
+    async def plain_http_is_refused(self, workbench: Workbench) -> None:
         """Without TLS not even a listed host is reached, and the program is told."""
-        async with self._outside(bench) as outside, outside.start():
+        async with self._outside(workbench) as outside, outside.start():
             result = await outside.sh(f"get {outside.url.replace('https', 'http')}")
             output = result.stdout + result.stderr
             expect(b"https" in output or b"405" in output, f"it was told {output!r}")
@@ -205,9 +205,9 @@ class Egress:
             expect(lines == [("refused", HOST)], f"the lines are {lines}")
             expect(outside.server.connections == 0, "the server was reached")
 
-    async def nothing_goes_around_the_proxy(self, bench: Workbench) -> None:
+    async def nothing_goes_around_the_proxy(self, workbench: Workbench) -> None:
         """Without the proxy there is nothing: no host, no address, no name, no metadata."""
-        async with self._outside(bench) as outside, outside.start():
+        async with self._outside(workbench) as outside, outside.start():
             result = await outside.sh(AROUND)
             tried = result.stdout.decode().splitlines()
             expect(tried, f"nothing could be tried: {result.stderr!r}")
@@ -216,9 +216,9 @@ class Egress:
             expect(outside.server.connections == 0, "the server was reached")
             expect(outside.lines() == [], "the proxy was asked")
 
-    async def proxy_may_crash_and_come_back(self, bench: Workbench) -> None:
+    async def proxy_may_crash_and_come_back(self, workbench: Workbench) -> None:
         """Without it a request fails and does not hang; its successor serves the same command."""
-        async with self._outside(bench) as outside:
+        async with self._outside(workbench) as outside:
             script = f"""
                 get {outside.url} || exit 9
                 touch one
@@ -231,12 +231,12 @@ class Egress:
             running = asyncio.create_task(outside.sh(script))
             try:
                 async with outside.start() as proxy:
-                    await _until(bench.repo / "one", running)
+                    await _until(workbench.repo / "one", running)
                     proxy.kill()
-                (bench.repo / "killed").touch()
-                await _until(bench.repo / "two", running)
+                (workbench.repo / "killed").touch()
+                await _until(workbench.repo / "two", running)
                 async with outside.start():
-                    (bench.repo / "again").touch()
+                    (workbench.repo / "again").touch()
                     result = await running
             finally:
                 running.cancel()
@@ -244,33 +244,37 @@ class Egress:
             expect(result.exit_code == 0, f"it did not come back: {result.stderr!r}")
             expect(outside.server.connections == 2, f"{outside.server.connections} connections")
 
-    async def sandbox_cannot_extend_its_door(self, bench: Workbench) -> None:
-        """The socket on which sandboxes hand over listeners hears nobody inside of a box."""
-        async with self._outside(bench) as outside, outside.start():
+    async def sandbox_cannot_extend_its_door(self, workbench: Workbench) -> None:
+        """The socket on which sandboxes hand over listeners hears nobody inside of a sandbox."""
+        async with self._outside(workbench) as outside, outside.start():
             result = await outside.sh(CONTROL)
             expect(result.stdout == b"", result.stdout.decode())
 
     @asynccontextmanager
-    async def _outside(self, bench: Workbench) -> AsyncIterator[Outside]:
-        if not bench.sandbox.isolates:
+    async def _outside(self, workbench: Workbench) -> AsyncIterator[Outside]:
+        if not workbench.sandbox.isolates:
             raise NotApplicable('"none" isolates nothing')
-        run = bench.home.parent
+        run = workbench.home.parent
         (run / "sock").mkdir()
-        key, certificate = _make_certificate(bench)
+        key, certificate = _make_certificate(workbench)
         server = Server(0, certificate)
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(certificate, key)
         listening = await asyncio.start_server(server.greet, "127.0.0.1", 0, ssl=context)
         server.port = listening.sockets[0].getsockname()[1]
-        spec = SandboxOrder(bench.repo, bench.home, programs=("sh",), sockets=run / "sock")
-        sandbox = bench.make(spec)
+        spec = SandboxOrder(workbench.repo, workbench.home, programs=("sh",), sockets=run / "sock")
+        sandbox = workbench.make(spec)
         allow = (f"{HOST}:{server.port}@127.0.0.1",)
         log = run / "egress.jsonl"
         async with listening:
             await sandbox.open()
             try:
                 yield Outside(
-                    bench, sandbox, server, log, lambda: self._start_proxy(run / "sock", log, allow)
+                    workbench,
+                    sandbox,
+                    server,
+                    log,
+                    lambda: self._start_proxy(run / "sock", log, allow),
                 )
             finally:
                 await sandbox.close()
@@ -286,11 +290,11 @@ async def _until(file: Path, running: asyncio.Task[Result]) -> None:
         raise Broken(f"it ended before: {result.stdout!r} {result.stderr!r}")
 
 
-def _make_certificate(bench: Workbench) -> tuple[Path, Path]:
-    """A key, and a certificate in the repository, where the box can read it."""
+def _make_certificate(workbench: Workbench) -> tuple[Path, Path]:
+    """A key, and a certificate in the repository, where the sandbox can read it."""
     if shutil.which("openssl") is None:
         raise NotApplicable("there is no openssl to make a certificate with")
-    key, certificate = bench.root / "key.pem", bench.repo / "certificate.pem"
+    key, certificate = workbench.root / "key.pem", workbench.repo / "certificate.pem"
     words = (
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
         f"-subj /CN={HOST} -addext subjectAltName=DNS:{HOST}"

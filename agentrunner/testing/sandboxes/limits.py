@@ -15,11 +15,11 @@ HOG = "head -c 400000000 /dev/zero | tail -c 400000000 >/dev/null"
 
 
 @asynccontextmanager
-async def _limited(bench: Workbench, limits: ResourceLimit) -> AsyncIterator[Sandbox]:
-    """Another box with these limits."""
-    spec = SandboxOrder(repo=bench.repo, home=bench.home, programs=("sh",), limits=limits)
+async def _limited(workbench: Workbench, limits: ResourceLimit) -> AsyncIterator[Sandbox]:
+    """Another sandbox with these limits."""
+    spec = SandboxOrder(repo=workbench.repo, home=workbench.home, programs=("sh",), limits=limits)
     try:
-        sandbox = bench.make(spec)
+        sandbox = workbench.make(spec)
         await sandbox.open()
     except (UsageError, SandboxUnavailable) as error:
         raise NotApplicable(error.message) from error
@@ -29,40 +29,40 @@ async def _limited(bench: Workbench, limits: ResourceLimit) -> AsyncIterator[San
         await sandbox.close()
 
 
-async def memory_is_limited(bench: Workbench) -> None:
+async def memory_is_limited(workbench: Workbench) -> None:
     """What takes more memory than it may is ended, by the kernel's own count as OOM."""
-    async with _limited(bench, ResourceLimit(memory=MEMORY)) as sandbox:
-        result = await sandbox.run(bench.request(HOG))
+    async with _limited(workbench, ResourceLimit(memory=MEMORY)) as sandbox:
+        result = await sandbox.run(workbench.request(HOG))
         expect(result.exit_code != 0, "it got four times as much")
         if "cgroup" in sandbox.isolation()["memory"]:
             expect(result.ending is Ending.OOM, f"it ended as {result.ending}")
-        after = await sandbox.run(bench.request("exit 3"))
+        after = await sandbox.run(workbench.request("exit 3"))
         expect((after.exit_code, after.ending) == (3, Ending.EXITED), f"the next one: {after}")
 
 
-async def printed_oom_is_no_oom(bench: Workbench) -> None:
-    """What looks like the kernel's end of it, or the box's, is only the command's own word."""
+async def printed_oom_is_no_oom(workbench: Workbench) -> None:
+    """What looks like the kernel's end of it, or the sandbox's, is only the command's own word."""
     words = "Killed; OOMKilled; container is not running; Cannot connect to the Docker daemon"
-    result = await bench.sh(f"echo '{words}' >&2; exit 137")
+    result = await workbench.sh(f"echo '{words}' >&2; exit 137")
     expect(result.exit_code == 137 and result.ending is Ending.EXITED, f"{result}")
 
 
-async def scratch_is_limited(bench: Workbench) -> None:
+async def scratch_is_limited(workbench: Workbench) -> None:
     """Scratch space is memory, and is limited with it."""
-    async with _limited(bench, ResourceLimit(memory=MEMORY)) as sandbox:
+    async with _limited(workbench, ResourceLimit(memory=MEMORY)) as sandbox:
         # Without a cgroup only what was mounted with a size is limited.
         shared = ("/dev/shm",) if "cgroup" in sandbox.isolation()["memory"] else ()
         for place in ("/tmp", "/var/tmp", "$HOME", *shared):
-            fill = bench.request(f"head -c 400000000 /dev/zero > {place}/fill")
+            fill = workbench.request(f"head -c 400000000 /dev/zero > {place}/fill")
             expect((await sandbox.run(fill)).exit_code != 0, f"{place} took 400 MB")
-        await sandbox.run(bench.request("true"))
+        await sandbox.run(workbench.request("true"))
 
 
-async def processors_are_limited(bench: Workbench) -> None:
+async def processors_are_limited(workbench: Workbench) -> None:
     """A command that spins gets no more than its share of the processors."""
-    async with _limited(bench, ResourceLimit(cpus=0.25)) as sandbox:
+    async with _limited(workbench, ResourceLimit(cpus=0.25)) as sandbox:
         spin = "timeout 2 sh -c 'while :; do :; done'; times"
-        result = await sandbox.run(bench.request(spin))
+        result = await sandbox.run(workbench.request(spin))
         words = result.stdout.decode().split()
         expect(len(words) == 4, f"`times` printed {words}: {result}")
         user = words[2]
@@ -71,22 +71,22 @@ async def processors_are_limited(bench: Workbench) -> None:
         expect(0 < used < 1, f"of 2 s it had a processor for {used:g} s")
 
 
-async def processes_are_limited(bench: Workbench) -> None:
-    """A fork bomb meets a limit, ends with the command, and leaves the box usable."""
-    async with _limited(bench, ResourceLimit(pids=40)) as sandbox:
+async def processes_are_limited(workbench: Workbench) -> None:
+    """A fork bomb meets a limit, ends with the command, and leaves the sandbox usable."""
+    async with _limited(workbench, ResourceLimit(pids=40)) as sandbox:
         many = "i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done"
-        result = await sandbox.run(bench.request(many))
+        result = await sandbox.run(workbench.request(many))
         expect(result.exit_code != 0, "it started 200 processes")
-        bomb = f"b() {{ b {bench.marker} & b; }}; b 2>/dev/null; sleep 1000"
+        bomb = f"b() {{ b {workbench.marker} & b; }}; b 2>/dev/null; sleep 1000"
         try:
-            await sandbox.run(bench.request(bomb, timeout_sec=1.0))
+            await sandbox.run(workbench.request(bomb, timeout_sec=1.0))
         except Exception as error:  # noqa: BLE001 - whatever became of it, it must be over
-            expect(not bench.leftovers(), f"after {error} it goes on")
-        after = await sandbox.run(bench.request("echo on"))
+            expect(not workbench.leftovers(), f"after {error} it goes on")
+        after = await sandbox.run(workbench.request("echo on"))
         expect(after.stdout == b"on\n", f"the next one: {after}")
 
 
-async def nothing_reaches_the_next(bench: Workbench) -> None:
+async def nothing_reaches_the_next(workbench: Workbench) -> None:
     """No scratch place, no shared memory and no process of one command is there for the next."""
     places = "/tmp /var/tmp /dev/shm $HOME"
     leave = f"""
@@ -98,31 +98,31 @@ line"; ln -s / $place/link
         (trap '' TERM HUP; setsid sleep 1000) & echo left
     """
     look = f"for place in {places}; do ls -A $place; done"
-    before = (await bench.sh(look)).stdout
-    expect((await bench.sh(leave)).stdout == b"left\n", "nothing could be left")
-    after = (await bench.sh(look)).stdout
+    before = (await workbench.sh(look)).stdout
+    expect((await workbench.sh(leave)).stdout == b"left\n", "nothing could be left")
+    after = (await workbench.sh(look)).stdout
     expect(after == before, f"the next one finds {after!r}")
-    count = int((await bench.sh("ls -d /proc/[0-9]* | wc -l")).stdout)
+    count = int((await workbench.sh("ls -d /proc/[0-9]* | wc -l")).stdout)
     expect(count < 10, f"it sees {count} processes")
 
 
-async def few_system_calls(bench: Workbench) -> None:
+async def few_system_calls(workbench: Workbench) -> None:
     """System calls are filtered: no namespace and no mount of its own, no tracing of the kernel."""
-    result = await bench.sh("grep Seccomp: /proc/self/status")
-    if bench.sandbox.isolation()["system calls"].startswith(("all", "not held")):
-        raise NotApplicable(bench.sandbox.isolation()["system calls"])
+    result = await workbench.sh("grep Seccomp: /proc/self/status")
+    if workbench.sandbox.isolation()["system calls"].startswith(("all", "not held")):
+        raise NotApplicable(workbench.sandbox.isolation()["system calls"])
     expect(result.stdout.split()[-1:] == [b"2"], f"the filter is {result.stdout!r}")
     for attack in ("unshare --user true", "unshare --mount true", "mount -t tmpfs x /tmp", "dmesg"):
-        request = Request(tuple(attack.split()), bench.repo)
-        expect((await bench.sandbox.run(request)).exit_code != 0, f"it worked: {attack}")
+        request = Request(tuple(attack.split()), workbench.repo)
+        expect((await workbench.sandbox.run(request)).exit_code != 0, f"it worked: {attack}")
 
 
-async def no_devices_made(bench: Workbench) -> None:
+async def no_devices_made(workbench: Workbench) -> None:
     """No device can be made, and no file that gives rights has an effect."""
-    result = await bench.sh("mknod /tmp/disk b 8 0")
+    result = await workbench.sh("mknod /tmp/disk b 8 0")
     expect(result.exit_code != 0, "a device was made")
-    raised = await bench.sh("cp $(command -v id) /tmp/id; chmod 6755 /tmp/id; /tmp/id -u")
-    expect(raised.stdout == (await bench.sh("id -u")).stdout, "rights were gained")
+    raised = await workbench.sh("cp $(command -v id) /tmp/id; chmod 6755 /tmp/id; /tmp/id -u")
+    expect(raised.stdout == (await workbench.sh("id -u")).stdout, "rights were gained")
 
 
 CHECKS: tuple[Check, ...] = (

@@ -1,4 +1,4 @@
-"""What a conformance check works with: a repository, a state folder, a box."""
+"""What a conformance check works with: a repository, a state folder, a sandbox."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Check(Protocol):
 
     __name__: str
 
-    def __call__(self, bench: Workbench) -> Awaitable[None]:
+    def __call__(self, workbench: Workbench) -> Awaitable[None]:
         """Try it."""
 
 
@@ -50,7 +50,7 @@ def expect(kept: object, what: str) -> None:
 
 @dataclass(frozen=True)
 class Workbench:
-    """One check's own repository, state folder and box."""
+    """One check's own repository, state folder and sandbox."""
 
     root: Path
     repo: Path
@@ -80,7 +80,7 @@ class Workbench:
         return cls(root, repo, state, home, make(spec), make, bait, secrets.token_hex(8))
 
     async def sh(self, script: str, **fields: Any) -> Result:
-        """Run a shell script in the box; `fields` are those of a Request."""
+        """Run a shell script in the sandbox; `fields` are those of a Request."""
         return await self.sandbox.run(self.request(script, **fields))
 
     def request(self, script: str, **fields: Any) -> Request:
@@ -102,7 +102,7 @@ class Workbench:
 
 
 async def wait_for(file: Path) -> None:
-    """Wait until a process in the box has made this file."""
+    """Wait until a process in the sandbox has made this file."""
     while not file.exists():  # noqa: ASYNC110 - another process makes it
         await asyncio.sleep(0.01)
 

@@ -157,8 +157,8 @@ def _becomes(text: str, tokens: list[re.Match[str]], index: int) -> bool:
         clause = CLAUSE.split(before)[-1] if last == index else before
         return not any((HABIT.search(before), DENIED.search(clause), HABIT.search(found[1])))
     if found := JA_BECOMES.match(behind):
-        said = found[1] + found[2]
-        return not (JA_NOT.search(said) or JA_HABIT.search(before + said))
+        ending = found[1] + found[2]
+        return not (JA_NOT.search(ending) or JA_HABIT.search(before + ending))
     return False
 
 

@@ -80,7 +80,7 @@ def keep_package_json(before: str, after: str, around: Surrounding) -> Kept:
 
 def _npm_dependencies(
     one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The old ones, with those that are new and come from the registry."""
     out = dict(one)
     for name, version in two.items():
@@ -92,7 +92,7 @@ def _npm_dependencies(
 
 def _npm_scripts(
     one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding
-) -> dict[str, Any]:
+) -> dict[str, object]:
     out = {name: text for name, text in one.items() if name in two or _is_run(name, one, around)}
     scripts = {**one, **two}
     out.update((name, text) for name, text in two.items() if not _is_run(name, scripts, around))

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside
@@ -197,7 +196,7 @@ def _arguments(words: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
 
 def _pytest_settings(
     tree: Tree, folder: str, named: list[str], options: list[tuple[str, str]]
-) -> tuple[dict[str, Any], str]:
+) -> tuple[dict[str, object], str]:
     """The settings that pytest finds, and the folder of its ini file."""
     for option, value in options:
         if option in ("-c", "--config-file"):
@@ -213,7 +212,7 @@ def _pytest_settings(
     return {}, folder
 
 
-def _settings_of(tree: Tree, path: str) -> dict[str, Any]:
+def _settings_of(tree: Tree, path: str) -> dict[str, object]:
     if path.endswith(".toml"):
         settings = tree.toml(path)
         if path.endswith("pyproject.toml"):

@@ -9,7 +9,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.shell import SimpleCommand, quoted, simple_commands
@@ -276,7 +275,7 @@ def _composer(words: list[str], folder: str, read: ReadFile) -> Iterator[str]:
                     yield f"composer {text[1:]}"
 
 
-def _loaded(read: ReadFile, folder: str, name: str) -> dict[str, Any]:
+def _loaded(read: ReadFile, folder: str, name: str) -> dict[str, object]:
     content = read(posixpath.normpath(posixpath.join(folder, name)))
     try:
         text = (content or b"").decode("utf-8", "replace")
@@ -302,7 +301,7 @@ def _tox(folder: str, read: ReadFile) -> Iterator[str]:
             yield from _tox_toml(settings, 0)
 
 
-def _tox_toml(settings: dict[str, Any], depth: int) -> Iterator[str]:
+def _tox_toml(settings: dict[str, object], depth: int) -> Iterator[str]:
     commands = settings.get("commands")
     for command in commands if isinstance(commands, list) else []:
         if isinstance(command, list):

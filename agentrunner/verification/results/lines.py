@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from agentrunner.verification.results.files import Report, reports
 from agentrunner.verification.results.model import Exchanged, Results, TestResult
@@ -65,7 +64,7 @@ class Looks:
     found: dict[str, str] = field(default_factory=dict)
     """What was exchanged, and at which test that was seen first."""
 
-    def add(self, event: dict[str, Any], naming: Naming, folder: str) -> None:
+    def add(self, event: dict[str, object], naming: Naming, folder: str) -> None:
         """One event, of any kind."""
         looked = event.get("looked")
         if isinstance(looked, int) and 0 < looked < 1e9:
@@ -75,7 +74,7 @@ class Looks:
             what = clean(str(event.get("n") or ""))
             self.found.setdefault(what, clean(naming(test, "", folder)) if test else "")
 
-    def read(self, events: Iterable[dict[str, Any]], started: str, naming: Naming) -> None:
+    def read(self, events: Iterable[dict[str, object]], started: str, naming: Naming) -> None:
         """A report of looks alone, beside the tool's own."""
         folder = ""
         for event in events:
@@ -114,7 +113,7 @@ def _one(
     return whole and ended
 
 
-def _events(content: bytes) -> Iterable[dict[str, Any]]:
+def _events(content: bytes) -> Iterable[dict[str, object]]:
     for line in content.split(b"\n"):
         if not line:
             continue
@@ -126,7 +125,7 @@ def _events(content: bytes) -> Iterable[dict[str, Any]]:
             yield event
 
 
-def _fields(event: dict[str, Any]) -> tuple[object, str, str, int | None]:
+def _fields(event: dict[str, object]) -> tuple[object, str, str, int | None]:
     line = event.get("l")
     return (
         event.get("k"),

@@ -108,9 +108,9 @@ class Instrumented:
 
     shell: str
     env: Mapping[str, str] = field(default_factory=dict)
-    """Joined to the box's own: folders of PYTHONPATH and PATH come before what is there, options
-    in NODE_OPTIONS, PYTEST_ADDOPTS and the like after it. `registry.instrument` turns them into
-    shell text, and leaves nothing here."""
+    """Joined to the sandbox's own: folders of PYTHONPATH and PATH come before what is there,
+    options in NODE_OPTIONS, PYTEST_ADDOPTS and the like after it. `registry.instrument` turns
+    them into shell text, and leaves nothing here."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Written below `place` before the command starts: relative path to text (reporters)."""
     after: str = ""
@@ -127,7 +127,7 @@ class Ran:
     stderr: str
     exit_code: int
     folder: str = ""
-    """The folder that the command ran in, absolute in the box; "" where it is not known."""
+    """The folder that the command ran in, absolute in the sandbox; "" where it is not known."""
     cwd: str = "."
     """The same, seen from the repository."""
     paths: Collection[str] = ()
@@ -156,7 +156,7 @@ class Reader(Protocol):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """The command that writes its report below `place`, an absolute path in the box.
+        """The command that writes its report below `place`, an absolute path in the sandbox.
 
         None where these means want nothing of the command, as where its text is read. Exit code,
         selection and order of the tests must stay what they are. `means` is a place in that list.

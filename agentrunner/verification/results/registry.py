@@ -69,9 +69,9 @@ def weaker(shell: str, cwd: str, read: ReadFile, means: int = 0) -> int | None:
 def instrument(shell: str, cwd: str, read: ReadFile, place: str, means: int = 0) -> Instrumented:
     """The command that reports to all readers that fit it; as it is where none does.
 
-    `place` is an absolute path in the box, of a random name, that the command can write to. What is
-    returned needs nothing but its files written there: its `env` is empty. Exit code, selection and
-    order of the tests stay what they are.
+    `place` is an absolute path in the sandbox, of a random name, that the command can write to.
+    What is returned needs nothing but its files written there: its `env` is empty. Exit code,
+    selection and order of the tests stay what they are.
     """
     readers = readers_of(shell, cwd, read)
     if not readers:

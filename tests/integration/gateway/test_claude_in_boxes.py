@@ -12,7 +12,7 @@ from aiohttp import web
 
 from agentrunner.gateway.order import GATEWAY_PORT, GATEWAY_SOCKET
 from agentrunner.gateway.process import running
-from agentrunner.gateway.usage import read_usage
+from agentrunner.money.usage import read_usage
 from agentrunner.sandboxes.base import Door, Request, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from tests.kit.bwrap import require_bwrap
@@ -82,4 +82,4 @@ async def test_claude_works_behind_the_door(kind: str, tmp_path: Path) -> None:
     assert PLACEHOLDER in told and REAL_KEY not in told  # what it saw of its environment
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path for path in files if REAL_KEY.encode() in path.read_bytes()] == []
-    assert read_usage(order.usage_log).calls == len(seen)
+    assert read_usage(order.usage_log).total.calls == len(seen)

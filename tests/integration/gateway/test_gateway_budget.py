@@ -10,7 +10,8 @@ import pytest
 from aiohttp import web
 
 from agentrunner.gateway.order import Allowance, Wire
-from agentrunner.gateway.usage import read_calls, read_usage
+from agentrunner.gateway.usage import read_calls
+from agentrunner.money.usage import read_usage
 from tests.kit.gateway import PLACEHOLDER, gateway, order_for, provider
 
 BEARER = {"Authorization": f"Bearer {PLACEHOLDER}"}
@@ -42,7 +43,7 @@ async def test_a_call_begins_only_while_something_is_left(tmp_path: Path) -> Non
             statuses = [(await _post(box, "/responses"))[0] for _ in range(4)]
     assert statuses == [200, 200, 400, 400]
     usage = read_usage(order.usage_log)
-    assert usage.input_tokens + usage.output_tokens == 240
+    assert usage.total.input_tokens + usage.total.output_tokens == 240
     assert usage.last_error is not None and usage.last_error.error == "budget"
     assert usage.last_error.detail == (
         "the token budget of this run is used up (240 of 200 tokens that were left for this "
@@ -77,9 +78,13 @@ async def test_money_runs_out_too_but_only_where_a_price_is_known(tmp_path: Path
             priced = [(await _post(box, "/responses"))[0] for _ in range(3)]
     assert (unpriced, priced) == ([200] * 3, [200, 200, 400])
     usage = read_usage(order.usage_log)
-    assert usage.known_usd == pytest.approx(0.0022)
-    assert (usage.usd, usage.unpriced_calls, usage.unknown_calls) == (None, 3, 0)
-    assert usage.by_model["gpt-5.5"].usd == pytest.approx(0.0022)
+    assert usage.total.usd == pytest.approx(0.0022)
+    assert (usage.total.price, usage.total.unpriced_calls, usage.total.unknown_calls) == (
+        None,
+        3,
+        0,
+    )
+    assert usage.by_model["gpt-5.5"].price == pytest.approx(0.0022)
 
 
 async def test_lists_of_models_cost_nothing(tmp_path: Path) -> None:
@@ -91,7 +96,7 @@ async def test_lists_of_models_cost_nothing(tmp_path: Path) -> None:
             client.get(f"{box}/models?client_version=1", headers=BEARER) as reply,
         ):
             assert reply.status == 200
-    assert read_usage(order.usage_log).calls == 0
+    assert read_usage(order.usage_log).total.calls == 0
     (call,) = read_calls(order.usage_log)
     assert (call.path, call.metered, call.usd) == ("/models", False, 0)
 
@@ -124,5 +129,5 @@ async def test_ones_own_prices_are_laid_over_the_table(tmp_path: Path) -> None:
             await _post(box, "/responses", "local-model")
             await _post(box, "/responses", "gpt-5.5")
     models = read_usage(order.usage_log).by_model
-    assert models["local-model"].usd == pytest.approx(0.003)
-    assert models["gpt-5.5"].usd is None
+    assert models["local-model"].price == pytest.approx(0.003)
+    assert models["gpt-5.5"].price is None

@@ -12,7 +12,8 @@ import pytest
 from aiohttp import web
 
 from agentrunner.gateway.order import Allowance
-from agentrunner.gateway.usage import read_calls, read_usage
+from agentrunner.gateway.usage import read_calls
+from agentrunner.money.usage import read_usage
 from tests.kit.claude import anthropic_messages, require_claude
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY, gateway, order_for, provider
 
@@ -81,10 +82,10 @@ async def test_the_key_is_only_behind_the_gateway_and_every_token_is_counted(
     assert [path for path in files if REAL_KEY.encode() in path.read_bytes()] == []
     usage = read_usage(order.usage_log)
     calls = len(seen)
-    assert (usage.calls, usage.unknown_calls) == (calls, 0)
-    assert (usage.input_tokens, usage.cached_tokens) == (1200 * calls, 200 * calls)
-    assert usage.output_tokens == 34 * calls
-    assert usage.usd == pytest.approx(calls * (1000 * 3 + 200 * 0.3 + 34 * 15) / 1e6)
+    assert (usage.total.calls, usage.total.unknown_calls) == (calls, 0)
+    assert (usage.total.input_tokens, usage.total.cached_tokens) == (1200 * calls, 200 * calls)
+    assert usage.total.output_tokens == 34 * calls
+    assert usage.total.price == pytest.approx(calls * (1000 * 3 + 200 * 0.3 + 34 * 15) / 1e6)
 
 
 async def test_a_budget_that_is_used_up_ends_it_at_once(tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ async def test_a_budget_that_is_used_up_ends_it_at_once(tmp_path: Path) -> None:
     assert "the token budget of this run is used up" in result["result"]
     usage = read_usage(order.usage_log)
     refused = [call.error for call in read_calls(order.usage_log)]
-    assert (usage.calls, refused) == (0, ["budget"])  # it did not try again
+    assert (usage.total.calls, refused) == (0, ["budget"])  # it did not try again
     assert usage.last_error is not None and usage.last_error.error == "budget"
 
 

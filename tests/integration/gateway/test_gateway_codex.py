@@ -14,7 +14,8 @@ import pytest
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.gateway.cassette import read_cassette
 from agentrunner.gateway.order import Allowance, GatewayOrder
-from agentrunner.gateway.usage import Usage, read_calls, read_usage
+from agentrunner.gateway.usage import read_calls
+from agentrunner.money.usage import Usage, read_usage
 from agentrunner.workers.base import WorkerCall
 from agentrunner.workers.codex import CodexWorker
 from tests.kit.codex import require_codex
@@ -105,9 +106,13 @@ async def test_the_key_is_only_behind_the_gateway_and_every_token_is_counted(
     assert PLACEHOLDER not in str([request.body for request in requests])
     assert codex.holds(REAL_KEY) == []
     usage = usage_of(codex)
-    assert (usage.calls, usage.input_tokens, usage.output_tokens) == (4, 4800, 136)
-    assert events[-1]["usage"]["input_tokens"] == usage.input_tokens
-    assert (usage.unknown_calls, usage.unpriced_calls, usage.last_error) == (0, 0, None)
+    assert (usage.total.calls, usage.total.input_tokens, usage.total.output_tokens) == (
+        4,
+        4800,
+        136,
+    )
+    assert events[-1]["usage"]["input_tokens"] == usage.total.input_tokens
+    assert (usage.total.unknown_calls, usage.total.unpriced_calls, usage.last_error) == (0, 0, None)
 
 
 async def test_a_budget_that_is_used_up_ends_codex_at_once(tmp_path: Path) -> None:
@@ -119,7 +124,7 @@ async def test_a_budget_that_is_used_up_ends_codex_at_once(tmp_path: Path) -> No
     assert (code, asked) == (1, 2)
     assert "the token budget of this run is used up (2468 of 2000" in str(events[-1])
     usage = usage_of(codex)
-    assert usage.calls == 2
+    assert usage.total.calls == 2
     assert errors_of(codex) == [None, None, "budget"]  # it did not try again
     assert usage.last_error is not None and usage.last_error.error == "budget"
 

@@ -15,7 +15,8 @@ from aiohttp import web
 from yarl import URL
 
 from agentrunner.gateway.order import Wire
-from agentrunner.gateway.usage import Call, read_calls, read_usage
+from agentrunner.gateway.usage import Call, read_calls
+from agentrunner.money.usage import read_usage
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY, gateway, order_for, provider
 
 BEARER = {"Authorization": f"Bearer {PLACEHOLDER}"}
@@ -257,7 +258,7 @@ async def test_a_compressed_reply_passes_unchanged_and_is_counted(
         got = await reply.read()
     assert asked == ["identity"]
     assert got == packed and reply.headers["Content-Encoding"] == "gzip"
-    assert read_usage(tmp_path / "usage.jsonl").input_tokens == 12
+    assert read_usage(tmp_path / "usage.jsonl").total.input_tokens == 12
 
 
 async def test_a_compressed_request_passes_unchanged_and_its_model_is_known(

@@ -12,7 +12,8 @@ from aiohttp import web
 
 from agentrunner.errors import UsageError
 from agentrunner.gateway.cassette import read_cassette
-from agentrunner.gateway.usage import Call, read_calls, read_usage
+from agentrunner.gateway.usage import Call, read_calls
+from agentrunner.money.usage import read_usage
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY, gateway, order_for, provider
 
 BEARER = {"Authorization": f"Bearer {PLACEHOLDER}"}

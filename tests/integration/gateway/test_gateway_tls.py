@@ -12,7 +12,7 @@ from aiohttp import web
 
 from agentrunner.gateway.order import GATEWAY_SOCKET
 from agentrunner.gateway.process import running
-from agentrunner.gateway.usage import read_usage
+from agentrunner.money.usage import read_usage
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY, order_for, provider
 
 CERTIFICATE = Path(__file__).parents[2] / "data" / "tls" / "localhost.pem"
@@ -47,7 +47,7 @@ async def test_a_provider_is_who_its_certificate_says(tmp_path: Path, trusted: b
     usage = read_usage(order.usage_log)
     if trusted:
         assert (reply.status, keys) == (200, [f"Bearer {REAL_KEY}"]), said
-        assert (usage.calls, usage.input_tokens) == (1, 3)
+        assert (usage.total.calls, usage.total.input_tokens) == (1, 3)
     else:
         assert (reply.status, keys) == (502, [])
         assert "CERTIFICATE_VERIFY_FAILED" in said["error"]["message"]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import TaskFailed
-from agentrunner.gateway.usage import read_usage
+from agentrunner.launching.route import Cassette
+from agentrunner.money.usage import read_usage
 from agentrunner.planners.base import PlannerUnavailable
-from agentrunner.planners.cli_sandbox import Tape
 from tests.kit.faults import Refusal
 from tests.kit.planner_desk import KEY_OF, REAL_KEY, SECRET, Desk
 from tests.kit.planner_server import STRUCTURED, PlannerServer
@@ -49,7 +49,7 @@ async def test_an_answer_and_what_it_cost(desk: Desk) -> None:
     assert reply.known == ("counted" if desk.box != "none" else "reported")
     assert not reply.subscription
     counted = read_usage(desk.folder.meta_dir / "0003-usage.jsonl")
-    assert counted.calls == (1 if desk.box != "none" else 0)
+    assert counted.total.calls == (1 if desk.box != "none" else 0)
     (body,) = asked(server)
     assert "You decide." in str(body) and "The state." in str(body)
     assert {call.bearer for call in server.requests if call.method == "POST"} == {REAL_KEY}
@@ -144,11 +144,11 @@ async def test_it_may_read_the_repository_and_never_write(desk: Desk) -> None:
 async def test_a_recording_is_played_without_a_key(desk: Desk, tmp_path: Path) -> None:
     tape = tmp_path / "run.cassette"
     with PlannerServer([DONE]) as server:
-        recorded = await desk.ask(server, 2, Tape(record=tape), model="planner-1")
+        recorded = await desk.ask(server, 2, Cassette(record=tape), model="planner-1")
     assert REAL_KEY not in tape.read_text() and str(tmp_path) not in tape.read_text()
     del desk.environ[KEY_OF[desk.kind]]
-    replayed = await desk.ask(None, 2, Tape(replay=tape), model="planner-1")
+    replayed = await desk.ask(None, 2, Cassette(replay=tape), model="planner-1")
     assert replayed == recorded
     with pytest.raises(TaskFailed) as caught:
-        await desk.ask(None, 3, Tape(replay=tape), model="planner-1")
+        await desk.ask(None, 3, Cassette(replay=tape), model="planner-1")
     assert caught.value.code == "replay-mismatch"

@@ -115,7 +115,7 @@ def test_a_run_killed_while_it_plans_leaves_nothing_and_goes_on_to_its_end(
         until(lambda: not living(tmp_path), "everything of the planner to end")
         (run_id,) = [path.name for path in (project.state_dir / "runs").iterdir()]
         options = replace(project.options(), environ=dict(os.environ))
-        result = asyncio.run(resume(run_id, options))
+        result = asyncio.run(resume(run_id, options)).as_dict()
         assert {one.bearer for one in server.requests if one.method == "POST"} == {REAL_KEY}
     check_whole_task(project, result, server)
     assert holding(tmp_path, [REAL_KEY]) == []
@@ -136,7 +136,7 @@ async def test_a_subscription_and_no_key_are_enough(
             "AGENTRUNNER_CODEX_LOGIN_URL": server.base_url,
         }
         options = replace(project.options(), environ={**os.environ, **login})
-        result = await start(spec_of(project, planner, server, base_url=None), options)
+        result = (await start(spec_of(project, planner, server, base_url=None), options)).as_dict()
         shown = [one.bearer for one in server.requests if one.method == "POST"]
     check_whole_task(project, result, server)
     assert set(shown) <= set(issuer.made)

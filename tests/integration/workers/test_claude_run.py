@@ -65,7 +65,7 @@ async def test_two_rounds_in_one_session_and_the_key_only_behind_the_gateway(
             "sandbox": {"kind": "bwrap"},
         }
         options = replace(project.options(), environ={**os.environ, **KEYS})
-        result = await start(project.spec(test=TEST, runner=runner), options)
+        result = (await start(project.spec(test=TEST, runner=runner), options)).as_dict()
     folder = RunFolder.open(project.state_dir, result["run_id"])
     first, second = (dict(one.data) for one in RunLog(folder.log_file).history().worker_runs)
     assert (result["state"], result["exit_code"]) == ("COMPLETE", 0), (first, second)

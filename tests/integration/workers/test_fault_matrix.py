@@ -36,7 +36,7 @@ async def test_a_run_comes_to_what_it_was(kind: str, cell: Cell, tmp_path: Path)
     began = datetime.now(UTC)
     seen = await Bench(tmp_path, kind, program).run(cell.trial)
     assert seen.came.outcome == cell.expected(kind), f"{seen.came}\n{seen.said}"
-    counted = (seen.used.input_tokens, seen.used.output_tokens)
+    counted = (seen.used.total.input_tokens, seen.used.total.output_tokens)
     assert counted == (seen.told.input_tokens, seen.told.output_tokens)
     assert (seen.came.error == "") == (seen.came.outcome == "completed")
     assert seen.supervised.duration_sec < 30 and not seen.supervised.leftovers

@@ -87,7 +87,7 @@ class Desk:
 
     async def run(self, server: ModelServer, **how: Any) -> dict[str, Any]:
         options = replace(self.project.options(), environ=self.environ(server))
-        return await start(self.spec(server, **how), options)
+        return (await start(self.spec(server, **how), options)).as_dict()
 
     def runs(self, result: Mapping[str, Any]) -> list[dict[str, Any]]:
         folder = RunFolder.open(self.project.state_dir, result["run_id"])
@@ -170,7 +170,7 @@ async def test_a_login_that_is_over_stops_the_run_until_somebody_logs_in(desk: D
         desk.issuer.write_login(desk.home / "auth.json")
         (run,) = (desk.project.state_dir / "runs").iterdir()
         options = replace(desk.project.options(), environ=desk.environ(server))
-        result = await resume(run.name, options)
+        result = (await resume(run.name, options)).as_dict()
     assert (result["state"], result["exit_code"]) == ("COMPLETE", 0)
 
 

@@ -139,8 +139,8 @@ async def test_a_stream_that_was_cut_and_asked_again_is_not_counted_as_nothing(
     cut = Turn("", WORK.actions, cut=True, times=1)
     seen = await Bench(tmp_path / "bench", "claude-code", program).run(Trial([cut, DONE]))
     assert seen.came.outcome == "completed" and seen.changed == ("hello.txt",), seen.said
-    assert seen.used.unknown_calls == 1
-    assert (seen.used.input_tokens, seen.used.output_tokens) == (
+    assert seen.used.total.unknown_calls == 1
+    assert (seen.used.total.input_tokens, seen.used.total.output_tokens) == (
         seen.told.input_tokens,
         seen.told.output_tokens,
     )
@@ -163,7 +163,7 @@ async def test_a_session_that_is_not_known_is_lost_and_not_a_failure_of_its_own(
     bench = Bench(tmp_path / "bench", kind, program_of(kind))
     seen = await bench.run(Trial([WORK, DONE]), session=NOWHERE)
     assert (seen.came.outcome, seen.reading.session_lost) == ("failed", True), seen.said
-    assert seen.used.calls == 0 and seen.changed == ()
+    assert seen.used.total.calls == 0 and seen.changed == ()
 
 
 @pytest.mark.parametrize("kind", ["codex-cli", "claude-code"])

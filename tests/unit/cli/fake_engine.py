@@ -27,7 +27,7 @@ task:
 class FakeEngine:
     """Answers with what it was given, and remembers what it was asked."""
 
-    answer: dict[str, Any] = field(default_factory=result)
+    answer: Result = field(default_factory=result)
     error: Exception | None = None
     asked: list[tuple[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=story_events)
@@ -42,7 +42,7 @@ class FakeEngine:
             self.asked.append(("inline", options.ask(self.question)))
         if self.error is not None:
             raise self.error
-        return Result.model_validate(self.answer)
+        return self.answer
 
     async def run(self, task: TaskSpec, how: Options) -> Result:
         return await self._do("start", how, spec=task)

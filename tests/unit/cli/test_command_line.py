@@ -19,6 +19,7 @@ from agentrunner import cli, events
 from agentrunner.commands import engine as engine_seam
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import EnvironmentNotReady, InfraError
+from agentrunner.results import Result
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.locks import me, run_lock
 from agentrunner.storage.run_folder import RunFolder
@@ -352,9 +353,8 @@ def test_accept_takes_a_criterion_of_the_run_that_needs_a_review(
 ) -> None:
     shell.add_run("users-api-7f3a", state="NEEDS_REVIEW")
 
-    def read(*_: object) -> dict[str, Any]:
-        criteria = [{"id": "AC-1"}, {"id": "AC-4"}]
-        return asyncio.run(asyncio.sleep(0, {"acceptance_criteria": criteria}))
+    def read(*_: object) -> Result:
+        return asyncio.run(asyncio.sleep(0, result(state="NEEDS_REVIEW")))
 
     monkeypatch.setattr("agentrunner.engine.queries.show", read)
     assert shell("accept", "AC-4", "--reason", "read it", "-q") == 0

@@ -134,7 +134,7 @@ def test_options_of_plug_ins_that_are_not_installed_are_left_out(
     trial = try_tests(repo, [found], os.environ, tmp_path / "state")
     assert trial.best is not None
     assert trial.best.found.command == "pytest -q"
-    assert trial.best.said.startswith("1 passed, 1 failed")
+    assert trial.best.summary.startswith("1 passed, 1 failed")
 
 
 def test_at_most_three_are_tried_and_none_that_must_install_first(
@@ -145,7 +145,7 @@ def test_at_most_three_are_tried_and_none_that_must_install_first(
     commands += [Found(f"exit {number}", "w") for number in range(3, 9)]
     trial = try_tests(repo, commands, os.environ, tmp_path / "state", on_try=tried.append)
     assert tried == ["exit 3", "exit 4", "exit 5"]
-    said = {seen.found.command: seen.said for seen in trial.seen}
+    said = {seen.found.command: seen.summary for seen in trial.seen}
     assert said["false"] == "not tried: it runs `npm ci` first"
     assert said["exit 3"].startswith("exit 3, no test was seen to run")
 
@@ -159,7 +159,7 @@ def test_ctrl_c_goes_on_with_what_the_table_says(repo: Path, tmp_path: Path) -> 
         " [Found('pytest -q', 'w'), Found('sleep 600', 'w'), Found('exit 9', 'w')],"
         f" os.environ, pathlib.Path({str(tmp_path / 'state')!r}),"
         " on_try=lambda c: print('try', c, flush=True));"
-        "print([(s.found.command, s.said.split(',')[0]) for s in t.seen], t.stopped)"
+        "print([(s.found.command, s.summary.split(',')[0]) for s in t.seen], t.stopped)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     stop = threading.Timer(60, process.kill)

@@ -104,13 +104,14 @@ import json, sys
 from agentrunner import cli
 from agentrunner.commands import engine
 from agentrunner.engine import queries
+from agentrunner.results import Result
 from tests.unit.cli.fake_engine import FakeEngine
 
 fake = FakeEngine(events=[])
 engine.load = lambda: fake
-queries.show = lambda state, run: {"waiting": {
+queries.show = lambda state, run: Result.model_validate({"exit_code": 4, "waiting": {
     "id": "abc", "kind": sys.argv[1], "text": "Which one?", "options": ["one", "two"],
-    "subject": json.dumps({"criteria": [{"id": "AC-1", "description": "It greets"}]})}}
+    "subject": json.dumps({"criteria": [{"id": "AC-1", "description": "It greets"}]})}})
 code = cli.call(cli.app, sys.argv[3:], "agentrunner")
 said = [[verb, given["run_id"], given.get("answer") and given["answer"].model_dump(mode="json")]
         for verb, given in fake.asked]

@@ -12,6 +12,7 @@ from agentrunner.commands.plan_place import Setting
 from agentrunner.commands.steering import PlanSteering, of_tasks
 from agentrunner.errors import UsageError
 from agentrunner.plans.execution.plan_settings import PlanSettings
+from agentrunner.results import PlanQuestionEntry, PlanResult
 from agentrunner.screens.plan_events import end_line, event_line
 
 
@@ -134,12 +135,13 @@ def test_each_event_is_one_harmless_line() -> None:
 
 def test_the_end_tells_what_is_left() -> None:
     tasks = {"TASK-0001": "COMPLETE", "TASK-0002": "COMPLETE", "TASK-0003": "BLOCKED"}
-    result = {
-        "tasks": tasks,
-        "branch": "agentrunner/shop",
-        "questions": [{}],
-        "budget_spent": "usd",
-    }
+    result = PlanResult(
+        exit_code=4,
+        tasks=tasks,
+        branch="agentrunner/shop",
+        questions=[PlanQuestionEntry(id=1, task_id="TASK-0003", text="Which?")],
+        budget_spent="usd",
+    )
     assert end_line(result) == (
         "The plan has come to a rest: 2 COMPLETE, 1 BLOCKED. Branch agentrunner/shop. "
         "1 question for you. The budget usd is spent."

@@ -49,7 +49,7 @@ def test_tests_that_import_what_is_to_be_written_are_red(tmp_path: Path) -> None
 
     seen_red = trial(own + end)
     assert (seen_red.kind, seen_red.failed) == ("red", 2)
-    assert seen_red.said.startswith(
+    assert seen_red.summary.startswith(
         "the tests import what the project does not have yet: to_bool and 1 more"
     )
     assert trial(own + COLLECTION).kind == "fails"
@@ -96,16 +96,16 @@ def test_what_is_said_of_an_end(
 ) -> None:
     found = seen(command, output, exit_code, behind)
     assert found.kind == kind
-    assert found.said.startswith(said)
+    assert found.summary.startswith(said)
 
 
 def test_red_names_are_kept_and_a_time_out_is_no_start_of_tests() -> None:
     assert seen("pytest", "FAILED a::b - x\n1 failed in 1s", 1).failing == ("a::b",)
     late = seen("pytest", "timed out after 60 s", 124, timed_out=True)
     busy = seen("pytest", "x\na/test_b.py ... [ 12%]\n\ntimed out after 60 s", 124, timed_out=True)
-    assert busy.said == "still running after 2.0 s, it printed: a/test_b.py ... [ 12%]"
+    assert busy.summary == "still running after 2.0 s, it printed: a/test_b.py ... [ 12%]"
     assert late.kind == "running" and not late.runs
-    assert late.said == "still running after 2.0 s, nothing printed yet"
+    assert late.summary == "still running after 2.0 s, nothing printed yet"
 
 
 @pytest.mark.parametrize(

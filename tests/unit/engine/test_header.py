@@ -28,7 +28,7 @@ def spec_of(
 
 
 def header(spec: TaskSpec) -> dict[str, Any]:
-    return header_of(resolve(spec, KEY), box="a box", max_loops=1)
+    return header_of(resolve(spec, KEY), sandbox="a box", max_loops=1)
 
 
 @pytest.mark.parametrize(

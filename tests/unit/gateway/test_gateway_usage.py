@@ -10,8 +10,9 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.gateway.prices import load_prices
-from agentrunner.gateway.usage import Call, Usage, UsageLog, read_calls, read_usage
+from agentrunner.gateway.usage import Call, UsageLog, read_calls
 from agentrunner.gateway.wires import Tokens
+from agentrunner.money.usage import Usage, read_usage
 
 CALL = Call(
     ts="2026-11-21T10:00:00.000Z", label="1-001", n=1, path="/responses", model="gpt-5.5",
@@ -36,29 +37,37 @@ def test_there_may_be_no_log(tmp_path: Path) -> None:
 def test_a_sum(tmp_path: Path) -> None:
     other = replace(CALL, model="o3", usd=0.25)
     usage = written(tmp_path / "u", CALL, other, CALL)
-    assert (usage.calls, usage.unknown_calls, usage.unpriced_calls) == (3, 0, 0)
-    assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens) == (3600, 600, 102)
-    assert usage.usd == usage.known_usd == 1.25
+    assert (usage.total.calls, usage.total.unknown_calls, usage.total.unpriced_calls) == (3, 0, 0)
+    assert (usage.total.input_tokens, usage.total.cached_tokens, usage.total.output_tokens) == (
+        3600,
+        600,
+        102,
+    )
+    assert usage.total.price == usage.total.usd == 1.25
     assert {name: of.calls for name, of in usage.by_model.items()} == {"gpt-5.5": 2, "o3": 1}
     assert usage.last_error is None
 
 
 def test_what_is_unknown_is_never_nothing(tmp_path: Path) -> None:
     usage = written(tmp_path / "u", CALL, UNKNOWN, replace(CALL, usd=None))
-    assert (usage.calls, usage.unknown_calls, usage.unpriced_calls) == (3, 1, 2)
-    assert (usage.usd, usage.known_usd) == (None, 0.5)
+    assert (usage.total.calls, usage.total.unknown_calls, usage.total.unpriced_calls) == (3, 1, 2)
+    assert (usage.total.price, usage.total.usd) == (None, 0.5)
 
 
 def test_a_reply_that_broke_off_has_a_cost_that_is_not_known(tmp_path: Path) -> None:
     broken = replace(UNKNOWN, error="network")
     usage = written(tmp_path / "u", CALL, broken)
-    assert (usage.unknown_calls, usage.unpriced_calls, usage.usd) == (1, 1, None)
+    assert (usage.total.unknown_calls, usage.total.unpriced_calls, usage.total.price) == (
+        1,
+        1,
+        None,
+    )
     assert usage.last_error == broken
 
 
 def test_a_failed_call_costs_nothing_and_the_last_one_is_told(tmp_path: Path) -> None:
     usage = written(tmp_path / "u", CALL, FAILED)
-    assert (usage.unknown_calls, usage.unpriced_calls, usage.usd) == (0, 0, 0.5)
+    assert (usage.total.unknown_calls, usage.total.unpriced_calls, usage.total.price) == (0, 0, 0.5)
     assert usage.last_error == FAILED
     models = replace(CALL, path="/models", metered=False, input_tokens=None)
     assert written(tmp_path / "u", models).last_error == FAILED
@@ -95,8 +104,8 @@ def test_a_call_whose_end_nobody_told_is_known_of_and_counted_once(tmp_path: Pat
     log.close()
     assert [(call.n, call.unknown) for call in read_calls(path)] == [(2, False), (1, True)]
     usage = read_usage(path)
-    assert (usage.calls, usage.unknown_calls, usage.input_tokens) == (2, 1, 1200)
-    assert usage.usd is None
+    assert (usage.total.calls, usage.total.unknown_calls, usage.total.input_tokens) == (2, 1, 1200)
+    assert usage.total.price is None
 
 
 # -- prices ---------------------------------------------------------------------------------------

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
 from agentrunner.config.spec import RunnerSection, TaskSection, TaskSpec
+from agentrunner.execution.result import build_result
 from agentrunner.notes.model import NoteView
 from agentrunner.notes.view import build_view
+from agentrunner.results import Result
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     Assessment,
@@ -218,41 +220,17 @@ def people_of(language: str) -> People:
     )  # fmt: skip
 
 
-def result_of(
-    context: TaskContext, spec: TaskSpec, waiting: Question | None = None
-) -> dict[str, Any]:
-    evidence, counters, verdict = context["evidence"], context["counters"], context.get("verdict")
-    return {
-        "run_id": context["run"].run_id,
-        "task_id": spec.task_id,
-        "title": spec.title,
-        "state": str(context["state"]),
-        "exit_code": 0,
-        "reason": verdict.reason if verdict else None,
-        "error": None,
-        "note": None,
-        "repo": spec.repo,
-        "loops": counters.loops,
-        "worker_runs": counters.worker_runs,
-        "meta_calls": counters.meta_calls,
-        "acceptance_criteria": [
-            criterion.model_dump(include={"id", "description", "critical", "status", "evidence"})
-            | {"origin": "task", "detail": criterion.proof}
-            for criterion in context["criteria"]
-        ],
-        "test": None,
-        "proof": evidence.proof if evidence else [],
-        "changed_files": evidence.changed_files if evidence else [],
-        "usage": {
-            "meta": {"input_tokens": 28_000, "output_tokens": 3_000},
-            "worker": {"input_tokens": 390_000, "output_tokens": 12_000},
-            "usd": None,
-        },
-        "duration_sec": 1121.4,
-        "waiting": waiting.model_dump(include={"id", "kind", "text", "options"})
-        if waiting
-        else None,
+def result_of(context: TaskContext, spec: TaskSpec, waiting: Question | None = None) -> Result:
+    counted = {
+        "meta_input_tokens": 28_000,
+        "meta_output_tokens": 3_000,
+        "worker_input_tokens": 390_000,
+        "worker_output_tokens": 12_000,
+        "wall_sec": 1121.4,
     }
+    counters = context["counters"].model_copy(update=counted)
+    state = TaskContext(**{**context, "counters": counters})
+    return build_result(state, spec, waiting=waiting)
 
 
 def question_of(language: str) -> Question:

@@ -11,7 +11,8 @@ from typing import get_args
 import pytest
 
 from agentrunner.errors import UsageError
-from agentrunner.execution.bill import Amount, BillRow
+from agentrunner.money.amount import Amount
+from agentrunner.money.bill import BillRow
 from agentrunner.notes.plan_note import (
     MAX_DRAWN,
     EventKind,
@@ -26,14 +27,15 @@ from agentrunner.notes.plan_note import (
     write_plan_note,
 )
 from agentrunner.notes.render import MAX_BYTES, Language
+from agentrunner.results import BillEntry
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 NOW = datetime.fromisoformat("2026-11-21T15:00:00+09:00")
 
 
-def bill_row(usd: float, model: str = "m-1") -> dict[str, object]:
+def bill_row(usd: float, model: str = "m-1") -> BillEntry:
     amount = Amount(model, calls=2, input_tokens=1000, output_tokens=50, usd=usd)
-    return BillRow("worker", "codex-cli", "1-001", amount).as_dict()
+    return BillRow("worker", "codex-cli", "1-001", amount).entry()
 
 
 FACTS = PlanFacts(

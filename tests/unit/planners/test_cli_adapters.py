@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ from hypothesis import strategies as st
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
+from agentrunner.launching.access import CliCredential
+from agentrunner.launching.launch import CliLaunch
+from agentrunner.launching.route import EgressRoute
 from agentrunner.planners.base import ChatMessage, PlannerRequest
 from agentrunner.planners.claude_code import ClaudePlanner
 from agentrunner.planners.cli import CliAnswer, CliCall, CliPlanner
 from agentrunner.planners.cli_sandbox import CliFolders
 from agentrunner.planners.codex_cli import CodexPlanner
 from agentrunner.planners.make import make_planner
-from agentrunner.workers.launching import CliCredential
+from agentrunner.workers.base import WorkerCommand
 from tests.unit.planners.faults import MakeSpec
 
 CLIS = {"codex-cli": CodexPlanner, "claude-code": ClaudePlanner}
@@ -29,17 +33,22 @@ REQUEST = PlannerRequest("next_action", (ChatMessage("user", "?"),), {"type": "o
 
 
 def call(
-    *, repo: bool = False, walls: bool = True, token_env: str = "", prompt: str = "?"
+    *, repo: bool = False, isolated: bool = True, token_env: str = "", prompt: str = "?"
 ) -> CliCall:
     place = CliFolders(
         home=Path("/run/call"),
         work=Path("/run/repo"),
         repo=Path("/src/shop") if repo else None,
-        base_url="http://127.0.0.1:8787" if walls else None,
-        walls=walls,
+        isolated=isolated,
     )
     shown = CliCredential(None, "https://provider.example", "shown-key", token_env)
-    return CliCall(place, REQUEST, "You decide.", prompt, shown)
+    base_url = "http://127.0.0.1:8787" if isolated else shown.base_url
+    return CliCall(place, REQUEST, "You decide.", prompt, shown, base_url)
+
+
+def environment(command: WorkerCommand, call: CliCall) -> Mapping[str, str]:
+    """What the command gets in its sandbox."""
+    return CliLaunch(command, call.shown, EgressRoute(), call.place.work, 60).request().env
 
 
 def client(kind: str, make_spec: MakeSpec) -> CliPlanner:
@@ -53,19 +62,20 @@ def test_nothing_of_the_conversation_and_no_key_is_on_the_command_line(
     make_spec: MakeSpec, kind: str
 ) -> None:
     prompt = "--dangerously-skip-permissions\n$(touch x) \N{SNOWMAN}"
-    command = client(kind, make_spec).command(call(prompt=prompt), "/bin/cli", "m-1")
+    asked = call(prompt=prompt)
+    command = client(kind, make_spec).command(asked, "/bin/cli", "m-1")
     assert command.stdin == prompt.encode()
     words = " ".join(command.argv)
     assert "You decide." not in words and "touch x" not in words and "shown-key" not in words
     assert "m-1" in command.argv
     assert "You decide." in (command.files or {}).values()
-    assert "shown-key" in command.env.values()
+    assert "shown-key" in environment(command, asked).values()
 
 
 @pytest.mark.parametrize("kind", CLIS)
-def test_the_model_is_the_gateway_where_there_are_walls(make_spec: MakeSpec, kind: str) -> None:
-    for walls, url in ((True, "http://127.0.0.1:8787"), (False, "https://provider.example")):
-        command = client(kind, make_spec).command(call(walls=walls), "/bin/cli", None)
+def test_the_model_is_the_gateway_where_there_is_a_sandbox(make_spec: MakeSpec, kind: str) -> None:
+    for isolated, url in ((True, "http://127.0.0.1:8787"), (False, "https://provider.example")):
+        command = client(kind, make_spec).command(call(isolated=isolated), "/bin/cli", None)
         assert url in " ".join(command.argv)
 
 
@@ -73,7 +83,7 @@ def test_codex_is_confined_by_us_or_by_itself(make_spec: MakeSpec) -> None:
     codex = client("codex-cli", make_spec)
     bypass = "--dangerously-bypass-approvals-and-sandbox"
     assert bypass in codex.command(call(), "codex", None).argv
-    bare = codex.command(call(walls=False), "codex", None).argv
+    bare = codex.command(call(isolated=False), "codex", None).argv
     assert bypass not in bare and bare[bare.index("-s") + 1] == "read-only"
     assert "shell_tool" in bare
     assert "shell_tool" not in codex.command(call(repo=True), "codex", None).argv
@@ -90,23 +100,26 @@ def test_claude_has_tools_only_to_read(make_spec: MakeSpec) -> None:
 
 def test_a_login_of_claude_is_not_bare(make_spec: MakeSpec) -> None:
     claude = client("claude-code", make_spec)
-    keyed = claude.command(call(), "claude", None)
-    assert "--bare" in keyed.argv and keyed.env["ANTHROPIC_API_KEY"] == "shown-key"
-    name = "CLAUDE_CODE_OAUTH_TOKEN"
-    login = claude.command(call(token_env=name), "claude", None)
-    assert "--bare" not in login.argv
-    assert login.env[name] == "shown-key" and "ANTHROPIC_API_KEY" not in login.env
+    with_key, name = call(), "CLAUDE_CODE_OAUTH_TOKEN"
+    command = claude.command(with_key, "claude", None)
+    assert "--bare" in command.argv
+    assert environment(command, with_key)["ANTHROPIC_API_KEY"] == "shown-key"
+    with_login = call(token_env=name)
+    command = claude.command(with_login, "claude", None)
+    assert "--bare" not in command.argv
+    env = environment(command, with_login)
+    assert env[name] == "shown-key" and "ANTHROPIC_API_KEY" not in env
 
 
 async def test_a_token_and_no_key_are_shown_to_the_gateway_only(make_spec: MakeSpec) -> None:
     meta = make_planner(make_spec(kind="claude-code"), TOKEN)
     assert isinstance(meta, CliPlanner)
     assert meta.describe() == "claude-code its own model, with its login"
-    shown = await meta._access.shown(600, gateway=True)
+    shown = await meta._access.credential(600, gateway=True)
     assert shown.upstream is not None
     assert (shown.upstream.credential, shown.upstream.scheme) == ("t" * 20, "bearer")
     assert shown.key == shown.upstream.placeholder and shown.token_env == "CLAUDE_CODE_OAUTH_TOKEN"
-    bare = await meta._access.shown(600, gateway=False)
+    bare = await meta._access.credential(600, gateway=False)
     assert (bare.upstream, bare.key) == (None, "t" * 20)
 
 

@@ -78,9 +78,9 @@ def candidates(*weights: int) -> list[Candidate]:
     ]
 
 
-def picked(among: list[Candidate], number: int = 0, turn: int = 0, **cooling: str) -> str:
+def picked(among: list[Candidate], number: int = 0, vote: int = 0, **cooling: str) -> str:
     until = {f"meta:{name}": at for name, at in cooling.items()}
-    found = pick(among, until, NOW, "salt", number, turn=turn)
+    found = pick(among, until, NOW, "salt", number, vote=vote)
     return found.name if found else ""
 
 
@@ -90,7 +90,7 @@ def with_roles(spec: TaskSpec, judge: AssessSpec | None = None, **profiles: Any)
 
 
 def names(panel: Panel) -> dict[str, list[str]]:
-    return {role: [one.name for one in panel.seat(role).candidates] for role in ROLES}
+    return {role: [one.name for one in panel.role_candidates(role).candidates] for role in ROLES}
 
 
 def test_each_message_has_a_role() -> None:
@@ -124,14 +124,20 @@ def test_weights_share_out_the_calls_the_same_way_again() -> None:
 
 def test_votes_go_round() -> None:
     three = candidates(0, 0, 0)
-    assert [picked(three, turn=turn) for turn in range(5)] == ["a", "b", "c", "a", "b"]
-    assert [picked(three, turn=turn, b=LATER) for turn in range(3)] == ["a", "c", "a"]
+    assert [picked(three, vote=vote) for vote in range(5)] == ["a", "b", "c", "a", "b"]
+    assert [picked(three, vote=vote, b=LATER) for vote in range(3)] == ["a", "c", "a"]
 
 
 async def test_as_a_plain_client_it_asks_the_first_of_the_role() -> None:
     plain, judge = Parrot("plain"), Housed("judge")
-    seat = RoleCandidates((Candidate("p", plain), Candidate("q", judge)))
-    panel = Panel({"meta": seat, "plan": seat, "assess": RoleCandidates((Candidate("j", judge),))})
+    role_candidates = RoleCandidates((Candidate("p", plain), Candidate("q", judge)))
+    panel = Panel(
+        {
+            "meta": role_candidates,
+            "plan": role_candidates,
+            "assess": RoleCandidates((Candidate("j", judge),)),
+        }
+    )
     reply = await panel.complete(request("next_action"))
     assert (reply.text, reply.candidate) == ("plain", "p")
     reply = await panel.complete(request("completion_assessment"))
@@ -142,8 +148,8 @@ async def test_as_a_plain_client_it_asks_the_first_of_the_role() -> None:
 
 
 async def test_a_failure_says_whose_it_is() -> None:
-    seat = RoleCandidates((Candidate("p", Parrot("p", fails=True)),))
-    panel = Panel({"meta": seat, "plan": seat, "assess": seat})
+    role_candidates = RoleCandidates((Candidate("p", Parrot("p", fails=True)),))
+    panel = Panel({"meta": role_candidates, "plan": role_candidates, "assess": role_candidates})
     with pytest.raises(PlannerUnavailable) as caught:
         await panel.complete(request("plan_task"))
     assert caught.value.candidate == "p"
@@ -152,7 +158,7 @@ async def test_a_failure_says_whose_it_is() -> None:
 def test_runner_meta_alone_fills_every_role(make_spec: MakeSpec) -> None:
     panel = make_panel(make_spec(model="m-1"), KEYED)
     assert names(panel) == {role: ["openai-chat:m-1"] for role in ROLES}
-    clients = {id(panel.seat(role).candidates[0].client) for role in ROLES}
+    clients = {id(panel.role_candidates(role).candidates[0].client) for role in ROLES}
     assert len(clients) == 1
     assert panel.describe() == "openai-chat m-1 at api.openai.com"
 
@@ -168,7 +174,10 @@ def test_another_judge(make_spec: MakeSpec) -> None:
         make_spec(model="m-1"), AssessSpec(kind="checklist"), assess={"cool_down_sec": 7}
     )
     panel = make_panel(spec, KEYED)
-    assert (names(panel)["assess"], panel.seat("assess").cool_down_sec) == (["checklist"], 7)
+    assert (names(panel)["assess"], panel.role_candidates("assess").cool_down_sec) == (
+        ["checklist"],
+        7,
+    )
     spec = with_roles(make_spec(model="m-1"), AssessSpec(votes=3))
     assert names(make_panel(spec, KEYED))["assess"] == ["openai-chat:m-1"]
 
@@ -187,10 +196,10 @@ def test_profiles_come_in_their_order(make_spec: MakeSpec) -> None:
         "plan": ["checklist"],
         "assess": ["openai-chat:m-3"],
     }
-    assert panel.seat("meta").candidates[1].weight == 2
-    assert panel.seat("plan").cool_down_sec == 7
+    assert panel.role_candidates("meta").candidates[1].weight == 2
+    assert panel.role_candidates("plan").cool_down_sec == 7
     # What is left out is that of `runner.meta`, where that is of the same kind.
-    judge = panel.seat("assess").candidates[0].client
+    judge = panel.role_candidates("assess").candidates[0].client
     assert judge.describe() == "openai-chat m-3 at localhost:1"
 
 

@@ -98,7 +98,21 @@ CRITERIA = [
 ]
 
 
-def result(**changes: Any) -> dict[str, Any]:
+TESTS: dict[str, Any] = {
+    "command": "uv run pytest -q", "exit_code": 0, "passed": None, "failed": None,
+    "finding": "", "failing": [], "reader": "pytest", "red": [], "known_red": [],
+    "turned": [], "still_red": [], "newly_red": [], "gone": [], "flaky": [],
+    "baseline_exit_code": None, "baseline_passed": None, "baseline_failed": None, "added": 0,
+}  # fmt: skip
+"""A test command of which nothing else is known."""
+
+
+def changed(base: Result, **changes: Any) -> Result:
+    """A result with other values."""
+    return Result.model_validate({**base.as_dict(), **changes})
+
+
+def result(**changes: Any) -> Result:
     """The result of a good end, with changes."""
     base = Result.of_error(AgentRunnerError("none")).as_dict()
     base |= {
@@ -117,9 +131,7 @@ def result(**changes: Any) -> dict[str, Any]:
         "meta_calls": 5,
         "acceptance_criteria": CRITERIA,
         "test": {
-            "command": "uv run pytest -q", "exit_code": 0, "passed": 44, "failed": 0,
-            "finding": "", "failing": [], "reader": "pytest", "red": [], "known_red": [],
-            "turned": [], "still_red": [], "newly_red": [], "gone": [], "flaky": [],
+            **TESTS, "passed": 44, "failed": 0,
             "baseline_exit_code": 1, "baseline_passed": 41, "baseline_failed": 1, "added": 2,
         },
         "proof": ["AC-1: `pytest -q x` failed before and passes now"],
@@ -135,7 +147,7 @@ def result(**changes: Any) -> dict[str, Any]:
         },
         "duration_sec": 1121.0,
     }  # fmt: skip
-    return {**base, **changes}
+    return Result.model_validate({**base, **changes})
 
 
 JAPANESE = {

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner.results import InboxItem
 from agentrunner.screens.paused import approval_screen, letters
 from tests.unit.screens.screen_samples import EVIL, result
 
@@ -35,8 +36,10 @@ ORDER = {
 
 
 def screen(kind: str, subject: Any, text: str = "Approve?", **more: Any) -> str:
-    waiting = {"id": "3fa91c0aa1b2", "text": text, "subject": json.dumps(subject)}
-    return approval_screen(kind, waiting, **more)
+    waiting = {"id": "3fa91c0aa1b2", "kind": kind, "text": text, "options": []}
+    return approval_screen(
+        InboxItem.model_validate({**waiting, "subject": json.dumps(subject)}), **more
+    )
 
 
 def test_a_plan_is_read_as_criteria_with_their_checks(golden: Golden) -> None:

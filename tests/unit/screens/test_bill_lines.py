@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentrunner.execution.bill import Amount, BillRow
+from agentrunner.money.amount import Amount
+from agentrunner.money.bill import BillRow
+from agentrunner.results import Result
 from agentrunner.screens.bill import bill_lines, cost_line
 
 PLANNER = BillRow(
@@ -16,7 +18,7 @@ PLANNER = BillRow(
 COUNTED = Amount(model="gpt-5.5", calls=3, input_tokens=3000, output_tokens=100, usd=0.25)
 
 
-def result(*rows: BillRow) -> dict[str, Any]:
+def result(*rows: BillRow) -> Result:
     tokens = {
         who: {
             "input_tokens": sum(r.amount.input_tokens for r in rows if (r.role == "worker") == own),
@@ -26,7 +28,8 @@ def result(*rows: BillRow) -> dict[str, Any]:
         }
         for who, own in (("meta", False), ("worker", True))
     }
-    return {"usage": {**tokens, "usd": None}, "bill": [row.as_dict() for row in rows]}
+    values = {"exit_code": 0, "usage": tokens, "bill": [row.entry() for row in rows]}
+    return Result.model_validate(values)
 
 
 def worker(**amount: Any) -> BillRow:

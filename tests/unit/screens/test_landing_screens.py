@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner.results import Result
 from agentrunner.screens.live import LiveView, header_rows
 from agentrunner.screens.paused import paused_screen
 from agentrunner.screens.plain import PlainView
@@ -30,6 +31,7 @@ STARTED: dict[str, Any] = {
     "header": {"repo": "/home/hana/shop", "branch": "main", "landing": LANDING},
 }
 RESULT: dict[str, Any] = {
+    "exit_code": 0,
     "run_id": "fix-1",
     "task_id": "fix",
     "state": "COMPLETE",
@@ -65,16 +67,19 @@ def test_lines_tell_it_too() -> None:
 
 
 def test_the_last_screen_says_how_to_take_it_over() -> None:
-    text = summary_screen(RESULT)
+    text = summary_screen(Result.model_validate(RESULT))
     assert "commit   0123456789 on agentrunner/fix" in text
     assert "git merge agentrunner/fix" in text
     assert "git add" not in text
-    inside = summary_screen({**RESULT, "worktree": None})
+    inside = summary_screen(Result.model_validate({**RESULT, "worktree": None}))
     assert "git show 0123456789" in inside
 
 
 def test_a_run_without_its_commit_says_where_it_worked() -> None:
-    text = summary_screen({**RESULT, "state": "NEEDS_REVIEW", "commit": None}, home="/home/hana")
+    text = summary_screen(
+        Result.model_validate({**RESULT, "state": "NEEDS_REVIEW", "commit": None}),
+        home="/home/hana",
+    )
     assert "in       ~/.local/state/agentrunner/worktrees" in text
 
 
@@ -91,7 +96,7 @@ PLANNED = {**RESULT, "part_of": "plan", "commit": None, "task_id": "TASK-0001", 
     ],
 )
 def test_a_task_of_a_plan_is_gone_on_with_by_the_plan(state: str, told: str) -> None:
-    text = summary_screen({**PLANNED, "state": state})
+    text = summary_screen(Result.model_validate({**PLANNED, "state": state}))
     assert told in text
     for wrong in ("agentrunner undo", "agentrunner resume", "git add", "git merge", "worktrees"):
         assert wrong not in text
@@ -100,7 +105,8 @@ def test_a_task_of_a_plan_is_gone_on_with_by_the_plan(state: str, told: str) -> 
 
 def test_a_question_of_a_plans_task_says_that_the_plan_goes_on_then() -> None:
     waiting = {"id": "q1", "kind": "ask_human", "text": "Which?", "options": []}
-    text = paused_screen({**PLANNED, "state": "RUNNING", "waiting": waiting}, where="me@here")
+    paused = {**PLANNED, "state": "RUNNING", "waiting": waiting}
+    text = paused_screen(Result.model_validate(paused), where="me@here")
     assert "agentrunner answer" in text and "agentrunner plan run" in text
 
 

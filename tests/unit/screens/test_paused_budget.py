@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from agentrunner.results import InboxItem, Result
 from agentrunner.screens.paused import asked_screen, paused_screen
 
-WAITING = {
-    "id": "0123456789ab",
-    "kind": "budget",
-    "text": "The budget runner.budget.usd is spent: 5.02 of 5.00 US dollars.",
-    "options": ["usd=+5", "stop"],
-    "subject": "{}",
-}
+WAITING = InboxItem(
+    id="0123456789ab",
+    kind="budget",
+    text="The budget runner.budget.usd is spent: 5.02 of 5.00 US dollars.",
+    options=["usd=+5", "stop"],
+)
 
 
 def test_it_says_what_is_spent_and_how_to_raise_it() -> None:
-    result = {"run_id": "probe-0000", "title": "Add.", "waiting": WAITING, "worker_runs": 1}
+    result = Result(run_id="probe-0000", title="Add.", waiting=WAITING, worker_runs=1, exit_code=4)
     screen = paused_screen(result, where="hana@devbox")
     assert "WAITING FOR YOU  probe-0000 · a budget is spent" in screen
     assert "5.02 of 5.00 US dollars" in screen
@@ -25,6 +25,6 @@ def test_it_says_what_is_spent_and_how_to_raise_it() -> None:
 
 
 def test_inline_it_is_no_word_of_the_planner() -> None:
-    asked = asked_screen(str(WAITING["text"]), ["usd=+5", "stop"], kind="budget")
+    asked = asked_screen(WAITING)
     assert "planner" not in asked
     assert "1  usd=+5" in asked

@@ -9,6 +9,7 @@ import pytest
 from agentrunner.plans.execution.status import PlanStatus, TaskStatus
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.plans.store import OpenQuestion
+from agentrunner.results import PlanResult
 from agentrunner.screens.plan_status import status_screen
 from agentrunner.text.terminal import cell_width
 from tests.kit.plan_project import Work, plan_of
@@ -59,10 +60,11 @@ def test_what_goes_on_and_what_is_asked_stays_where_there_is_little_room(
     ],
 )
 def test_where_the_work_is_comes_last_once_all_is_done(where: dict[str, object], told: str) -> None:
+    result = PlanResult.model_validate({"exit_code": 0, **where})
     look = replace(look_at([S.COMPLETE]), questions=[], driven=False)
-    assert status_screen(look, width=80, result=where).endswith(told)
+    assert status_screen(look, width=80, result=result).endswith(told)
     look = replace(look_at([S.COMPLETE, S.FAILED]), questions=[], driven=False)
-    assert "git merge" not in status_screen(look, width=80, result=where)
+    assert "git merge" not in status_screen(look, width=80, result=result)
 
 
 def test_who_is_behind_another_task_says_so_and_titles_have_what_is_left() -> None:

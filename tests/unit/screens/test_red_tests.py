@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from agentrunner.results import Result
 from agentrunner.screens.log import LogView
 from agentrunner.screens.red_tests import red_lines
 from agentrunner.screens.summary import summary_screen
 from agentrunner.state.red_tests import how_many, shown_red, title_of
 from agentrunner.state.run_state import RedTest, TestOutcome
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import EVIL, criterion, result
+from tests.unit.screens.screen_samples import EVIL, TESTS, changed, criterion, result
 
 Golden = Callable[[str, str], None]
 
@@ -23,9 +24,9 @@ def red(number: int, message: str = "assert 500 == 409\nmore") -> dict[str, Any]
             "line": number, "message": message}  # fmt: skip
 
 
-def failed(count: int, total: int | None = None) -> dict[str, Any]:
+def failed(count: int, total: int | None = None) -> Result:
     reds = [red(number) for number in range(1, count + 1)]
-    test = {"command": "pytest -q", "exit_code": 1, "passed": 3, "failed": total or count,
+    test = {**TESTS, "command": "pytest -q", "exit_code": 1, "passed": 3, "failed": total or count,
             "baseline_exit_code": 0, "red": reds}  # fmt: skip
     return result(
         state="FAILED", exit_code=1, reason="loop_limit", test=test, proof=[],
@@ -47,8 +48,8 @@ def test_show_has_the_messages_whole_and_ten_of_many(golden: Golden) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("count", [1, 3, 10])
 def test_the_last_screen_stays_within_its_lines(width: int, count: int) -> None:
-    shown = failed(count, 400)
-    shown["acceptance_criteria"] = [criterion(f"AC-{n}", "x", "failed") for n in range(30)]
+    many = [criterion(f"AC-{n}", "x", "failed") for n in range(30)]
+    shown = changed(failed(count, 400), acceptance_criteria=many)
     lines = summary_screen(shown, warnings=["w"] * 9, width=width).split("\n")
     assert len(lines) <= 24
     assert any("test_1 (line 1): assert 500 == 409"[: width - 40] in line for line in lines)

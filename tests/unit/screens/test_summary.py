@@ -5,18 +5,28 @@ from typing import Any
 
 import pytest
 
+from agentrunner.results import InboxItem, Result
 from agentrunner.screens.layout import Paint
 from agentrunner.screens.paused import approval_prompt, approval_screen, paused_screen
 from agentrunner.screens.summary import headline, missing_sentences, summary_screen
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import CRITERIA, EVIL, JAPANESE, criterion, result
+from tests.unit.screens.screen_samples import (
+    CRITERIA,
+    EVIL,
+    JAPANESE,
+    TESTS,
+    changed,
+    criterion,
+    result,
+)
 
 Golden = Callable[[str, str], None]
 
 FAILED_TEST = {
-    "command": "pytest -q", "exit_code": 1, "passed": 40, "failed": 2, "baseline_exit_code": 1,
+    **TESTS, "command": "pytest -q", "exit_code": 1, "passed": 40, "failed": 2,
+    "baseline_exit_code": 1,
 }  # fmt: skip
-ENDS: dict[str, dict[str, Any]] = {
+ENDS: dict[str, Result] = {
     "complete": result(),
     "unproven": result(reason="unproven", acceptance_criteria=CRITERIA[3:], test=None, proof=[]),
     "needs-review": result(
@@ -43,8 +53,10 @@ def test_last_screen(name: str, golden: Golden) -> None:
 @pytest.mark.parametrize("width", [80, 88])
 @pytest.mark.parametrize("name", ENDS)
 def test_last_screen_fits_24_lines(name: str, width: int) -> None:
-    many = [*ENDS[name]["acceptance_criteria"]] * 12
-    crowded = {**ENDS[name], "acceptance_criteria": many, "changed_files": ["a.py"] * 300}
+    many = ENDS[name].acceptance_criteria * 12
+    crowded = ENDS[name].model_copy(
+        update={"acceptance_criteria": many, "changed_files": ["a.py"] * 300}
+    )
     for shown in (ENDS[name], crowded):
         lines = summary_screen(shown, warnings=["w"] * 9, width=width).split("\n")
         assert len(lines) <= 24
@@ -65,7 +77,7 @@ def test_where_rows_are_summed_up_the_open_ones_stay() -> None:
 
 def test_only_complete_says_complete() -> None:
     for state in ("FAILED", "NEEDS_REVIEW", "RUNNING", "VALIDATING", None):
-        assert "COMPLETE" not in headline({"state": state, "reason": "complete"})
+        assert "COMPLETE" not in headline(result(state=state, reason="complete"))
 
 
 def test_accept_is_offered_with_the_criteria_that_need_it() -> None:
@@ -103,14 +115,15 @@ def test_paused_screen(name: str, waiting: dict[str, Any], golden: Golden) -> No
 
 def test_approval_shows_the_subject_with_every_control_character_visible() -> None:
     subject = '{"criteria":[{"check":{"run":"rm -rf x\\u001b[8m hidden\\r\\u202e"}}]}'
-    screen = approval_screen("plan", {**PLAN, "subject": subject})
+    screen = approval_screen(InboxItem.model_validate({**PLAN, "subject": subject}))
     assert "rm -rf x\\x1b[8m hidden\\x0d\\u202e" in screen
     assert "3fa91c0aa1b2" in screen
 
 
 def test_approval_of_a_worker_shows_the_whole_prompt() -> None:
-    waiting = {**PLAN, "kind": "worker", "subject": '{"order":{"worker":"codex-cli"}}'}
-    screen = approval_screen("worker", waiting, "Do this.\n" * 50 + f"And {EVIL} that.")
+    subject = '{"order":{"worker":"codex-cli"}}'
+    waiting = InboxItem.model_validate({**PLAN, "kind": "worker", "subject": subject})
+    screen = approval_screen(waiting, "Do this.\n" * 50 + f"And {EVIL} that.")
     assert screen.count("Do this.") == 50
     assert "\\x1b]52;c;aGk=\\x07" in screen and "\x1b" not in screen
 
@@ -124,14 +137,14 @@ def test_hostile_texts_are_harmless_in_every_field() -> None:
     hostile = result(
         title=EVIL, reason=EVIL, state="FAILED", note=f"/x/{EVIL}", proof=[EVIL],
         changed_files=[EVIL], acceptance_criteria=[criterion(EVIL, EVIL, "failed", detail=EVIL)],
-        test={"command": EVIL, "exit_code": 1}, missing=[EVIL],
+        test={**TESTS, "command": EVIL, "exit_code": 1}, missing=[EVIL],
     )  # fmt: skip
     waiting = {"id": EVIL, "kind": "ask_human", "text": EVIL, "options": [EVIL]}
     screens = [
         summary_screen(hostile, warnings=[EVIL]),
-        summary_screen({**hostile, "missing": []}),
-        paused_screen({**hostile, "waiting": waiting}, where=EVIL),
-        paused_screen({**hostile, "waiting": {**waiting, "kind": "plan"}}, where=EVIL),
+        summary_screen(changed(hostile, missing=[])),
+        paused_screen(changed(hostile, waiting=waiting), where=EVIL),
+        paused_screen(changed(hostile, waiting={**waiting, "kind": "plan"}), where=EVIL),
     ]
     for screen in screens:
         assert not any(character in screen for character in "\x1b\x9b\r\x07\u202e")

@@ -15,7 +15,7 @@ from agentrunner.screens.story import Story
 from agentrunner.screens.summary import headline, summary_screen
 from agentrunner.screens.table import runs_table, state_word
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import EVIL, result, story_events
+from tests.unit.screens.screen_samples import EVIL, changed, result, story_events
 
 JST = timezone(timedelta(hours=9))
 REASON = "codex-cli could not work, its quota is spent"
@@ -114,7 +114,7 @@ def test_show_says_until_when() -> None:
 def test_a_run_that_was_killed_while_it_waited_has_to_be_resumed() -> None:
     """It was said to go on by itself."""
     waits = result(state="RUNNING", reason=None, waiting_until="2026-11-21T05:16:50.000Z")
-    for stopped, word in ((waits, "STOPPED"), ({**waits, "reason": "interrupted"}, "STOPPED")):
+    for stopped, word in ((waits, "STOPPED"), (changed(waits, reason="interrupted"), "STOPPED")):
         assert headline(stopped) == word
         screen = summary_screen(stopped, timezone=JST)
         assert "agentrunner resume waits for what is left" in screen

@@ -117,11 +117,11 @@ def test_the_task_comes_back_as_it_was_and_damage_is_named(tmp_path: Path) -> No
 
 def test_a_run_with_read_only_folders_can_be_removed(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "t-0000")
-    locked = folder.box_dir / "go" / "pkg"
+    locked = folder.sandbox_dir / "go" / "pkg"
     locked.mkdir(parents=True)
     (locked / "file").write_text("x")
     locked.chmod(0o500)
-    (folder.box_dir / "go").chmod(0o500)
+    (folder.sandbox_dir / "go").chmod(0o500)
     folder.remove()
     assert not folder.root.exists()
 

@@ -33,10 +33,10 @@ async def test_a_reference_is_for_the_user_s_own_code_alone(tmp_path: Path, spec
     require_bwrap()
     folder = RunFolder(tmp_path / "state/runs/r")
     copy = tmp_path / "copy"
-    for place in (Path(spec.repo), folder.box_dir, folder.checks_dir, copy):
+    for place in (Path(spec.repo), folder.sandbox_dir, folder.checks_dir, copy):
         place.mkdir(parents=True)
     sandbox = BwrapSandbox(
-        SandboxOrder(repo=Path(spec.repo), home=folder.box_dir),
+        SandboxOrder(repo=Path(spec.repo), home=folder.sandbox_dir),
         environ={"PATH": os.environ["PATH"]},
         host_home=tmp_path,
     )

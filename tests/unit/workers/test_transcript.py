@@ -11,7 +11,7 @@ import pytest
 
 from agentrunner.workers.base import CommandRun, Ended, ProcessOutcome, WorkerEvent, WorkerReading
 from agentrunner.workers.transcript import (
-    MAX_SAID_CHARS,
+    MAX_MESSAGE_CHARS,
     Cost,
     Fact,
     FileChanged,
@@ -142,7 +142,7 @@ def test_pieces_are_joined_until_something_else_comes(tmp_path: Path) -> None:
 def test_endless_pieces_stay_small(tmp_path: Path) -> None:
     stream = Stream(tmp_path, *[WorkerMessage("x" * 1_000, joins=True)] * 500, DONE)
     assert len(stream.read().summary) == 600
-    assert MAX_SAID_CHARS < 500 * 1_000
+    assert MAX_MESSAGE_CHARS < 500 * 1_000
     assert [len(event.fields["text"]) for event in stream.events()] == [4_000]
 
 

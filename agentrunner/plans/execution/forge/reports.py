@@ -17,12 +17,12 @@ async def reports_of(state_dir: Path, book: RoundBook, plan: Plan) -> dict[str, 
     """By task, for those that are COMPLETE; a run that is gone by now is told of by its name."""
     found = {}
     for task_id in plan.task_order():
-        turn = book.latest(task_id)
-        if turn is None or plan.tasks[task_id].status != PlanTaskStatus.COMPLETE:
+        round_ = book.latest(task_id)
+        if round_ is None or plan.tasks[task_id].status != PlanTaskStatus.COMPLETE:
             continue
-        found[task_id] = TaskReport(turn.run_id)
+        found[task_id] = TaskReport(round_.run_id)
         with contextlib.suppress(AgentRunnerError, OSError):
-            found[task_id] = await _report(state_dir, turn.run_id)
+            found[task_id] = await _report(state_dir, round_.run_id)
     return found
 
 

@@ -79,9 +79,9 @@ def _tree(plan: Plan, shown: Callable[[str], str]) -> Iterator[str]:
             yield f"{indent}- {title}"
             continue
         status = plan.shown_status(node.task_id)
-        box = "x" if status == PlanTaskStatus.COMPLETE else " "
+        tick = "x" if status == PlanTaskStatus.COMPLETE else " "
         word = "" if status == PlanTaskStatus.COMPLETE else f" ({status})"
-        yield f"{indent}- [{box}] {node.task_id} {title}{word}"
+        yield f"{indent}- [{tick}] {node.task_id} {title}{word}"
 
 
 def _proofs(

@@ -1,4 +1,4 @@
-"""A fresh checkout of a commit, in a box as the runs have it, set up once for all that is asked."""
+"""A fresh checkout of a commit, in a sandbox as the runs have it, set up once for all of it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CommitSandbox:
     spec: TaskSpec
     commit: str
     tree: Path
-    box: DecisionSandbox
+    sandbox: DecisionSandbox
     measurer: Measurer
 
     async def look(self, proofs: Iterable[Proof], *, test: bool) -> CommitFindings:
@@ -52,11 +52,11 @@ class CommitSandbox:
 
     async def _set_up(self) -> SetUpFailed | None:
         """Run the set-up command, where there is one; what came of it, where it fails."""
-        ran = await run_set_up(self.box, self.spec, copy=self._room.copy)
+        ran = await run_set_up(self.sandbox, self.spec, copy=self._room.copy)
         if ran is None or ran.exit_code == 0:
             return None
         return SetUpFailed(
-            set_up_failed(self.spec, ran, self.box.describe(), self.box.environ), ran.tail
+            set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ), ran.tail
         )
 
     @property
@@ -103,16 +103,16 @@ async def open_commit(
     folder: Path,
     spec: TaskSpec,
     commit: str,
-    box: tuple[str, str],
+    kept: tuple[str, str],
     proofs: Sequence[Proof],
     *,
     state_dir: Path,
     environ: Mapping[str, str],
 ) -> AsyncIterator[CommitSandbox]:
-    """Check a commit out below `folder`, with a box around it; both are gone at the end.
+    """Check a commit out below `folder`, with a sandbox around it; both are gone at the end.
 
-    `spec` is any task of the plan, `box` the kind and image that its runs had, where known, and
-    `proofs` are checks whose programs must be visible. Raises InfraError where no box opens.
+    `spec` is any task of the plan, `kept` the kind and image that its runs had, where known, and
+    `proofs` are checks whose programs must be visible. Raises InfraError where no sandbox opens.
     """
     run, tree = RunFolder(folder / "box"), folder / "tree"
     await asyncio.to_thread(_prepare, clone, run, tree, commit)
@@ -120,7 +120,7 @@ async def open_commit(
         criteria = [*spec.criteria, *(proof.as_criterion() for proof in proofs)]
         here = spec.model_copy(update={"repo": str(tree), "criteria": criteria})
         members = make_members(here)
-        kind, image = box
+        kind, image = kept
         wanted = _sandbox_order(here, members, run, image, folder.parent.name)
         sandbox = await open_sandbox(
             kind or spec.runner.sandbox.kind,
@@ -146,7 +146,7 @@ def _prepare(clone: CloneStore, run: RunFolder, tree: Path, commit: str) -> None
     """Fresh folders, also where a process that was killed left some."""
     make_private(tree.parent)
     _clear(clone, run, tree)
-    for part in (run.box_dir, run.sock_dir, run.checks_dir):
+    for part in (run.sandbox_dir, run.sock_dir, run.checks_dir):
         make_private(part)
     clone.check_out(tree, commit)
 

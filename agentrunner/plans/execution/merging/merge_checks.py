@@ -66,14 +66,16 @@ class MergedTests:
         """See `TreeTests`."""
         async with self._one:
             proofs = tuple(await asyncio.to_thread(self._landed))
-            box = await asyncio.to_thread(kept_sandbox, RunFolder(self._folder))
-            return await self._examine(Candidate(commit, onto, head, proofs=proofs, box=box), ())
+            sandbox = await asyncio.to_thread(kept_sandbox, RunFolder(self._folder))
+            return await self._examine(
+                Candidate(commit, onto, head, proofs=proofs, sandbox=sandbox), ()
+            )
 
-    async def sets_up(self, commit: str, box: tuple[str, str]) -> bool:
+    async def sets_up(self, commit: str, sandbox: tuple[str, str]) -> bool:
         """See `TreeTests`."""
         if self._spec.task.setup is None:
             return True
-        async with self._one, self._open(commit, box) as there:
+        async with self._one, self._open(commit, sandbox) as there:
             return (await there.look((), test=False)).failed is None
 
     async def doubts(self, task_id: str) -> tuple[Proof, ...]:
@@ -84,33 +86,33 @@ class MergedTests:
         return self._proofs.of(self._living())
 
     def _keep(self, candidate: Candidate, verdict: Verdict) -> None:
-        """From now on what the task has proven counts, and the box is that of the plan."""
+        """From now on what the task has proven counts, and the sandbox is that of the plan."""
         self._proofs.save(candidate.task_id, candidate.proofs, verdict.doubts)
-        if any(candidate.box):
-            keep_sandbox(RunFolder(self._folder), *candidate.box)
+        if any(candidate.sandbox):
+            keep_sandbox(RunFolder(self._folder), *candidate.sandbox)
 
     async def _examine(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
         """Look at the commit, and at those it is compared with as far as that decides."""
         moves = candidate.commit != candidate.before
         landed = landed if moves else ()
-        own, box = candidate.proofs, candidate.box
-        now = await self._look(candidate.commit, box, [*landed, *own], test=moves)
+        own, sandbox = candidate.proofs, candidate.sandbox
+        now = await self._look(candidate.commit, sandbox, [*landed, *own], test=moves)
         baseline = self._spec.task.test is not None and self._spec.task.test.baseline
         before = await self._look(
             candidate.before,
-            box,
+            sandbox,
             now.red(landed),
             test=moves and baseline and now.failed is None,
             set_up=now.failed is not None,
         )
         if before.failed is not None:  # whatever it is, it is not this commit's doing
             raise before.failed.error
-        await asyncio.to_thread(self._know, candidate.before, box, before)
+        await asyncio.to_thread(self._know, candidate.before, sandbox, before)
         alone = now
         if candidate.mine != candidate.commit:
             alone = await self._look(
                 candidate.mine,
-                box,
+                sandbox,
                 now.red(own),
                 test=newly_red(before.test, now.test, candidate.removed) is not None,
                 set_up=now.failed is not None,
@@ -118,7 +120,7 @@ class MergedTests:
         verdict = judge(candidate, landed, now, before, alone)
         if verdict.evidence:
             return verdict
-        await asyncio.to_thread(self._know, candidate.commit, box, now)
+        await asyncio.to_thread(self._know, candidate.commit, sandbox, now)
         red = now.red(landed)
         hollow = await self._unproven(candidate, [proof for proof in landed if proof not in red])
         return hollow if hollow.evidence else verdict
@@ -135,8 +137,8 @@ class MergedTests:
         if found is None:
             return Verdict()
         made, touched = found
-        old = await self._look(made, candidate.box, landed, test=False)
-        await asyncio.to_thread(self._know, made, candidate.box, old)
+        old = await self._look(made, candidate.sandbox, landed, test=False)
+        await asyncio.to_thread(self._know, made, candidate.sandbox, old)
         return judge_old_tests(landed, old, touched)
 
     def _targets(self, proofs: Sequence[Proof]) -> list[Target]:
@@ -148,7 +150,7 @@ class MergedTests:
     async def _look(
         self,
         commit: str,
-        box: tuple[str, str],
+        sandbox: tuple[str, str],
         proofs: Sequence[Proof],
         *,
         test: bool,
@@ -159,33 +161,35 @@ class MergedTests:
         With `set_up` the set-up command is run even if nothing else has to be.
         """
         asked = {proof.key: proof for proof in proofs}
-        known = await asyncio.to_thread(self._known, commit, box, asked)
+        known = await asyncio.to_thread(self._known, commit, sandbox, asked)
         known = known if test else replace(known, test=None)
         missing = [proof for key, proof in asked.items() if key not in known.seen]
         test = test and self._spec.task.test is not None and known.test is None
         if not (missing or test or set_up):
             return known
-        async with self._open(commit, box, missing) as there:
+        async with self._open(commit, sandbox, missing) as there:
             found = await there.look(missing, test=test)
         found = found if test else replace(found, test=known.test)
         return replace(found, seen={**known.seen, **found.seen})
 
     def _open(
-        self, commit: str, box: tuple[str, str], proofs: Sequence[Proof] = ()
+        self, commit: str, sandbox: tuple[str, str], proofs: Sequence[Proof] = ()
     ) -> AbstractAsyncContextManager[CommitSandbox]:
         return open_commit(
             self._clone,
             self._folder,
             self._spec,
             commit,
-            box,
+            sandbox,
             proofs,
             state_dir=self._state_dir,
             environ=self._environ,
         )
 
-    def _known(self, commit: str, box: tuple[str, str], checks: Collection[str]) -> CommitFindings:
-        return self._outcomes.read(self._clone.tree_of(commit), box, checks)
+    def _known(
+        self, commit: str, sandbox: tuple[str, str], checks: Collection[str]
+    ) -> CommitFindings:
+        return self._outcomes.read(self._clone.tree_of(commit), sandbox, checks)
 
-    def _know(self, commit: str, box: tuple[str, str], look: CommitFindings) -> None:
-        self._outcomes.keep(self._clone.tree_of(commit), box, look)
+    def _know(self, commit: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
+        self._outcomes.keep(self._clone.tree_of(commit), sandbox, look)

@@ -61,8 +61,8 @@ class TaskWork:
     """What the run changed, where the result may name only the first of it (`changed_paths`)."""
     proofs: tuple[Proof, ...] = ()
     """Checks that were green in the run."""
-    box: tuple[str, str] = ("", "")
-    """Kind and image of the box that it had (`kept_sandbox`)."""
+    sandbox: tuple[str, str] = ("", "")
+    """Kind and image of the sandbox that it had (`kept_sandbox`)."""
     allowed: tuple[str, ...] = ()
     """See `Candidate.allowed`."""
 
@@ -119,7 +119,7 @@ class TreeTests(Protocol):
     """Runs a plan's tests, and the checks of its tasks, on whole commits.
 
     Methods raise EnvironmentNotReady where the set-up fails on what was there before as well, and
-    InfraError where there is no box.
+    InfraError where there is no sandbox.
     """
 
     async def examine(self, candidate: Candidate) -> Verdict:
@@ -131,7 +131,7 @@ class TreeTests(Protocol):
         The test command was green on `onto`, and what tasks have proven on `head`.
         """
 
-    async def sets_up(self, commit: str, box: tuple[str, str]) -> bool:
+    async def sets_up(self, commit: str, sandbox: tuple[str, str]) -> bool:
         """Whether the set-up command, where there is one, ends well on a commit."""
 
     async def doubts(self, task_id: str) -> tuple[Proof, ...]:
@@ -191,7 +191,7 @@ async def _to_be_solved(
     clone: CloneStore, work: TaskWork, mine: str, found: Conflict, tests: TreeTests, marked: str
 ) -> Conflict:
     """A conflict with a tree on which a run can begin: set-ups read files that may have marks."""
-    if await tests.sets_up(marked, work.box):
+    if await tests.sets_up(marked, work.sandbox):
         return found
     text = UNFIT.format(names=", ".join(found.files[:MAX_FILES]))
     anew = await asyncio.to_thread(_anew, clone, work, mine, text)
@@ -230,7 +230,7 @@ def _candidate(work: TaskWork, mine: str, merge: _Merge) -> Candidate:
         work.task_id,
         work.proofs,
         removed=_removed(work.result),
-        box=work.box,
+        sandbox=work.sandbox,
         allowed=work.allowed,
     )
 

@@ -19,7 +19,7 @@ from agentrunner.verification.outcomes import counts_of
 
 MAX_NAMES = 20
 """Failing tests that are told of by name."""
-MAX_TOLD = 5
+MAX_LISTED = 5
 """Broken checks that are told of with their output."""
 
 ALONE = "on a fresh checkout of this task's commit alone"
@@ -46,8 +46,8 @@ class Candidate:
     """What was green on `mine`."""
     removed: int = 0
     """How many tests fewer there are with good reason."""
-    box: tuple[str, str] = ("", "")
-    """Kind and image of the box that the task's run had (`kept_sandbox`), where that is known."""
+    sandbox: tuple[str, str] = ("", "")
+    """Kind and image of the sandbox of the task's run (`kept_sandbox`), where that is known."""
     allowed: tuple[str, ...] = ()
     """Checks of others (`Proof.key`) that a person lets it leave hollow: only those it saw."""
 
@@ -151,8 +151,8 @@ def judge_old_tests(
     hollow = _each_once(old.red(landed))
     if not hollow:
         return Verdict()
-    more = f" and {len(touched) - MAX_TOLD} more" * (len(touched) > MAX_TOLD)
-    names = f"{', '.join(touched[:MAX_TOLD])}{more}"
+    more = f" and {len(touched) - MAX_LISTED} more" * (len(touched) > MAX_LISTED)
+    names = f"{', '.join(touched[:MAX_LISTED])}{more}"
     what = f"It changes what proves other tasks: {names}.\n"
     text = _text_of_checks(hollow, old, f"with {names} as before")
     asks = f"{what}With that as it was before, these are red:\n{_listed(hollow)}"
@@ -225,10 +225,10 @@ def _end_of(output: str) -> str:
 
 
 def _text_of_checks(broken: Sequence[Proof], now: CommitFindings, where: str) -> str:
-    names = ", ".join(f"{proof.task_id} ({proof.criterion.id})" for proof in broken[:MAX_TOLD])
-    more = f" and {len(broken) - MAX_TOLD} more" * (len(broken) > MAX_TOLD)
+    names = ", ".join(f"{proof.task_id} ({proof.criterion.id})" for proof in broken[:MAX_LISTED])
+    more = f" and {len(broken) - MAX_LISTED} more" * (len(broken) > MAX_LISTED)
     text = f"Checks that were green are red {where}: {names}{more}. Keep what those tasks did.\n"
-    for proof in broken[:MAX_TOLD]:
+    for proof in broken[:MAX_LISTED]:
         words = " ".join(proof.criterion.description.split())
         text += f"\n{proof.task_id}, {proof.criterion.id}: {words}\n"
         text += f"`{describe_check(proof.criterion.check)}`\n"
@@ -240,11 +240,11 @@ def _text_of_checks(broken: Sequence[Proof], now: CommitFindings, where: str) ->
 def _listed(proofs: Sequence[Proof]) -> str:
     """A line for each, without its output: for a person, who may not want to mend it."""
     text = ""
-    for proof in proofs[:MAX_TOLD]:
+    for proof in proofs[:MAX_LISTED]:
         words = " ".join(proof.criterion.description.split())
         check = describe_check(proof.criterion.check)
         text += f"- {proof.task_id} ({proof.criterion.id}): {words}: `{check}`\n"
-    return text + f"- and {len(proofs) - MAX_TOLD} more\n" * (len(proofs) > MAX_TOLD)
+    return text + f"- and {len(proofs) - MAX_LISTED} more\n" * (len(proofs) > MAX_LISTED)
 
 
 def text_of_doubts(doubts: Sequence[Proof]) -> str:

@@ -21,7 +21,7 @@ class _Colour(BaseModel):
 
 
 class OutcomeBook:
-    """One small file for each outcome; by tree, by what is asked, and by the box it ran in.
+    """One small file for each outcome; by tree, by what is asked, and by the sandbox it ran in.
 
     Methods may raise OSError.
     """
@@ -29,33 +29,33 @@ class OutcomeBook:
     def __init__(self, folder: Path, spec: TaskSpec) -> None:
         self._folder, self._spec = folder, spec
 
-    def read(self, tree: str, box: tuple[str, str], checks: Iterable[str]) -> CommitFindings:
+    def read(self, tree: str, sandbox: tuple[str, str], checks: Iterable[str]) -> CommitFindings:
         """What is known of a tree: the test command, and of these checks (`Proof.key`)."""
         test = None
         with contextlib.suppress(FileNotFoundError, ValidationError):
-            test = TestOutcome.model_validate_json(self._file(tree, box).read_bytes())
+            test = TestOutcome.model_validate_json(self._file(tree, sandbox).read_bytes())
         seen = {}
         for check in checks:
             with contextlib.suppress(FileNotFoundError, ValidationError):
-                kept = _Colour.model_validate_json(self._file(tree, box, check).read_bytes())
+                kept = _Colour.model_validate_json(self._file(tree, sandbox, check).read_bytes())
                 seen[check] = CheckSeen(kept.red)
         return CommitFindings(test, seen)
 
-    def keep(self, tree: str, box: tuple[str, str], look: CommitFindings) -> None:
+    def keep(self, tree: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
         """Know it from now on."""
         make_private(self._folder)
         if look.test is not None:
             test = look.test.model_copy(update={"output": None})
-            file = self._file(tree, box)
+            file = self._file(tree, sandbox)
             write_private(file, test.model_dump_json().encode(), sync=False)
         for check, seen in look.seen.items():
             kept = _Colour(red=seen.red)
-            file = self._file(tree, box, check)
+            file = self._file(tree, sandbox, check)
             write_private(file, kept.model_dump_json().encode(), sync=False)
 
-    def _file(self, tree: str, box: tuple[str, str], *check: str) -> Path:
+    def _file(self, tree: str, sandbox: tuple[str, str], *check: str) -> Path:
         task = self._spec.task
-        kind, image = box
+        kind, image = sandbox
         asked = [
             tree,
             task.test.model_dump_json() if task.test else "",

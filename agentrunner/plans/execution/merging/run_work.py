@@ -26,8 +26,8 @@ class RunWork:
     """UTC, ISO 8601: the same whenever it is asked for."""
     proofs: tuple[Proof, ...] = ()
     """Checks of its criteria that were green then."""
-    box: tuple[str, str] = ("", "")
-    """Kind and image of the box that it had (`kept_sandbox`)."""
+    sandbox: tuple[str, str] = ("", "")
+    """Kind and image of the sandbox that it had (`kept_sandbox`)."""
 
 
 async def run_work(state_dir: Path, run_id: str) -> RunWork:
@@ -44,7 +44,7 @@ async def run_work(state_dir: Path, run_id: str) -> RunWork:
     work = await asyncio.to_thread(_read, folder, baseline.tree, evidence.tree)
     task_id = load_spec(folder).task.id
     proofs = proofs_of(task_id, state["criteria"], evidence.checks)
-    return replace(work, proofs=proofs, box=kept_sandbox(folder))
+    return replace(work, proofs=proofs, sandbox=kept_sandbox(folder))
 
 
 def _read(folder: RunFolder, before: str, judged: str) -> RunWork:

@@ -1,4 +1,4 @@
-// Lets ports of a box's loopback lead to Unix sockets: PORT:SOCKET ... Runs in the box.
+// Lets ports of a sandbox's loopback lead to Unix sockets: PORT:SOCKET ... Runs in the sandbox.
 const net = require("net");
 
 for (const door of process.argv.filter((word) => /^\d+:\//.test(word))) {

@@ -1,6 +1,6 @@
-"""Lets ports of a box's loopback lead to Unix sockets: `forward.py PORT:SOCKET ...`.
+"""Lets ports of a sandbox's loopback lead to Unix sockets: `forward.py PORT:SOCKET ...`.
 
-Runs in the box, on whatever Python 3 the image has: python3-minimal has no asyncio.
+Runs in the sandbox, on whatever Python 3 the image has: python3-minimal has no asyncio.
 """
 
 import contextlib

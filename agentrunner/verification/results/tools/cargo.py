@@ -20,7 +20,9 @@ RUNNING = re.compile(
 )
 BLOCK = re.compile(r"^running (\d+) tests?$", re.MULTILINE)
 LINE = re.compile(r"^test (.+?) \.\.\. (ok|FAILED|ignored)(?:, .*| <.*)?$", re.MULTILINE)
-SAID = re.compile(r"^---- (.+?) stdout ----\n(.*?)(?=^---- |^failures:$)", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(
+    r"^---- (.+?) stdout ----\n(.*?)(?=^---- |^failures:$)", re.MULTILINE | re.DOTALL
+)
 WORDS = {"ok": "passed", "FAILED": "failed", "failed": "failed", "ignored": "skipped"}
 NEXTEST = re.compile(
     r"^ +(PASS|FAIL|SIGABRT|SIGSEGV|TIMEOUT|LEAK|FLAKY \d+/\d+) \[[^\]]*\] +"
@@ -88,7 +90,7 @@ def _logs(ran: Ran, sections: list[tuple[str, str, str]]) -> Results | None:
     found: list[TestResult] = []
     complete, any_report = True, False
     targets = {binary.rsplit("/", 1)[-1]: target for target, binary, _ in sections if binary}
-    messages = {hit[1]: hit[2] for _, _, block in sections for hit in SAID.finditer(block)}
+    messages = {hit[1]: hit[2] for _, _, block in sections for hit in PRINTED.finditer(block)}
     for report in reports(ran.place, "agentrunner_cargo-*.cargo"):
         any_report = True
         complete &= _log(report.content.decode("utf-8", "replace"), targets, messages, found)
@@ -141,7 +143,7 @@ def _text(sections: list[tuple[str, str, str]]) -> Results | None:
     found: list[TestResult] = []
     complete = True
     for target, binary, block in sections:
-        messages = {hit[1]: hit[2] for hit in SAID.finditer(block)}
+        messages = {hit[1]: hit[2] for hit in PRINTED.finditer(block)}
         crate = re.sub(r"-[0-9a-f]{16}$", "", binary.rsplit("/", 1)[-1])
         where = " ".join(part for part in (crate, target) if part)
         tests = list(LINE.finditer(block))

@@ -9,7 +9,7 @@ import pytest
 from agentrunner.config.spec import Check
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.plans.execution.merging.merge_verdict import (
-    MAX_TOLD,
+    MAX_LISTED,
     Candidate,
     CheckSeen,
     CommitFindings,
@@ -162,7 +162,7 @@ def test_evidence_has_tests_and_checks_and_is_bounded() -> None:
     found = judge(MERGED, many, now, look(test=outcome(0)), CommitFindings())
     assert found.broken == tuple(many) and found.evidence.startswith("The tests fail")
     assert "and 3 more" in found.evidence
-    assert found.evidence.count("no such file") == MAX_TOLD
+    assert found.evidence.count("no such file") == MAX_LISTED
 
 
 @pytest.mark.parametrize(

@@ -217,11 +217,11 @@ async def test_the_box_is_that_of_the_run(trees: Trees) -> None:
     outside = trees.place / "outside"
     shows = needs("", "T-2", run=f"touch {outside}; test -f b.txt")
     first = trees.commit(trees.base, "a.txt")
-    assert await trees.look(first, trees.base, proofs=(shows,), box=("bwrap", "")) == Verdict()
+    assert await trees.look(first, trees.base, proofs=(shows,), sandbox=("bwrap", "")) == Verdict()
     assert not outside.exists() and trees.set_ups == 0, "the box was none"
-    await trees.look(first, trees.base, proofs=(shows,), box=("none", ""))
+    await trees.look(first, trees.base, proofs=(shows,), sandbox=("none", ""))
     assert outside.exists() and trees.set_ups == 2
-    await trees.look(first, trees.base, proofs=(shows,), box=("bwrap", ""))
+    await trees.look(first, trees.base, proofs=(shows,), sandbox=("bwrap", ""))
     assert kept_sandbox(RunFolder(trees.folder)) == ("bwrap", "")
     outside.unlink()
     trees.living.append("T-2")

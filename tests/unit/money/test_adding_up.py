@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from agentrunner.execution.accounting import Accounting, amounts_of, caught_up, with_worker
-from agentrunner.execution.bill import MadeCalls, bill, bill_of
 from agentrunner.gateway.prices import Prices, load_prices
-from agentrunner.gateway.usage import Call, Usage, total
+from agentrunner.gateway.usage import Call
+from agentrunner.money.bill import MadeCalls, bill, bill_of
+from agentrunner.money.counters import Accounting, amounts_of, caught_up, with_worker
+from agentrunner.money.usage import Usage, usage_of_calls
 from agentrunner.planners.base import PlannerCall
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.storage.run_log import RunLog
@@ -90,21 +91,21 @@ def worked(
 
 def test_the_gateway_is_believed_and_not_the_cli() -> None:
     reading = WorkerReading(completed=True, input_tokens=9, output_tokens=9, usd=9)
-    counters = worked(total([SENT, SENT]), reading)
+    counters = worked(usage_of_calls([SENT, SENT]), reading)
     assert (counters.worker_input_tokens, counters.worker_output_tokens) == (2400, 68)
     assert (counters.usd, counters.priced_calls, counters.worker_runs) == (1.0, 2, 1)
 
 
 def test_a_reply_that_broke_off_leaves_the_rest_to_the_cli() -> None:
     reading = WorkerReading(completed=True, input_tokens=3000, output_tokens=10, usd=9)
-    counters = worked(total([SENT, BROKEN]), reading)
+    counters = worked(usage_of_calls([SENT, BROKEN]), reading)
     assert (counters.worker_input_tokens, counters.worker_output_tokens) == (3000, 34)
     assert (counters.unknown_calls, counters.unpriced_calls, counters.usd) == (1, 1, 0.5)
 
 
 def test_a_call_that_the_gateway_refused_was_none() -> None:
-    assert worked(total([REFUSED])) == Counters(worker_runs=1)
-    assert worked(total([SENT, REFUSED])).priced_calls == 1
+    assert worked(usage_of_calls([REFUSED])) == Counters(worker_runs=1)
+    assert worked(usage_of_calls([SENT, REFUSED])).priced_calls == 1
 
 
 def test_without_a_gateway_it_is_as_the_cli_reports() -> None:
@@ -121,7 +122,7 @@ def test_what_nobody_tells_is_unknown() -> None:
 
 
 def test_a_subscription_is_counted_and_has_no_price() -> None:
-    counters = worked(total([SENT]), subscribed=True)
+    counters = worked(usage_of_calls([SENT]), subscribed=True)
     assert (counters.tokens, counters.usd, counters.subscribed_calls) == (1234, 0, 1)
     assert (counters.priced_calls, counters.unpriced_calls) == (0, 0)
 
@@ -164,7 +165,7 @@ def test_a_number_that_comes_again_is_another_call(tmp_path: Path) -> None:
     log = logged(tmp_path, (BEGUN, 0), (ENDED, 0), (BEGUN, 0), (ENDED, 0), (ENDED, 1))
     assert len(MadeCalls(log).known()) == 3
     (row,) = bill_of(log)
-    assert (row["calls"], row["input_tokens"], row["usd"]) == (3, 30, 1.5)
+    assert (row.calls, row.input_tokens, row.usd) == (3, 30, 1.5)
 
 
 def test_a_call_whose_end_nobody_saw_is_unknown(tmp_path: Path) -> None:

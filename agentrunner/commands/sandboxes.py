@@ -1,4 +1,4 @@
-"""What boxes this machine can make, and what each of them holds: for doctor."""
+"""What sandboxes this machine can make, and what each of them holds: for doctor."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ LIMITED = ("cpus", "memory", "pids")
 ISOLATION = (
     "processes", "files", "network", "system calls", "privileges", "user", *LIMITED, "disk",
 )  # fmt: skip
-"""What every kind of box is asked, see `Sandbox.isolation`."""
+"""What every kind of sandbox is asked, see `Sandbox.isolation`."""
 
 
 @dataclass
 class SandboxProbe:
-    """One kind of box, opened and asked."""
+    """One kind of sandbox, opened and asked."""
 
     kind: str
-    told: str = ""
+    description: str = ""
     problem: AgentRunnerError | None = None
     held: dict[str, str] = field(default_factory=dict)
     """Its isolation, with an example of every limit."""
@@ -37,9 +37,9 @@ class SandboxProbe:
     """What else is known of it."""
 
     def findings(self) -> list[Finding]:
-        """For the list of boxes."""
+        """For the list of sandboxes."""
         if self.problem is None:
-            return [Finding("ok", self.kind, self.told), *self.more]
+            return [Finding("ok", self.kind, self.description), *self.more]
         return [Finding("--", self.kind, self.problem.message, self.problem.remedy), *self.more]
 
     def isolation(self) -> tuple[str, list[Finding]]:
@@ -48,7 +48,7 @@ class SandboxProbe:
         return f"What {self.kind} holds here, with a limit of each kind as an example", facts
 
 
-async def look_at_boxes(
+async def probe_sandboxes(
     repo: Path, environ: Mapping[str, str], state_dir: Path, worker_kind: str
 ) -> list[SandboxProbe]:
     """Every kind that `auto` may take, in its order."""
@@ -74,7 +74,7 @@ async def look_at_boxes(
 async def _engine(
     look: SandboxProbe, spec: SandboxOrder, environ: Mapping[str, str]
 ) -> SandboxOrder:
-    """Look for an engine and its images; the box to try on it."""
+    """Look for an engine and its images; the sandbox to try on it."""
     from agentrunner.sandboxes.docker.engine import Engine
     from agentrunner.sandboxes.docker.facts import describe_engine, image_to_try, our_images
 
@@ -87,14 +87,14 @@ async def _engine(
         look.problem = error
         return spec
     cure = "" if there else f"agentrunner image build {spec.worker_kind}"
-    told = ", ".join(there) or "none of ours"
-    look.more.append(Finding("ok" if there else "--", "images", told, cure))
+    kinds = ", ".join(there) or "none of ours"
+    look.more.append(Finding("ok" if there else "--", "images", kinds, cure))
     image, read_paths = image_to_try(there, spec.worker_kind)
     return replace(spec, image=image, read_paths=read_paths)
 
 
 async def image_for_trying(environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:
-    """An image of ours, and what its box must read of this machine.
+    """An image of ours, and what its sandbox must read of this machine.
 
     Where there is none, one is made of nothing. Raises SandboxUnavailable and EngineError.
     """
@@ -131,7 +131,7 @@ async def _open(
             refused[name] = error.message
             spec = replace(spec, limits=replace(spec.limits, **{name: None}))
             continue
-        look.told = sandbox.describe()
+        look.description = sandbox.describe()
         look.held = {**sandbox.isolation(), **refused}
         await asyncio.shield(sandbox.close())
         return

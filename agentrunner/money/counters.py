@@ -2,18 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
-from agentrunner.execution.bill import Amount, Known, MadeCalls, amount_of_call
-from agentrunner.execution.budget_questions import granted
-from agentrunner.execution.deps import Update
+from agentrunner.config.spec import TaskSpec
+from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices
-from agentrunner.gateway.usage import ModelUsage, Usage
 from agentrunner.gateway.wires import Tokens
-from agentrunner.planners.base import PlannerCall
+from agentrunner.money.amount import Amount, Known, total
+from agentrunner.money.bill import MadeCalls, amount_of_record
+from agentrunner.money.usage import Usage
+from agentrunner.state.budget import added, limits_of
 from agentrunner.state.run_state import Counters, TaskContext
-from agentrunner.workers.base import WorkerReading
+from agentrunner.storage.run_log import RunLog
+
+
+class Reported(Protocol):
+    """What a CLI tells of its use."""
+
+    @property
+    def model(self) -> str:
+        """The model that it says it used; "" where it does not tell."""
+
+    @property
+    def input_tokens(self) -> int:
+        """All that was read, from a cache or not."""
+
+    @property
+    def output_tokens(self) -> int:
+        """All that was written."""
+
+    @property
+    def usd(self) -> float | None:
+        """What it says it cost; None where it does not tell."""
+
+
+class ReportedCall(Reported, Protocol):
+    """What is known of one call of the planner."""
+
+    @property
+    def cached_tokens(self) -> int:
+        """The part of `input_tokens` that came from a cache."""
+
+    @property
+    def known(self) -> Known:
+        """How the figures are known."""
+
+    @property
+    def subscription(self) -> bool:
+        """Whether it is part of a subscription."""
+
+    @property
+    def candidate(self) -> str:
+        """Who answered."""
+
+    @property
+    def error(self) -> str:
+        """Why there is no answer; "" where there is one."""
 
 
 class Accounting:
@@ -23,15 +69,15 @@ class Accounting:
         self.counters = counters
         self._prices = prices
 
-    def add(self, call: PlannerCall) -> dict[str, Any]:
+    def add(self, call: ReportedCall) -> dict[str, object]:
         """Count one more attempt; what the run log is to say of its cost."""
         cost = cost_of(call, self._prices)
-        amount = amount_of_call({"model": call.model, **cost})
+        amount = amount_of_record({"model": call.model, **cost})
         self.counters = _with_call(self.counters, amount, "meta_calls")
         return cost
 
 
-def cost_of(call: PlannerCall, prices: Prices) -> dict[str, Any]:
+def cost_of(call: ReportedCall, prices: Prices) -> dict[str, object]:
     """Tokens and money of a call, and how they are known, as fields of its record."""
     tokens = Tokens(call.input_tokens, call.output_tokens, call.cached_tokens)
     used = bool(tokens.input or tokens.output)
@@ -69,7 +115,7 @@ def _with_call(counters: Counters, amount: Amount, name: str) -> Counters:
     )
 
 
-def _money(counters: Counters, amounts: Iterable[Amount]) -> dict[str, Any]:
+def _money(counters: Counters, amounts: Iterable[Amount]) -> dict[str, object]:
     """The counters that both planner and workers have a part in."""
     usd, priced, unpriced = counters.usd, counters.priced_calls, counters.unpriced_calls
     subscribed, unknown = counters.subscribed_calls, counters.unknown_calls
@@ -89,17 +135,17 @@ def _money(counters: Counters, amounts: Iterable[Amount]) -> dict[str, Any]:
     }
 
 
-def caught_up(state: TaskContext, calls: MadeCalls) -> Update:
+def caught_up(state: TaskContext, calls: MadeCalls) -> TaskContext:
     """What the run log knows and the saved state does not: channels to be set, {} for nothing.
 
     A node that was killed made calls that no state has. They are those that the log has more than
     were counted, because every call is in it, as often as it was made, before a state is saved
     that counts it. Grants come from people while no node runs.
     """
-    update: Update = {}
+    update: TaskContext = {}
     counters = state["counters"]
     for call in calls.known()[counters.calls :]:
-        counters = _with_call(counters, amount_of_call(call), "repeated_calls")
+        counters = _with_call(counters, amount_of_record(call), "repeated_calls")
     if counters is not state["counters"]:
         update["counters"] = counters
     grants = granted(calls.log)
@@ -108,32 +154,57 @@ def caught_up(state: TaskContext, calls: MadeCalls) -> Update:
     return update
 
 
+def allowance(
+    spec: TaskSpec, grants: Mapping[str, float], counters: Counters, *, subscribed: bool = False
+) -> Allowance:
+    """What a gateway may let through: what is left of tokens and money now.
+
+    No price is paid for calls of a subscription, so that money does not limit them.
+    """
+    limits = limits_of(spec, grants)
+    tokens = usd = None
+    if "tokens" in limits:
+        tokens = math.ceil(max(0, limits["tokens"] - counters.tokens))
+    if "usd" in limits and not subscribed:
+        usd = max(0.0, limits["usd"] - counters.usd)
+    return Allowance(tokens=tokens, usd=usd)
+
+
+def granted(log: RunLog) -> dict[str, float]:
+    """What people granted so far, as the run log has it: the state may be older."""
+    grants: dict[str, float] = {}
+    for record in log.records("grant"):
+        grants = added(grants, record.data.get("amounts", {}))
+    return grants
+
+
 # -- workers --------------------------------------------------------------------------------------
 
 
 def amounts_of(
-    used: Usage, reading: WorkerReading, *, gateway: bool, calls_model: bool, subscribed: bool
+    used: Usage, reading: Reported, *, gateway: bool, calls_model: bool, subscribed: bool
 ) -> list[Amount]:
     """What a worker run used, by model: as its `gateway` counted, else as its CLI reported.
 
     Where a reply broke off before it told, the gateway has the least that was used; a CLI that
     reports more is believed for the rest.
     """
-    amounts = [_counted(model, one, subscribed) for model, one in used.by_model.items()]
-    if gateway and not used.unknown_calls:
+    counted = used.total
+    amounts = [one.subscribed() if subscribed else one for one in used.by_model.values()]
+    if gateway and not counted.unknown_calls:
         return amounts
-    rest_in = max(0, reading.input_tokens - used.input_tokens)
-    rest_out = max(0, reading.output_tokens - used.output_tokens)
-    if rest_in or rest_out or (reading.usd is not None and not used.calls):
-        usd = None if used.calls or subscribed else reading.usd
+    rest_in = max(0, reading.input_tokens - counted.input_tokens)
+    rest_out = max(0, reading.output_tokens - counted.output_tokens)
+    if rest_in or rest_out or (reading.usd is not None and not counted.calls):
+        usd = None if counted.calls or subscribed else reading.usd
         amounts.append(
             Amount(
                 model=reading.model,
-                calls=0 if used.calls else None,
+                calls=0 if counted.calls else None,
                 input_tokens=rest_in,
                 output_tokens=rest_out,
                 usd=usd or 0,
-                unpriced_calls=int(usd is None and not used.calls and not subscribed),
+                unpriced_calls=int(usd is None and not counted.calls and not subscribed),
                 known="reported",
                 subscription=subscribed,
             )
@@ -141,21 +212,6 @@ def amounts_of(
     if not amounts and calls_model:
         amounts.append(_nobody_knows(reading.model, subscribed))
     return amounts
-
-
-def _counted(model: str, used: ModelUsage, subscribed: bool) -> Amount:
-    return Amount(
-        model=model,
-        calls=used.calls,
-        input_tokens=used.input_tokens,
-        cached_tokens=used.cached_tokens,
-        output_tokens=used.output_tokens,
-        usd=0 if subscribed else used.known_usd,
-        unpriced_calls=0 if subscribed else used.unpriced_calls,
-        unknown_calls=used.unknown_calls,
-        known="unknown" if used.unknown_calls else "counted",
-        subscription=subscribed,
-    )
 
 
 def _nobody_knows(model: str, subscribed: bool) -> Amount:
@@ -172,13 +228,12 @@ def _nobody_knows(model: str, subscribed: bool) -> Amount:
 def with_worker(counters: Counters, amounts: Iterable[Amount]) -> Counters:
     """The counters after a worker run."""
     amounts = list(amounts)
-    tokens_in = sum(amount.input_tokens for amount in amounts)
-    tokens_out = sum(amount.output_tokens for amount in amounts)
+    used = total(amounts)
     return counters.model_copy(
         update={
             "worker_runs": counters.worker_runs + 1,
-            "worker_input_tokens": counters.worker_input_tokens + tokens_in,
-            "worker_output_tokens": counters.worker_output_tokens + tokens_out,
+            "worker_input_tokens": counters.worker_input_tokens + used.input_tokens,
+            "worker_output_tokens": counters.worker_output_tokens + used.output_tokens,
             **_money(counters, amounts),
         }
     )

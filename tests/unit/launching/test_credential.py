@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import UsageError
-from agentrunner.execution.login import check_login, credential_for
-from agentrunner.workers.base import WireName
+from agentrunner.launching.access import CliCredential, check_login, worker_access
+from agentrunner.workers.base import WireName, Worker
 from agentrunner.workers.codex import CodexWorker
 from agentrunner.workers.mock import MockWorker
 from tests.kit.token_issuer import ACCOUNT, TokenIssuer
@@ -40,6 +41,18 @@ def task(**worker: Any) -> TaskSpec:
         runner=RunnerSection(worker=WorkerSpec(**worker)),
         base_dir="/src",
     )
+
+
+async def credential_for(
+    spec: TaskSpec,
+    worker: Worker,
+    environ: Mapping[str, str],
+    *,
+    gateway: bool,
+    replays: bool = False,
+) -> CliCredential:
+    access = worker_access(spec, worker, environ, replays=replays)
+    return await access.credential(60, gateway=gateway)
 
 
 async def test_a_key_stays_with_the_gateway() -> None:

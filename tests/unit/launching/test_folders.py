@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.execution.launch import make_own
+from agentrunner.launching.launch import make_own
 
 
 @pytest.fixture

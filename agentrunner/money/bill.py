@@ -6,78 +6,19 @@ The rows add up to the counters that limits are held against: both are made of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from agentrunner.money.amount import NOTHING, Amount, Known, total
+from agentrunner.results import BillEntry
+from agentrunner.storage.run_folder import RunFolder, runs_root
 from agentrunner.storage.run_log import RunLog
 
 Role = Literal["planner", "assess", "worker"]
-Known = Literal["counted", "reported", "unknown"]
 
 LOST: Mapping[str, Any] = {"usage": {}, "usd": None, "known": "unknown"}
 """What is known of a call whose end nobody saw: that it was made."""
-_WORST: Sequence[Known] = ("counted", "reported", "unknown")
-
-
-@dataclass(frozen=True)
-class Amount:
-    """What calls of one model used. Where not all is `known`, it is the least."""
-
-    model: str = ""
-    """"" where nobody told."""
-    calls: int | None = 0
-    """None where nobody counted them."""
-    input_tokens: int = 0
-    """All that was read, from a cache or not."""
-    cached_tokens: int = 0
-    """The part of `input_tokens` that came from a cache."""
-    output_tokens: int = 0
-    usd: float = 0
-    """Of the calls whose cost is known."""
-    unpriced_calls: int = 0
-    """Calls whose cost is not; none of a subscription."""
-    unknown_calls: int = 0
-    """Calls whose tokens are not known, or not all of them."""
-    known: Known = "counted"
-    """`counted` by the gateway or from the provider's own replies, `reported` by a CLI, or not
-    all known."""
-    subscription: bool = False
-    """Whether they are part of a subscription, so that no price is paid for them."""
-
-    @property
-    def tokens(self) -> int:
-        """In and out."""
-        return self.input_tokens + self.output_tokens
-
-    @property
-    def priced_calls(self) -> int:
-        """Calls whose cost is known."""
-        made = 1 if self.calls is None else self.calls
-        return 0 if self.subscription else made - self.unpriced_calls
-
-    def __add__(self, other: Amount) -> Amount:
-        """The sum; with the model of both, where that is one."""
-        counted = self.calls is not None and other.calls is not None
-        return Amount(
-            model=self.model if self.model == other.model else "",
-            calls=(self.calls or 0) + (other.calls or 0) if counted else None,
-            input_tokens=self.input_tokens + other.input_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            usd=self.usd + other.usd,
-            unpriced_calls=self.unpriced_calls + other.unpriced_calls,
-            unknown_calls=self.unknown_calls + other.unknown_calls,
-            known=max(self.known, other.known, key=_WORST.index),
-            subscription=self.subscription and other.subscription,
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the run log."""
-        return asdict(self)
-
-
-NOTHING = Amount()
-"""What nobody used."""
 
 
 @dataclass(frozen=True)
@@ -91,17 +32,28 @@ class BillRow:
     """The worker run; "" for the planner."""
     amount: Amount
 
-    def as_dict(self) -> dict[str, Any]:
-        """For the result object. `usd` is None where no call's cost is known."""
-        row = {"role": self.role, "candidate": self.candidate, "run": self.run}
-        amount = self.amount
-        usd = round(amount.usd, 6) if amount.priced_calls or amount.usd else None
-        return {**row, **amount.as_dict(), "usd": usd}
+    def entry(self) -> BillEntry:
+        """For the result. `usd` is None where no call's cost is known."""
+        usd = self.amount.least_usd
+        return BillEntry(
+            role=self.role,
+            candidate=self.candidate,
+            run=self.run,
+            **{**self.amount.as_dict(), "usd": None if usd is None else round(usd, 6)},
+        )
 
 
-def bill_of(log: RunLog) -> list[dict[str, Any]]:
+def bill_of(log: RunLog) -> list[BillEntry]:
     """The bill of a run as its log stands."""
-    return [row.as_dict() for row in rows_of(log)]
+    return [row.entry() for row in rows_of(log)]
+
+
+def spent_by(state_dir: Path, run_id: str) -> Amount:
+    """What one run has used so far, as its log has it; nothing for one whose folder is gone."""
+    folder = RunFolder(runs_root(state_dir) / run_id)
+    if not run_id or not folder.log_file.exists():
+        return NOTHING
+    return total(row.amount for row in rows_of(RunLog(folder.log_file)))
 
 
 def rows_of(log: RunLog) -> list[BillRow]:
@@ -118,9 +70,9 @@ def bill(calls: Iterable[Mapping[str, Any]], runs: Iterable[Mapping[str, Any]]) 
     sums: dict[tuple[Role, str, str], Amount] = {}
     for call in calls:
         role: Role = "assess" if call.get("type") == "completion_assessment" else "planner"
-        amount = amount_of_call(call)
+        amount = amount_of_record(call)
         key = (role, str(call.get("candidate") or ""), f"{amount.model}|{amount.subscription}")
-        sums[key] = sums[key] + amount if key in sums else amount
+        sums[key] = sums.get(key, NOTHING) + amount
     rows = [BillRow(role, candidate, "", amount) for (role, candidate, _), amount in sums.items()]
     for run in runs:
         name, own = str(run.get("member") or run.get("worker") or ""), str(run["worker_run_id"])
@@ -159,7 +111,7 @@ class MadeCalls:
         return self._calls
 
 
-def amount_of_call(call: Mapping[str, Any]) -> Amount:
+def amount_of_record(call: Mapping[str, Any]) -> Amount:
     """What one call of the planner used, from the data of its record."""
     usage = call.get("usage") or {}
     known: Known = call.get("known", "reported")

@@ -1,0 +1,150 @@
+"""A CLI that is started in a sandbox: while we wait, or with a supervisor that outlives us."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentrunner.gateway.process import companion, running
+from agentrunner.launching.access import CliCredential
+from agentrunner.launching.route import EgressRoute
+from agentrunner.sandboxes.base import (
+    ErrorKind,
+    Mount,
+    Network,
+    Request,
+    Result,
+    Sandbox,
+    SandboxError,
+)
+from agentrunner.storage.locks import FileLock
+from agentrunner.storage.run_folder import write_private
+from agentrunner.storage.worker_ledger import Claim
+from agentrunner.supervisor.client import SupervisorOrder, start
+from agentrunner.workers.base import WorkerCommand
+
+KEEP_BYTES = 8 << 20
+"""Of each stream: room for any reply, and the events before it."""
+
+
+@dataclass(frozen=True)
+class CliLaunch:
+    """A command line, and all that it gets in its sandbox."""
+
+    command: WorkerCommand
+    credential: CliCredential
+    route: EgressRoute
+    workdir: Path
+    seconds: float
+    """How long it may take."""
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the task adds. It wins over the command's own, and the credential over both."""
+    network: Network = "none"
+    mounts: tuple[Mount, ...] = ()
+
+    def request(self) -> Request:
+        """What the sandbox runs."""
+        return Request(
+            command=self.command.argv,
+            workdir=self.workdir,
+            env=self._environment(),
+            stdin=self.command.stdin,
+            network=self.network,
+            timeout_sec=self.seconds,
+            keep_bytes=KEEP_BYTES,
+            mounts=self.mounts,
+            door=self.route.door,
+        )
+
+    def lay_out(self, home: Path) -> None:
+        """Make the folders and files of the command, which lie below `home`. Blocks."""
+        for folder in self.command.folders:
+            make_own(folder, home)
+        for path, text in self.command.files.items():
+            if not path.is_relative_to(home):
+                raise ValueError(f"{path} is not below {home}")
+            make_own(path.parent, home)
+            write_private(path, text.encode("utf-8", "backslashreplace"), sync=False)
+
+    def _environment(self) -> dict[str, str]:
+        """What is added to the sandbox's own; of two values the later one holds."""
+        shown = self.credential
+        env = {**self.route.environment, **self.command.env, **self.env, **shown.env}
+        name = shown.token_env or self.command.key_env
+        if name and shown.key:
+            env[name] = shown.key
+        return env
+
+
+async def run_to_end(
+    launch: CliLaunch, sandbox: Sandbox, environ: Mapping[str, str]
+) -> Result | None:
+    """Run it to its end; nothing of it is left running on return.
+
+    None where it was ended for its time limit. Raises SandboxError or InfraError (`gateway`) where
+    sandbox or gateway do not work.
+    """
+    order = launch.route.order
+    try:
+        async with running(order, environ) if order else nullcontext():
+            return await sandbox.run(launch.request())
+    except SandboxError as error:
+        if error.kind is not ErrorKind.TIMEOUT:
+            raise
+    return None
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """What a supervisor looks after while a CLI works, and what it does when that has ended."""
+
+    idle_sec: float | None = None
+    """Longest silence on both outputs."""
+    disk: tuple[tuple[Path, ...], int] | None = None
+    """Folders, and by how many bytes they may grow together."""
+    after: tuple[str, ...] = ()
+    """The command for when it has ended."""
+    secrets: Mapping[bytes, str] = field(default_factory=dict, repr=False)
+    """What must not get into the output files: each spelling of a secret, and its mark."""
+
+
+def start_supervised(
+    launch: CliLaunch,
+    sandbox: Sandbox,
+    environ: Mapping[str, str],
+    supervision: Supervision,
+    claim: Claim,
+    repository: FileLock,
+) -> subprocess.Popen[bytes]:
+    """Start it under a claim of the ledger, with a supervisor that outlives us. Blocks."""
+    command, gateway = launch.command, launch.route.order
+    order = SupervisorOrder(
+        launch=sandbox.launch(launch.request()),
+        stdin=command.stdin,
+        wall_sec=launch.seconds,
+        idle_sec=supervision.idle_sec,
+        stop_signal=command.stop_signal,
+        watch=command.watch,
+        after=supervision.after,
+        disk=supervision.disk,
+        companion=companion(gateway, environ) if gateway else None,
+        secrets=supervision.secrets,
+    )
+    return start(order, claim, repository)
+
+
+def make_own(folder: Path, home: Path) -> None:
+    """Make a folder below `home`, and what is missing between, for its owner only.
+
+    What an earlier CLI left in its place is removed: through a link the next file would be written
+    where no sandbox has anything to say.
+    """
+    for part in reversed([folder, *folder.parents]):
+        if not part.is_relative_to(home):
+            continue
+        if part.is_symlink() or part.is_file():
+            part.unlink()
+        part.mkdir(mode=0o700, exist_ok=True)

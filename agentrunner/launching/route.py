@@ -1,0 +1,69 @@
+"""The way out of a sandbox: which gateway stands at it, and what leads to it."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner.gateway.order import (
+    GATEWAY_PORT,
+    GATEWAY_SOCKET,
+    PROXY_PORT,
+    PROXY_SOCKET,
+    GatewayOrder,
+)
+from agentrunner.sandboxes.base import Door
+from agentrunner.sandboxes.environment import proxy_environment
+
+EGRESS_LOG = "egress.jsonl"
+"""In a run's folder."""
+
+
+@dataclass(frozen=True)
+class Cassette:
+    """Where every exchange with a model is recorded to, or replayed from."""
+
+    record: Path | None = None
+    replay: Path | None = None
+
+
+@dataclass(frozen=True)
+class EgressRoute:
+    """The way out of one process: the gateway, the door to it, and what the process is told."""
+
+    order: GatewayOrder | None = None
+    door: Door | None = None
+    base_url: str | None = None
+    """Where a CLI finds its model; None where it is not told another place."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that lead programs to the proxy."""
+        if self.door is None or PROXY_SOCKET not in self.door.ports.values():
+            return {}
+        return proxy_environment(PROXY_PORT)
+
+
+def route_of(order: GatewayOrder, *, own_loopback: bool = True) -> EgressRoute:
+    """The way out that a gateway's order describes; none where it serves nothing.
+
+    `own_loopback` is False in a sandbox that shares the network of the host: there others listen,
+    too, so that a free port is taken.
+    """
+    ports: dict[int, str] = {}
+    base_url = None
+    if order.allow is not None:
+        ports[PROXY_PORT] = PROXY_SOCKET
+    if order.upstream is not None:
+        port = GATEWAY_PORT if own_loopback else _free_port()
+        ports[port] = GATEWAY_SOCKET
+        base_url = f"http://127.0.0.1:{port}"
+    if not ports:
+        return EgressRoute()
+    return EgressRoute(order, Door(order.sockets, ports), base_url)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])

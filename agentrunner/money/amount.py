@@ -1,0 +1,133 @@
+"""What calls used and cost, and the one way in which that is added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:  # screens that add up start without these
+    from agentrunner.gateway.usage import Call
+    from agentrunner.results import BillEntry
+
+Known = Literal["counted", "reported", "unknown"]
+_WORST: Sequence[Known] = ("counted", "reported", "unknown")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """What calls of one model used. Where not all is `known`, it is the least."""
+
+    model: str = ""
+    """"" where nobody told."""
+    calls: int | None = 0
+    """None where nobody counted them."""
+    input_tokens: int = 0
+    """All that was read, from a cache or not."""
+    cached_tokens: int = 0
+    """The part of `input_tokens` that came from a cache."""
+    output_tokens: int = 0
+    usd: float = 0
+    """Of the calls whose cost is known."""
+    unpriced_calls: int = 0
+    """Calls whose cost is not; none of a subscription."""
+    unknown_calls: int = 0
+    """Calls whose tokens are not known, or not all of them."""
+    known: Known = "counted"
+    """`counted` by the gateway or from the provider's own replies, `reported` by a CLI, or not
+    all known."""
+    subscription: bool = False
+    """Whether they are part of a subscription, so that no price is paid for them."""
+
+    @property
+    def tokens(self) -> int:
+        """In and out."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def priced_calls(self) -> int:
+        """Calls whose cost is known."""
+        made = 1 if self.calls is None else self.calls
+        return 0 if self.subscription else made - self.unpriced_calls
+
+    @property
+    def price(self) -> float | None:
+        """What the calls cost; None where that is not known of each of them."""
+        return None if self.unpriced_calls else self.usd
+
+    @property
+    def least_usd(self) -> float | None:
+        """What is known of the cost; None where nothing is."""
+        return self.usd if self.priced_calls or self.usd else None
+
+    def __add__(self, other: Amount) -> Amount:
+        """The sum; with the model of both, where that is one."""
+        if NOTHING in (self, other):
+            return other if self == NOTHING else self
+        counted = self.calls is not None and other.calls is not None
+        return Amount(
+            model=self.model if self.model == other.model else "",
+            calls=(self.calls or 0) + (other.calls or 0) if counted else None,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            usd=self.usd + other.usd,
+            unpriced_calls=self.unpriced_calls + other.unpriced_calls,
+            unknown_calls=self.unknown_calls + other.unknown_calls,
+            known=max(self.known, other.known, key=_WORST.index),
+            subscription=self.subscription and other.subscription,
+        )
+
+    def subscribed(self) -> Amount:
+        """The same as part of a subscription."""
+        return replace(self, usd=0, unpriced_calls=0, subscription=True)
+
+    def as_dict(self) -> dict[str, object]:
+        """For the run log."""
+        return asdict(self)
+
+
+NOTHING = Amount()
+"""What nobody used."""
+
+
+def total(amounts: Iterable[Amount]) -> Amount:
+    """All of them in one."""
+    return sum(amounts, NOTHING)
+
+
+def least_usd(amounts: Iterable[Amount]) -> float | None:
+    """What is known of the cost of all; None where nothing is known of any."""
+    known = [usd for one in amounts if (usd := one.least_usd) is not None]
+    return round(sum(known), 6) if known else None
+
+
+def amount_of_call(call: Call) -> Amount:
+    """What one call used that passed a gateway."""
+    return Amount(
+        model=call.model,
+        calls=1,
+        input_tokens=call.input_tokens or 0,
+        cached_tokens=call.cached_tokens or 0,
+        output_tokens=call.output_tokens or 0,
+        usd=call.usd or 0,
+        unpriced_calls=int(call.usd is None),
+        unknown_calls=int(call.unknown),
+        known="unknown" if call.unknown else "counted",
+    )
+
+
+def amount_of_entry(entry: BillEntry) -> Amount:
+    """What a line of a bill says."""
+    return Amount(
+        model=entry.model,
+        calls=entry.calls,
+        input_tokens=entry.input_tokens,
+        cached_tokens=entry.cached_tokens,
+        output_tokens=entry.output_tokens,
+        usd=entry.usd or 0,
+        unpriced_calls=entry.unpriced_calls,
+        unknown_calls=entry.unknown_calls,
+        known=entry.known,
+        subscription=entry.subscription,
+    )

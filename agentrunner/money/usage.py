@@ -1,0 +1,39 @@
+"""What the calls of one process used, as its gateway counted them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentrunner.gateway.usage import Call, read_calls
+from agentrunner.money.amount import Amount, amount_of_call, total
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The sums over the calls that were sent, by model. What costs nothing is left out."""
+
+    by_model: Mapping[str, Amount] = field(default_factory=dict)
+    last_error: Call | None = None
+    """The last call, if it failed: what a worker that then gave up has died of."""
+
+    @property
+    def total(self) -> Amount:
+        """Over all models."""
+        return total(self.by_model.values())
+
+
+def read_usage(path: Path) -> Usage:
+    """The sums of a usage log; nothing where there is none."""
+    return usage_of_calls(read_calls(path))
+
+
+def usage_of_calls(calls: Iterable[Call]) -> Usage:
+    """The sums over calls."""
+    metered = [call for call in calls if call.metered]
+    sent = [amount_of_call(call) for call in metered if call.sent]
+    models = sorted({amount.model for amount in sent})
+    by_model = {name: total(one for one in sent if one.model == name) for name in models}
+    last = metered[-1] if metered else None
+    return Usage(by_model, last if last is not None and last.error else None)
