@@ -23,6 +23,7 @@ from agentrunner.verification.inputs.find import find_inputs
 from agentrunner.verification.inputs.follow import asks_for_paths
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.moves import renamed_modules, says_the_same
 from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.steering import matches
@@ -297,6 +298,20 @@ class Differential:
         inputs = self.inputs(tree, [target])
         return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
 
+    def looked_at_and_gone(self, target: Target, old: str, new: str) -> list[str]:
+        """Paths in a command's own words that were there and are gone, and nobody wants gone."""
+        wanted = self._gone_by_checks() | self._settled
+        before, after = (
+            {*tree, *folders_of(tree)} for tree in map(self.snapshots.list, (old, new))
+        )
+        named = {
+            posixpath.normpath(posixpath.join(target.cwd, step.folder, word))
+            for step in steps_of(target.shell)
+            for word in step.words[1:]
+            if not word.startswith("-")
+        }
+        return sorted((named & before).difference(after, wanted))
+
     def is_of_the_worker(self, target: Target, old: str, new: str, red_with_old: bool) -> bool:
         """Whether what decides for this command was not there before the run and is there now.
 
@@ -364,6 +379,11 @@ def _is_product_too(path: str, read: ReadFile) -> bool:
     if language is None or source is None:
         return False
     return any(region.kind != "main" for region in regions_of_tests(source, language))
+
+
+def folders_of(paths: Collection[str]) -> set[str]:
+    """The folders that lie above these files."""
+    return {str(above) for path in paths for above in PurePosixPath(path).parents} - {"."}
 
 
 def in_repo(file: str, cwd: str) -> str:

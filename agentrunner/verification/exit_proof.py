@@ -18,7 +18,7 @@ from agentrunner.verification.canaries import CanaryReport
 from agentrunner.verification.case import Case, label
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.examination import Examination
-from agentrunner.verification.findings import flaky, inputs_written
+from agentrunner.verification.findings import flaky, inputs_written, looks_at_nothing
 from agentrunner.verification.inline_programs import ended_at_once, written_out
 from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.set_up_again import holds_with_old_packages
@@ -155,6 +155,11 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     """
     target, world, report = case.target, exam.world, exam.report
     if not case.was_red:
+        return
+    gone = await asyncio.to_thread(
+        exam.differential.looked_at_and_gone, target, world.old, world.new
+    )
+    if gone and report.stopped_by(looks_at_nothing(target, gone), target.id):
         return
     exits = ExitProof(exam.differential, exam.struck, exam.run)
     found = await exits.examine(target, world, exam.criteria, red_with_old=red_with_old)

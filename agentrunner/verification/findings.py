@@ -68,6 +68,19 @@ def tests_reworded(
     )
 
 
+def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
+    """A command is green now and names what is not there any more."""
+    listed = ", ".join(paths[:SHOWN])
+    return Finding(
+        code="tests_changed",
+        message=f"{_name(target)} passes, and looks at {listed}, which was there before this run"
+        " and is gone: it may be green because it finds nothing to look at",
+        paths=list(paths)[:MOST_PATHS],
+        remedy="name in the check where that is now; or approve it with a reason, where it is"
+        " wanted gone",
+    )
+
+
 def tests_gone(target: Target, names: Sequence[str]) -> Finding:
     """Tests that passed before are missing or skipped now."""
     more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
