@@ -7,6 +7,7 @@ fresh start, because that would run every worker again.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, closing
@@ -34,6 +35,7 @@ from langgraph.types import Interrupt
 
 from agentrunner.config.spec import Check
 from agentrunner.errors import CheckpointCorrupt
+from agentrunner.errors.runs import DiskFull
 from agentrunner.state import run_state
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import SCHEMA_VERSION, StateModel
@@ -294,6 +296,12 @@ def check_file(path: Path) -> None:
             version = database.execute("pragma user_version").fetchone()[0]
             health = database.execute("pragma integrity_check").fetchone()[0]
     except (sqlite3.DatabaseError, UnicodeDecodeError, ValueError) as error:
+        if _for_want_of_room(error, path):
+            raise DiskFull(
+                f"There is no room on the disk of {path.parent}; reading the run's state needs a"
+                " little. Nothing was changed.",
+                remedy="make room, then give the same command again",
+            ) from error
         raise damaged(path, str(error)) from error
     if application != APPLICATION_ID:
         raise damaged(path, "it was not written by AgentRunner")
@@ -301,6 +309,17 @@ def check_file(path: Path) -> None:
         raise damaged(path, f"it was written by a newer AgentRunner (state version {version})")
     if health != "ok":
         raise damaged(path, str(health))
+
+
+LITTLE_ROOM = 1 << 20
+"""Bytes; SQLite shares an index of its log through a file beside it, also to read."""
+
+
+def _for_want_of_room(error: Exception, path: Path) -> bool:
+    """Whether SQLite failed since the disk is full, which damages nothing."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    full = code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN)
+    return full and shutil.disk_usage(path.parent).free < LITTLE_ROOM
 
 
 def read_only(path: Path) -> str:

@@ -297,3 +297,30 @@ def test_every_attempt_has_a_thread_of_its_own() -> None:
 
 def test_the_mark_in_the_file_is_readable() -> None:
     assert APPLICATION_ID.to_bytes(4, "big") == b"AGRU"
+
+
+def test_a_full_disk_damages_nothing(tmp_path: Path) -> None:
+    """SQLite writes beside a log that it reads; a small file system stands for the disk."""
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        pytest.skip("only root may mount a file system of its own")
+    program = (
+        "import pathlib, sqlite3, subprocess, sys\n"
+        "from agentrunner.graph.checkpoints import APPLICATION_ID, check_file\n"
+        "from agentrunner.errors.runs import DiskFull\n"
+        "place = pathlib.Path(sys.argv[1])\n"
+        "subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', place], check=True)\n"
+        "database = sqlite3.connect(place / 'state')\n"
+        "database.execute('pragma journal_mode = wal')\n"
+        "database.execute(f'pragma application_id = {APPLICATION_ID}')\n"
+        "database.close()\n"
+        "try:\n"
+        "    with (place / 'fill').open('wb', buffering=0) as fill:\n"
+        "        while fill.write(bytes(4096)): pass\n"
+        "except OSError: pass\n"
+        "try:\n"
+        "    check_file(place / 'state')\n"
+        "except DiskFull as error: print(error.code)\n"
+    )
+    asked = ["unshare", "-m", sys.executable, "-c", program, str(tmp_path)]
+    ended = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.stdout, ended.returncode) == ("disk-full\n", 0), ended.stderr
