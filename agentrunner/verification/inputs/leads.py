@@ -53,6 +53,8 @@ GO_IMPORT = re.compile(
 GO_MODULE = re.compile(r"^[ \t]*module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
 LITERAL = re.compile(r"\"([^\"\n\\]{1,200})\"|'([^'\n\\]{1,200})'|`([^`\n\\]{1,200})`")
 PATHLIKE = re.compile(r"[\w./@+~-][\w./@+~ -]*")
+LEADING = re.compile(r"^(?:[$#]?\{[^{}]*\}|\$\w+)/")
+"""A folder that is computed, before a path: `${__dirname}/../spec`, f"{ROOT}/spec/a.csv"."""
 IN_PATHS = re.compile(
     r"(?i)open|path|join|read|load|file|__dirname|resource|template|static|dir\b|folder|include|embed|/\s*[\"'f]"
 )
@@ -296,7 +298,7 @@ def _family_by_first_line(text: str) -> str:
 
 def _path_words(line: str) -> Iterator[str]:
     for found in LITERAL.finditer(line):
-        word = found[1] or found[2] or found[3]
+        word = LEADING.sub("", found[1] or found[2] or found[3])
         if cut := WILD.search(word) or re.search(r"[%$]", word):
             word = word[: cut.start()].rpartition("/")[0]
         if word and PATHLIKE.fullmatch(word):

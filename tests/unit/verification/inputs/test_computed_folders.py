@@ -1,0 +1,25 @@
+"""Paths behind a folder that is computed."""
+
+import pytest
+
+from agentrunner.verification.inputs.find import find_inputs
+
+
+@pytest.mark.parametrize(
+    ("test", "text", "shell"),
+    [
+        ("test/cart.test.js",
+         "const c = require('../cart.js');\nconst top = `${__dirname}/../spec`;\n"
+         "for (const n of fs.readdirSync(top)) test(n, () => assert.equal(c.total(n), 1));\n",
+         "node --test test/"),
+        ("tests/test_cart.py",
+         "import cart\n\ndef test_a():\n    assert open(f'{ROOT}/spec/a.json') == cart.total()\n",
+         "pytest"),
+    ],
+)  # fmt: skip
+def test_a_table_behind_a_computed_folder_counts(test: str, text: str, shell: str) -> None:
+    files = {"cart.js": b"exports.total = 1\n", "cart.py": b"def total(): ...\n",
+             "spec/a.json": b"{}", test: text.encode()}  # fmt: skip
+    found = find_inputs([(shell, ".")], list(files), files.get)
+    assert found.counts("spec/a.json") is not None
+    assert found.counts("cart.js") is None
