@@ -28,16 +28,20 @@ ASSIGNS = re.compile(r"\s*(?:(?:int|long|auto|float|double|bool|char)\s+)?[$@]?[
 ENDS_OPEN = re.compile(r"[,(\\+&|=\[]\s*$")
 CALLED = re.compile(r"(?:^|[;{&|]|\bthen\b|\bdo\b)\s*([\w.]+)")
 """The first word of a statement."""
+_MODIFIERS = (
+    r"(?:(?:async|static|inline|local|export|pub|public|private|protected|final|default)\s+)*"
+)
 DEFINES = re.compile(
     r"(?m)^[ \t]*(?:#\s*define\s+(?P<macro>\w+)\((?P<ofmacro>[^)]*)\)"
-    r"|(?:(?:async|static|inline|local|export|pub)\s+)*(?:function|def|sub|fn|func|void|int|bool)\s+"
-    r"(?P<name>\w+)\s*(?:\((?P<of>[^)\n]*)\))?)"
+    rf"|{_MODIFIERS}(?:function|def|sub|fn|func|void|int|bool|boolean)\s+"
+    r"(?:self\.)?(?P<name>\w+)\s*(?:<[^>\n]*>)?\s*(?:\((?P<of>[^)\n]*)\)|(?=\{)))"
     r"|^[ \t]*(?P<shell>\w+)\s*\(\)\s*\{"
-    r"|^[ \t]*(?:const|let|var)\s+(?P<arrow>\w+)\s*=\s*(?:async\s*)?\((?P<ofarrow>[^)\n]*)\)\s*=>"
+    r"|^[ \t]*(?:(?:export\s+)?(?:const|let|var)\s+|(?:module\.)?exports\.)(?P<arrow>\w+)\s*=\s*"
+    r"(?:async\s*)?(?:function\s*\w*\s*)?\((?P<ofarrow>[^)\n]*)\)\s*(?:=>|\{)"
 )
 REACTS = re.compile(
     r"(?i)\+\+|\+=|\+ ?1\b|=\s*(?:1|false)\b"
-    r"|\b(?:exit|return|throw|raise|die|abort|error|fail|push|append)"
+    r"|\b(?:exit|return|throw|raise|die|abort|error|fail|push|append|panic|assert|ok\()"
 )
 KILLS_IN = {
     "sh": "kill -9 $$",
@@ -82,6 +86,11 @@ def other_expectations(source: bytes, kill: str) -> list[Failing]:
     return found[:MOST]
 
 
+def comparing_functions(text: str) -> set[str]:
+    """Names of a file's functions that compare a parameter and do something about a difference."""
+    return {one.name for one in _helpers(text) if one.counts}
+
+
 def _places(line: str, helpers: dict[str, _Helper]) -> Iterator[tuple[str, int, int, bool]]:
     """Kinds of what a line expects, where it stands in the line, and whether it has to matter."""
     called = [hit for hit in CALLED.finditer(line) if hit[1] in helpers]
@@ -114,7 +123,8 @@ def _helpers(text: str) -> Iterator[_Helper]:
         body = text[hit.end() : min(end, hit.end() + 2_000)]
         name = hit["macro"] or hit["name"] or hit["shell"] or hit["arrow"]
         given = hit["ofmacro"] or hit["of"] or hit["ofarrow"]
-        places = _compared(body, _names(given) if given else _taken(body))
+        names = _names(given) if given else _taken(body)
+        places = _compared(body, names)
         if places:
             yield _Helper(name, places, bool(REACTS.search(body)))
 
@@ -139,6 +149,11 @@ def _compared(body: str, names: Sequence[str]) -> tuple[int, ...]:
     """Places of the names that stand beside a comparison."""
     found = []
     for place, name in enumerate(names):
+        # In a macro a parameter is often given a name of its own first: `int got_ = (got);`
+        alias = re.search(rf"(\w+)\s*=\s*\(?{re.escape(name)}\)?\s*[,;]", body) if name else None
+        if alias and re.search(rf"{SAME}\s*{alias[1]}(?!\w)|(?<!\w){alias[1]}\s*{SAME}", body):
+            found.append(place)
+            continue
         one = rf"[\"'(]*\$?\{{?{re.escape(name)}\}}?[\"')]*"
         beside = rf"{SAME}\s*{one}(?![\w(.])|(?<![\w.]){one}\s*{SAME}"
         if name and re.search(beside, body):

@@ -122,7 +122,7 @@ def _assembled(
             context.add(run.path, f"{run.by} runs it", "runner" if kind == "runner" else "test")
             context.roots.add(folder_of(run.path))
     fixtures = Fixtures(context, leads, tests | executed)
-    fixtures.find()
+    fixtures.find(also=tuple(unsure))
     unsure = {**fixtures.unsure, **unsure}
     product.update(fixtures.used)
     for path, how in context.data.items():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from agentrunner.verification.inputs.by_use import called_as_statements, comparing
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside, literal
 from agentrunner.verification.inputs.leads import GO_IMPORT, Leads, family_of
@@ -13,6 +14,7 @@ from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.inputs.product import Product
 from agentrunner.verification.inputs.subjects import Subjects, paired
 from agentrunner.verification.inputs.tree import above, folder_of
+from agentrunner.verification.stated_literals import comparing_functions
 
 ASSERTS = re.compile(
     r"\bassert\b|AssertionError|\.fail\(|\bexpect\(|self\.assert|t\.(?:Error|Fatal)"
@@ -70,8 +72,11 @@ class Fixtures:
             and any(folder in self.folders for folder in above(folder_of(path)))
         )
 
-    def find(self) -> None:
-        """Add folders, helpers and fixtures to the context."""
+    def find(self, also: Sequence[str] = ()) -> None:
+        """Add folders, helpers and fixtures to the context.
+
+        `also` are programs that may be tests: only who compares for them is looked for.
+        """
         tests = sorted(self.tests)[:MOST_TESTS]
         self.context.tree.prefetch(tests)
         self._subjects.read(tests)
@@ -87,6 +92,8 @@ class Fixtures:
         self.context.tree.prefetch(readers)
         for reader in readers:
             self._helpers(reader)
+        for reader in [*readers, *also]:
+            self._by_use(reader)
         for reader in list(self._readers()):
             self._mentions(reader)
 
@@ -243,6 +250,28 @@ class Fixtures:
             decides = self._asserts_for(path, text, files) or self._is_table(path, text, files)
             if decides or self._uses_kit(path):
                 why = f"imported by {test} and by no product file"
+                self.context.add(path, why, "fixture")
+
+    def _by_use(self, test: str) -> None:
+        """Files that compare for a test that asserts nothing itself, however it loads them."""
+        text = self.context.tree.text(test) or ""
+        names = called_as_statements(text)
+        if not names or OWN_ASSERTION.search(text):
+            return
+        names -= comparing_functions(text)
+        family = family_of(test)
+        code = [
+            path
+            for path in sorted(self.context.tree.paths)
+            if family_of(path) == family and path not in self.tests and not self._belongs(path)
+        ]
+        if not names or len(code) > MOST_CODE:
+            return
+        self.context.tree.prefetch(code)
+        texts = ((path, self.context.tree.text(path) or "") for path in code)
+        for name, path in sorted(comparing(texts, names).items()):
+            if not paired(path, test):
+                why = f"{test} calls {name} of it, which compares what it is given"
                 self.context.add(path, why, "fixture")
 
     def _uses_kit(self, path: str) -> bool:
