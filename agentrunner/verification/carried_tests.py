@@ -59,9 +59,9 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
     if not lost:
         return [name for name in claimed if asked.results.passed(name)]
     first = lost[0]
-    said = first.message.strip().splitlines()[0][:200] if first.message.strip() else "it fails"
+    message = first.message.strip().splitlines()[0][:200] if first.message.strip() else "it fails"
     names = [test.name for test in lost]
-    finding = tests_reworded(target, names, sorted(pairs), f"{first.name}: {said}")
+    finding = tests_reworded(target, names, sorted(pairs), f"{first.name}: {message}")
     return None if exam.report.stopped_by(finding, target.id) else []
 
 
