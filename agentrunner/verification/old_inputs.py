@@ -37,14 +37,14 @@ async def with_old_inputs(exam: Examination, case: Case) -> Held | None:
     if world.kept == world.new:
         return Held(case.now, red=False)
     kept = await exam.run(case.target, world.kept)
-    if problem := await asyncio.to_thread(_differs, exam, case, kept):
+    if problem := await asyncio.to_thread(differs, exam, case, kept):
         finding = await _asked(exam, case, problem)
         if exam.report.stopped_by(finding, case.target.id):
             return None
     return Held(kept.results, red=not kept.passed)
 
 
-def _differs(exam: Examination, case: Case, kept: Measured) -> str:
+def differs(exam: Examination, case: Case, kept: Measured) -> str:
     """What does not hold with the inputs of the proof as they were; "" for nothing. Blocks."""
     if kept.ran.timed_out:
         return f"timed out after {case.target.timeout_sec:g} s"
@@ -90,7 +90,7 @@ async def _asked(exam: Examination, case: Case, problem: str) -> Finding | None:
             exam.differential.with_old_inputs, world.old, world.new, list(some)
         )
         kept = await exam.run(case.target, tree)
-        return bool(await asyncio.to_thread(_differs, exam, case, kept))
+        return bool(await asyncio.to_thread(differs, exam, case, kept))
 
     found, cut = await smallest(items, is_red, deadline)
     return tests_changed(case.target, found, problem, cut=cut)

@@ -12,6 +12,13 @@ from agentrunner.verification.steering import matches
 
 PYTHON_TWIN = re.compile(r"(/__init__\.py|\.(cpython-\d+[\w-]*|abi3)\.so|\.so|\.pyc|\.pyd)$")
 JS_TWIN = re.compile(r"(/index)?\.([cm]?[jt]sx?|json|node)$")
+C_HEADERS = frozenset(
+    f"{name}.h"
+    for name in """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp
+    signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath
+    threads time uchar unistd wchar wctype""".split()
+)
+"""The headers of the C standard, and the one of POSIX that ends programs."""
 JS_ENDINGS = (".js", ".json", ".ts", ".tsx", ".mjs", ".cjs", "/index.js", "/index.ts")
 
 Kind = Literal["test", "fixture", "config", "runner", "recipe"]
@@ -95,6 +102,8 @@ class Inputs:
 
     def _shadows(self, path: str) -> Input | None:
         """A new module that an import finds before the one that it finds today."""
+        if path.rpartition("/")[2] in C_HEADERS:
+            return Input(path, "it may stand before the system's header of that name", "runner")
         place = path.removesuffix("/__init__.py").removesuffix(".py")
         folder, _, name = place.rpartition("/")
         if place == path or name not in self.provided_names or folder not in self.import_folders:
