@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from agentrunner.errors.runs import BadNoteTemplate
 from agentrunner.notes import markdown
-from agentrunner.notes.model import Line, NoteView, TestFacts
+from agentrunner.notes.model import Label, Line, NoteView, TestFacts, next_step_of
 
 Language = Literal["en", "ja"]
 MAX_BYTES = 1024 * 1024 - 1
@@ -215,14 +215,19 @@ def _rendered(template: Template, view: NoteView) -> str:
     spent = _TOP_FIXED + len(view.decide) + len(view.commands) + len(view.risks)
     room = TOP_LINES - spent
     rows = view.first(room if len(view.criteria) <= room else room - 1)
-    heading = {
-        "FAILED": "heading_missing",
-        "WAITING": "heading_answer",
-        "INTERRUPTED": "heading_go_on",
-    }.get(view.label, "heading_decide")
+    heading = _heading(view.label)
     left = len(view.criteria) + view.criteria_omitted - len(rows)
     text = template.render(note=view, top_rows=rows, top_rows_left=left, decide_heading=heading)
     return text.strip() + "\n"
+
+
+def _heading(label: Label) -> str:
+    """Over what a person has to do, as a key of the phrase tables."""
+    if label == "WAITING":
+        return "heading_answer"
+    if label == "INTERRUPTED":
+        return "heading_go_on"
+    return "heading_missing" if next_step_of(label) == "retry" else "heading_decide"
 
 
 def _marker(view: NoteView) -> str:
