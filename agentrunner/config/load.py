@@ -20,6 +20,7 @@ from agentrunner.config.agents import DEFAULT_META_MODEL, PlannerSpec
 from agentrunner.config.config_files import lay_under, read_layers
 from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
 from agentrunner.config.files import read_text
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.layers import apply_options, apply_overrides
 from agentrunner.config.markdown import detect_language, first_heading
 from agentrunner.config.mistakes import dotted, from_validation, mistake
@@ -51,7 +52,6 @@ __all__ = [
 ]
 
 DetectTest = Callable[[Path], str | None]
-CHAT_MODELS = frozenset({"openai-chat", "chat"})
 """Planners each of whose attempts is one call of a model."""
 MODEL_VARIABLES = ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL")
 TEMPLATES = ("core", "architecture")
@@ -241,7 +241,7 @@ def with_environment(meta: PlannerSpec, environ: Mapping[str, str]) -> PlannerSp
     update: dict[str, Any] = {}
     if meta.timeout_sec is None and environ.get("META_TIMEOUT_SEC"):
         seconds = _timeout(environ["META_TIMEOUT_SEC"])  # one that is no number is told anyway
-        if meta.kind in CHAT_MODELS:
+        if planner_kind(meta.kind).is_chat_model:
             update["timeout_sec"] = seconds
     if meta.kind == "openai-chat" and not meta.model:
         name = model_variable(environ)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.agents import ProfilesSpec
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.engine.policies import capped, capped_as_far
@@ -36,7 +37,6 @@ from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.money.bill import MadeCalls
 from agentrunner.money.counters import allowance, caught_up, cost_of
-from agentrunner.nodes.plan import NO_READERS
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerUnavailable
 from agentrunner.planners.panel import Panel, RoleCandidates, make_panel, pick
@@ -86,7 +86,7 @@ def planning_spec(
 
 def _no_planner(error: InfraError) -> InfraError:
     """As a run tells it, without what can judge a task and not talk about a plan."""
-    ways = tuple((who, cure) for who, cure in error.details if who not in NO_READERS)
+    ways = tuple((who, cure) for who, cure in error.details if planner_kind(who).calls_model)
     return NoPlanner(
         "Nothing here can make a plan: no model can be asked.",
         path=error.path,
@@ -273,7 +273,8 @@ def _looking(
 ) -> Callable[[], dict[str, object] | None]:
     """What the planner is told of the repository; nothing where nobody reads it."""
     candidates = spec.runner.profiles.meta.candidates
-    if ({one.kind for one in candidates} or {spec.runner.meta.kind}) <= NO_READERS:
+    kinds = {one.kind for one in candidates} or {spec.runner.meta.kind}
+    if not any(planner_kind(kind).calls_model for kind in kinds):
         return lambda: None
 
     def look() -> dict[str, object]:

@@ -93,7 +93,7 @@ class WorkerCaps(ConfigModel):
 class PlannerCaps(ConfigModel):
     """Who may plan and decide."""
 
-    kinds: list[Annotated[str, _one_of(registry.METAS)]] | None = None
+    kinds: list[Annotated[str, _one_of(registry.PLANNERS)]] | None = None
     """Planners that may be used."""
     models: list[str] | None = None
     """Models, `*` for any text; the first without `*` is taken where a task names none."""
