@@ -24,7 +24,7 @@ from agentrunner.commands.console import Output, interactive, paint_for, show, w
 from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.runs import here
-from agentrunner.commands.sandboxes import SandboxProbe, image_for_trying, probe_sandboxes
+from agentrunner.commands.sandboxes import SandboxProbe, probe_sandboxes
 from agentrunner.commands.trying import Trial
 from agentrunner.environment import home_of
 from agentrunner.errors import InfraError, UsageError
@@ -268,12 +268,12 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     """Every promise of a sandbox, tried from inside."""
     from agentrunner.config.sandbox import NO_SANDBOX
     from agentrunner.gateway.process import proxy_starter
-    from agentrunner.sandboxes.choose import make_sandbox
+    from agentrunner.sandboxes.choose import image_to_try, make_sandbox
     from agentrunner.testing.sandboxes import CHECKS, run_conformance
     from agentrunner.testing.sandboxes.egress import egress_checks
 
     home = home_of(environ)
-    image, read_paths = await image_for_trying(environ) if kind == "docker" else ("", ())
+    image, read_paths = await image_to_try(kind, environ)
     with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
 
         def make(spec: SandboxOrder) -> Sandbox:

@@ -11,6 +11,8 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
 from agentrunner.policy.check import check_loops, narrowed
 from agentrunner.policy.match import covered, is_below, matches, may_reach
+from agentrunner.registry import SANDBOXES
+from agentrunner.sandboxes.docker import DockerSandbox
 from tests.unit.config.conftest import ENVIRON, Desk
 
 DIGEST = "sha256:" + "0" * 64
@@ -131,6 +133,23 @@ def test_what_goes_beyond_is_refused_with_the_line_of_the_policy(
     assert "policy.yaml:" in told
     assert line in told
     assert error.remedy
+
+
+class TeamContainers(DockerSandbox):
+    """A sandbox from outside that is made of an image."""
+
+    kind = "team-containers"
+
+
+def test_the_image_of_a_sandbox_from_outside_is_held_too(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SANDBOXES.own, TeamContainers.kind, f"{__name__}:TeamContainers")
+    sandbox = {"sandbox": {"kind": TeamContainers.kind}}
+    assert "images" in desk.refused({"sandbox": {"images": ["team/*"]}}, sandbox).details[0][1]
+    held = desk.held({"sandbox": {"images": ["team/worker"]}}, sandbox)
+    assert held.runner.worker.docker_image == "team/worker"
+    assert held.runner.sandbox.has_image
 
 
 def test_both_lines_are_named(desk: Desk) -> None:
