@@ -229,7 +229,7 @@ def _is_limit(name: str, amount: str) -> bool:
     """Whether the limit of that name can be so much; "+5" would be something to add."""
     from pydantic import ValidationError
 
-    from agentrunner.config.agents import BudgetSpec
+    from agentrunner.config.budget import BudgetSpec
 
     try:
         BudgetSpec.model_validate({name: amount})

@@ -22,13 +22,13 @@ from pydantic.json_schema import SkipJsonSchema
 
 from agentrunner.config.agents import (
     AssessSpec,
-    BudgetSpec,
     PlannerSpec,
     ProfilesSpec,
     WorkerSpec,
     named_workers,
 )
 from agentrunner.config.base import ConfigModel
+from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.naming import is_safe_id
 from agentrunner.config.sandbox import Hosts, SandboxSpec
 

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Sequence
 from typing import assert_never, cast
 
+from agentrunner.config.budget_kinds import BUDGET_KINDS
 from agentrunner.notes.model import (
     CriterionRow,
     Label,
@@ -40,8 +41,7 @@ KNOWN_FINDINGS = frozenset(
     }
 )
 KNOWN_REASONS = frozenset(
-    {"loop_limit", "aborted", "cancelled", "environment_not_ready", "wall_sec", "meta_calls"}
-    | {"worker_runs", "tokens", "usd"}
+    {"loop_limit", "aborted", "cancelled", "environment_not_ready", *BUDGET_KINDS}
 )
 
 

@@ -48,7 +48,7 @@ from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message
 from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
-from agentrunner.state.budget import figure_of, spent_limit
+from agentrunner.state.budget import FOR_TALK, figure_of, spent_limit
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, make_private, write_new, write_private
@@ -56,8 +56,6 @@ from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.member import make_members
 
-SPENDABLE = ("meta_calls", "tokens", "usd")
-"""Limits that talking can spend; its time is bounded for each message."""
 ATTEMPT = 1
 """The log of a conversation has no attempts of a run."""
 
@@ -116,7 +114,7 @@ class CallLog:
 
     def begin(self, number: int, type_: str, at: str) -> None:
         """A call is about to be made; raises TaskFailed (`budget`) where none may be."""
-        found = spent_limit(self._spec, {}, self.counters(), SPENDABLE)
+        found = spent_limit(self._spec, {}, self.counters(), FOR_TALK)
         if found is not None:
             name, limit = found
             raise OutOfBudget(
