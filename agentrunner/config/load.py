@@ -36,7 +36,14 @@ from agentrunner.config.rules import (
     refuse_both,
     shape,
 )
-from agentrunner.config.spec import RunnerSection, Source, TaskFile, TaskSection, TaskSpec
+from agentrunner.config.spec import (
+    NOTE_TEMPLATES,
+    RunnerSection,
+    Source,
+    TaskFile,
+    TaskSection,
+    TaskSpec,
+)
 from agentrunner.config.yaml_text import Place, Tree
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadValue, EmptyPrd, FileOutside, NoTestCommand
@@ -52,10 +59,7 @@ __all__ = [
 ]
 
 DetectTest = Callable[[Path], str | None]
-"""Planners each of whose attempts is one call of a model."""
 MODEL_VARIABLES = ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL")
-TEMPLATES = ("core", "architecture")
-"""Note templates that are built in."""
 
 
 def load_task(
@@ -291,7 +295,7 @@ def _named_files(runner: RunnerSection) -> Iterator[tuple[str, tuple[str, ...], 
         yield "script_text", ("runner", "meta", "script"), runner.meta.script
     if runner.patterns:
         yield "patterns_text", ("runner", "patterns"), runner.patterns
-    if runner.note.template not in TEMPLATES:
+    if runner.note.template not in NOTE_TEMPLATES:
         yield "template_text", ("runner", "note", "template"), runner.note.template
 
 

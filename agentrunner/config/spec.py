@@ -250,10 +250,14 @@ class ApproveSpec(ConfigModel):
     """Before the run ends COMPLETE."""
 
 
+NOTE_TEMPLATES = ("core", "architecture")
+"""Built-in templates of the note, the usual one first: `notes/templates/NAME.md.j2`."""
+
+
 class NoteSpec(ConfigModel):
     """The task note."""
 
-    template: str = "core"
+    template: str = NOTE_TEMPLATES[0]
     """`core`, `architecture`, or a path relative to the task file."""
     language: Literal["auto", "en", "ja"] = "auto"
     """`auto` goes by the PRD."""

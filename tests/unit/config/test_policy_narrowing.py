@@ -216,7 +216,7 @@ def test_what_a_task_leaves_out_is_given_by_the_policy(desk: Desk) -> None:
         "sandbox": {"kinds": ["bwrap", "none"], "network": "none", "images": ["a", "b"]},
         "worker": {"models": ["gpt-*", "gpt-5.5"], "base_urls": ["https://ai.example.org/v1"]},
         "meta": {"models": ["small"], "max_loops": 2, "base_urls": ["https://ai.example.org/v1"]},
-        "budget": dict(wall_sec=60, meta_calls=5, worker_runs=3, tokens=1000, usd=2.5),
+        "budget": {"wall_sec": 60, "meta_calls": 5, "worker_runs": 3, "tokens": 1000, "usd": 2.5},
         "completion": "strict",
     }
     runner = desk.held(caps).runner
