@@ -119,7 +119,7 @@ class PlanFacts:
     events: tuple[PlanEvent, ...] = ()
     """In order."""
     bills: Mapping[str, Sequence[BillEntry]] | None = None
-    """By task id, or "" for the planning: rows as `notes.bill.bill_of` gives them, of all runs."""
+    """By task id, or "" for the planning: rows as `money.bill.bill_of` gives them."""
     pull_request: str = ""
     """Its address."""
 

@@ -55,6 +55,11 @@ def test_the_diagram_of_the_nodes_is_that_of_the_graph() -> None:
     assert blocks()[1].strip() == mermaid().strip()
 
 
+def test_the_table_of_steps_names_every_node() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", DIAGRAM.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(rows) == sorted(NODES)
+
+
 def test_the_diagram_of_the_states_is_the_table() -> None:
     drawn = re.findall(r"^ +(\w+) --> (\w+)", blocks()[0], re.MULTILINE)
     moves = {(str(state), str(target)) for state in TaskState for target in MOVES[state]}
