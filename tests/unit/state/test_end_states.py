@@ -10,6 +10,7 @@ from agentrunner.commands.manual import EXIT_CODES
 from agentrunner.notes.render import Language, _phrases
 from agentrunner.plans.plan import FELL_SHORT, PlanTaskStatus
 from agentrunner.plans.planner_view import _RANKS
+from agentrunner.results import Result
 from agentrunner.screens.states import state_word
 from agentrunner.screens.summary import headline
 from agentrunner.state.lifecycle import (
@@ -54,5 +55,8 @@ def test_notes_have_a_word_for_it(language: Language) -> None:
 def test_screens_have_a_word_for_it() -> None:
     for state, end in END_STATES.items():
         assert state_word({"state": str(state)}) == end.word
-        assert headline({"state": str(state)}) == end.word.upper()
-    assert end_of("RUNNING") is None and headline({"state": "RUNNING"}) == "STOPPED"
+        assert headline(Result(exit_code=0, state=state)) == end.word.upper()
+    assert (
+        end_of("RUNNING") is None
+        and headline(Result(exit_code=0, state=TaskState.RUNNING)) == "STOPPED"
+    )
