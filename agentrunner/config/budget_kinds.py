@@ -14,6 +14,8 @@ class BudgetKind:
     """Of 1, as people read it."""
     units: str
     """Of any other figure."""
+    counter: str = ""
+    """What of `Counters` is held against it; "" for the one of the same name."""
     whole: bool = True
     """Whether it is counted; else it is measured."""
     before_call: bool = True
@@ -26,7 +28,7 @@ class BudgetKind:
 
 BUDGET_KINDS: Mapping[str, BudgetKind] = {
     "wall_sec": BudgetKind("s of work", "s of work", whole=False, by_talking=False),
-    "meta_calls": BudgetKind("call", "calls", before_worker=False),
+    "meta_calls": BudgetKind("call", "calls", "calls", before_worker=False),
     "worker_runs": BudgetKind("run", "runs", before_call=False, by_talking=False),
     "tokens": BudgetKind("token", "tokens"),
     "usd": BudgetKind("US dollar", "US dollars", whole=False),

@@ -49,13 +49,7 @@ def limits_of(spec: TaskSpec, grants: Mapping[str, float]) -> dict[str, float]:
 
 def spent_of(counters: Counters) -> dict[str, float]:
     """What is spent of each."""
-    return {
-        "wall_sec": counters.wall_sec,
-        "meta_calls": counters.calls,
-        "worker_runs": counters.worker_runs,
-        "tokens": counters.tokens,
-        "usd": counters.usd,
-    }
+    return {name: getattr(counters, kind.counter or name) for name, kind in BUDGET_KINDS.items()}
 
 
 def left_of(spec: TaskSpec, state: TaskContext) -> dict[str, float]:

@@ -20,7 +20,8 @@ def test_tasks_policies_and_counters_have_every_kind() -> None:
     assert tuple(Limits.model_fields) == NAMES == tuple(BUDGET_KINDS)
     assert set(NAMES) <= set(BudgetSpec.model_fields)
     assert tuple(BudgetCaps.model_fields) == NAMES
-    assert set(spent_of(Counters())) == set(NAMES)
+    counters = Counters(wall_sec=1, meta_calls=2, repeated_calls=1, worker_runs=4, usd=5)
+    assert spent_of(counters) == dict(zip(NAMES, (1, 3, 4, 0, 5), strict=True))
 
 
 def test_each_is_looked_at_before_something() -> None:
