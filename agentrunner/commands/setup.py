@@ -122,14 +122,14 @@ def examine(
 ) -> Report:
     """Everything `doctor` looks at; with `skip` the repository's tests are not run."""
     from agentrunner.config.agents import WorkerSpec
-    from agentrunner.discovery import available_metas, available_workers, candidates_of
+    from agentrunner.discovery import available_planners, available_workers, candidates_of
     from agentrunner.registry import LOGINS
 
     candidates = candidates_of(repo)
     trial = announced_trial(repo, candidates, state_dir, environ=environ, skip=skip)
     looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, WorkerSpec().kind))
     home = environ.get("HOME", "")
-    workers, planners = available_workers(repo), available_metas(environ, repo)
+    workers, planners = available_workers(repo), available_planners(environ, repo)
     people = [
         Finding("ok" if not offer.needs else "--", offer.kind, offer.needs or "can plan")
         for offer in planners
