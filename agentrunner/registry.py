@@ -104,7 +104,7 @@ LOGINS = {
     "codex-cli": "agentrunner.workers.codex_login:CodexLogin",
     "claude-code": "agentrunner.workers.claude_login:ClaudeLogin",
 }
-METAS = Kinds(
+PLANNERS = Kinds(
     "planners",
     {
         "openai-chat": "agentrunner.planners.openai_chat:OpenAIChatPlanner",

@@ -34,7 +34,7 @@ from agentrunner.verification.verdict import end_at_limit, judge, settle
 from agentrunner.workers.policy import check_call, model_of, settings_of
 
 BY_PERSON = "A person ordered it in the planner's place."
-FOR_WORKER = 8000
+PEOPLE_CHARS = 8000
 """Characters of people's texts that a worker's prompt carries in full."""
 
 
@@ -197,7 +197,7 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
     if call.model and not model:
         remark = f"worker_call.model: {member.name} is given no model; {call.model!r} is left out"
         deps.warn(state, "reply-taken", remark)
-    people = shown(state.get("people"), steering=True, most=FOR_WORKER)
+    people = shown(state.get("people"), steering=True, most=PEOPLE_CHARS)
     text = worker_prompt(call.prompt, state["criteria"], patterns, deps.spec.language, people)
     return WorkerOrder(
         worker_run_id=run_id,

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from langgraph.types import Command
 
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import CriterionSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.discovery.services import lacking, likely_lacking
@@ -31,8 +32,6 @@ from agentrunner.verification.results.model import Results
 MAX_CRITERIA = 50
 MOST_RED, MOST_GREEN = 100, 40
 """Names of tests that a planner is shown."""
-NO_READERS = frozenset({"checklist", "mock", "script"})
-"""Planners that read no prompt."""
 SAME_WORDS = 0.6
 """From how alike two descriptions (0 to 1) of one id are taken for one criterion."""
 SET_BY_CODE = {"status", "evidence", "proof", "comment"}
@@ -105,7 +104,8 @@ def repository_before(deps: Deps, baseline: Baseline) -> dict[str, object] | Non
     """
     runner = deps.spec.runner
     candidates = (runner.profiles.plan or runner.profiles.meta).candidates
-    if ({one.kind for one in candidates} or {runner.meta.kind}) <= NO_READERS:
+    kinds = {one.kind for one in candidates} or {runner.meta.kind}
+    if not any(planner_kind(kind).calls_model for kind in kinds):
         return None
     kept = deps.folder.root / CONTEXT_FILE
     if kept.exists():

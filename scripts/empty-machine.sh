@@ -55,7 +55,7 @@ found_pip_config() {
 }
 
 share='tests/integration/sandboxes/test_conformance.py tests/integration/test_examples.py
-    tests/graph/test_honesty.py tests/unit/cli/test_command_line.py tests/unit/discovery'
+    tests/graph/test_honesty.py tests/unit/commands/test_command_line.py tests/unit/discovery'
 share=$(echo $share)
 
 try "$(id -un)"

@@ -42,6 +42,15 @@ def python_files() -> Iterator[Path]:
                 yield path
 
 
+def test_unit_tests_mirror_the_rooms() -> None:
+    unit, package = ROOT / "tests" / "unit", ROOT / "agentrunner"
+    tested = {path.parent.relative_to(unit) for path in unit.rglob("test_*.py")}
+    assert {room for room in tested if not (package / room).is_dir()} == {Path("kit")}
+    rooms = {path.parent.relative_to(package) for path in package.glob("*/__init__.py")}
+    suites = {Path("testing")}  # tests/integration runs them on what they are for
+    assert rooms - tested == suites
+
+
 @pytest.mark.parametrize(("name", "target"), LINKS.items())
 def test_the_package_links_to_the_rooms_at_the_root(name: str, target: str) -> None:
     link = ROOT / "agentrunner" / name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,19 +14,20 @@ from agentrunner import __version__
 from agentrunner.commands.console import show
 from agentrunner.commands.examples import EXAMPLES, PAGES
 from agentrunner.commands.index import Index, about_option, usage_of, written_option
+from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import Unreadable
 from agentrunner.screens.layout import count
+from agentrunner.state.lifecycle import END_STATES, KEPT_EXIT, WAITING_EXIT, TaskState
 
 SECTION = 1
-EXIT_CODES = (
-    ("0", "COMPLETE, or a query that worked"),
-    ("1", "FAILED"),
-    ("2", "a mistake in the command line, the task or the answer"),
-    ("3", "NEEDS_REVIEW"),
-    ("4", "it waits for a person"),
-    ("5", "something is missing or away on this machine; the run, if any, is kept"),
-    ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM; the run is kept"),
-)
+EXIT_CODES: Mapping[int, str] = {
+    **{end.exit_code: str(state) for state, end in END_STATES.items()},
+    END_STATES[TaskState.COMPLETE].exit_code: f"{TaskState.COMPLETE}, or a query that worked",
+    UsageError.exit_code: "a mistake in the command line, the task or the answer",
+    WAITING_EXIT: "it waits for a person",
+    KEPT_EXIT: "something is missing or away on this machine; the run, if any, is kept",
+}
+SIGNALS = ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM; the run is kept")
 FILES = (
     ("~/.config/agentrunner/config.yaml", "Your settings: agentrunner config edit."),
     ("~/.local/state/agentrunner", "Where runs and plans are kept (AGENTRUNNER_STATE_DIR)."),
@@ -95,7 +96,8 @@ def _program_page(program: Any, context: Any) -> str:
         for name, (_, about) in entries.items():
             lines += [".TP", f".BR {_text(_page(name))} ({SECTION})", _text(about)]
     lines += _options(program, context)
-    for title, rows in (("EXIT STATUS", EXIT_CODES), ("FILES", FILES)):
+    codes = [*((str(code), EXIT_CODES[code]) for code in sorted(EXIT_CODES)), SIGNALS]
+    for title, rows in (("EXIT STATUS", codes), ("FILES", FILES)):
         lines.append(f'.SH "{title}"')
         for word, about in rows:
             lines += [".TP", f".B {_text(word)}", _text(about)]

@@ -20,7 +20,7 @@ from agentrunner.commands.index import Command
 from agentrunner.commands.words import TASK_FILES
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.task_files import Unreadable
-from agentrunner.registry import METAS, SANDBOXES, WORKERS
+from agentrunner.registry import PLANNERS, SANDBOXES, WORKERS
 
 
 class LogFormat(StrEnum):
@@ -69,14 +69,14 @@ Test = Annotated[
     str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
 ]
 CHOSEN = "Left out: what is ready here."
-PLANNERS = [kind for kind in METAS if kind != "checklist"]
+PLAN_MAKERS = [kind for kind in PLANNERS if kind != "checklist"]
 Meta = Annotated[
     str | None,
-    typer.Option("--meta", metavar="KIND", help=f"Who plans: {', '.join(METAS)}. {CHOSEN}"),
+    typer.Option("--meta", metavar="KIND", help=f"Who plans: {', '.join(PLANNERS)}. {CHOSEN}"),
 ]
 Planner = Annotated[
     str | None,
-    typer.Option("--meta", metavar="KIND", help=f"Who plans: {', '.join(PLANNERS)}. {CHOSEN}"),
+    typer.Option("--meta", metavar="KIND", help=f"Who plans: {', '.join(PLAN_MAKERS)}. {CHOSEN}"),
 ]
 """Of a plan: `checklist` and its like can carry a task out, but not make a plan."""
 Worker = Annotated[
@@ -229,7 +229,7 @@ def _is_limit(name: str, amount: str) -> bool:
     """Whether the limit of that name can be so much; "+5" would be something to add."""
     from pydantic import ValidationError
 
-    from agentrunner.config.agents import BudgetSpec
+    from agentrunner.config.budget import BudgetSpec
 
     try:
         BudgetSpec.model_validate({name: amount})

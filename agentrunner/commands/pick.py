@@ -19,6 +19,7 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun, UnknownRun
 from agentrunner.screens.layout import cell, flat
 from agentrunner.screens.runs import facts_of
+from agentrunner.state.lifecycle import NextStep, end_of
 
 if TYPE_CHECKING:
     from agentrunner.storage.index import RunRow
@@ -27,6 +28,11 @@ SHOWN = 9
 """Candidates that are shown."""
 Fits = Callable[["RunRow", bool], bool]
 """Whether a run fits; the second is whether somebody drives it now."""
+
+
+def _next_step(row: RunRow) -> NextStep | None:
+    end = end_of(row.state)
+    return end.next_step if end else None
 
 
 def _unfinished(row: RunRow, driven: bool) -> bool:
@@ -38,15 +44,15 @@ def _stopped(row: RunRow, driven: bool) -> bool:
 
 
 def _not_complete(row: RunRow, driven: bool) -> bool:
-    return row.state in ("FAILED", "NEEDS_REVIEW")
+    return _next_step(row) in ("review", "retry")
 
 
 def _needs_review(row: RunRow, driven: bool) -> bool:
-    return row.state == "NEEDS_REVIEW"
+    return _next_step(row) == "review"
 
 
 def _failed(row: RunRow, driven: bool) -> bool:
-    return row.state == "FAILED"
+    return _next_step(row) == "retry"
 
 
 def _goes_on(row: RunRow, driven: bool) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner.config.load import CHAT_MODELS
+from agentrunner.config.kinds import planner_kind
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.screens.doctor import Finding, Report
 
@@ -62,8 +62,7 @@ async def _probed(
 ) -> tuple[str, list[Finding], bool]:
     from agentrunner.planners.make import make_planner
 
-    kind = settled.runner.meta.kind
-    if kind not in CHAT_MODELS:
+    if not planner_kind(settled.runner.meta.kind).is_chat_model:
         return await _played(settled, why, environ)
     client = make_planner(settled, environ)
     try:
@@ -167,7 +166,8 @@ def _speed(tried: Tried) -> Finding:
 
 
 def _schema(tried: Tried, settled: TaskSpec) -> Finding:
-    if settled.runner.meta.kind == "chat" or settled.runner.meta.format == "yaml":
+    meta = settled.runner.meta
+    if planner_kind(meta.kind).takes_schema == "" or meta.format == "yaml":
         return Finding("--", "schema", "none is sent; the form is asked for in words")
     if tried.enforced:
         return Finding("ok", "schema", "enforced: answers have the form that is asked for")

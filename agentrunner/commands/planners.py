@@ -17,7 +17,7 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.index import Entries, Index, index_app
 from agentrunner.commands.planner_settings import no_planner, settled_planner
-from agentrunner.registry import METAS
+from agentrunner.registry import PLANNERS
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
@@ -79,7 +79,7 @@ def list_kinds(
 def try_out(
     planner: Annotated[
         str | None,
-        typer.Option("--planner", metavar="KIND", help=f"Who: {', '.join(METAS)}. {opt.CHOSEN}"),
+        typer.Option("--planner", metavar="KIND", help=f"Who: {', '.join(PLANNERS)}. {opt.CHOSEN}"),
     ] = None,
     planner_model: opt.PlannerModel = None,
     base_url: Annotated[
@@ -144,7 +144,7 @@ def _scripted(settled: TaskSpec) -> TaskSpec:
 
 def rows_of(settled: TaskSpec, why: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
     """What is known of each kind. Making one opens no connection, starts and spends nothing."""
-    return [_row(kind, settled, why, environ) for kind in METAS]
+    return [_row(kind, settled, why, environ) for kind in PLANNERS]
 
 
 def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> dict[str, object]:

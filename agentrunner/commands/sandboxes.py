@@ -52,6 +52,7 @@ async def probe_sandboxes(
     repo: Path, environ: Mapping[str, str], state_dir: Path, worker_kind: str
 ) -> list[SandboxProbe]:
     """Every kind that `auto` may take, in its order."""
+    from agentrunner.config.kinds import sandbox_kind
     from agentrunner.sandboxes.base import ResourceLimit, SandboxOrder
     from agentrunner.sandboxes.choose import AUTO
 
@@ -63,7 +64,7 @@ async def probe_sandboxes(
         spec = SandboxOrder(repo=repo, home=home, limits=limits, worker_kind=worker_kind)
         for kind in AUTO:
             look = SandboxProbe(kind)
-            if kind == "docker":
+            if sandbox_kind(kind).has_image:
                 spec = await _engine(look, spec, environ)
             if look.problem is None:
                 await _open(look, spec, environ, state_dir)
@@ -91,25 +92,6 @@ async def _engine(
     look.more.append(Finding("ok" if there else "--", "images", kinds, cure))
     image, read_paths = image_to_try(there, spec.worker_kind)
     return replace(spec, image=image, read_paths=read_paths)
-
-
-async def image_for_trying(environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:
-    """An image of ours, and what its sandbox must read of this machine.
-
-    Where there is none, one is made of nothing. Raises SandboxUnavailable and EngineError.
-    """
-    from agentrunner.sandboxes.docker.builds import import_host_image
-    from agentrunner.sandboxes.docker.engine import Engine
-    from agentrunner.sandboxes.docker.facts import image_to_try, our_images
-    from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
-
-    with contextlib.closing(await Engine.connect(environ)) as engine:
-        there = await our_images(engine)
-        image, read_paths = image_to_try(there, "")
-        if image in there:
-            return image, read_paths
-        await import_host_image(engine)
-    return HOST_IMAGE, (Path("/usr"),)
 
 
 async def _open(

@@ -24,7 +24,7 @@ from agentrunner.commands.console import Output, interactive, paint_for, show, w
 from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.runs import here
-from agentrunner.commands.sandboxes import SandboxProbe, image_for_trying, probe_sandboxes
+from agentrunner.commands.sandboxes import SandboxProbe, probe_sandboxes
 from agentrunner.commands.trying import Trial
 from agentrunner.environment import home_of
 from agentrunner.errors import InfraError, UsageError
@@ -122,14 +122,14 @@ def examine(
 ) -> Report:
     """Everything `doctor` looks at; with `skip` the repository's tests are not run."""
     from agentrunner.config.agents import WorkerSpec
-    from agentrunner.discovery import available_metas, available_workers, candidates_of
+    from agentrunner.discovery import available_planners, available_workers, candidates_of
     from agentrunner.registry import LOGINS
 
     candidates = candidates_of(repo)
     trial = announced_trial(repo, candidates, state_dir, environ=environ, skip=skip)
     looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, WorkerSpec().kind))
     home = environ.get("HOME", "")
-    workers, planners = available_workers(repo), available_metas(environ, repo)
+    workers, planners = available_workers(repo), available_planners(environ, repo)
     people = [
         Finding("ok" if not offer.needs else "--", offer.kind, offer.needs or "can plan")
         for offer in planners
@@ -268,12 +268,12 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
     """Every promise of a sandbox, tried from inside."""
     from agentrunner.config.sandbox import NO_SANDBOX
     from agentrunner.gateway.process import proxy_starter
-    from agentrunner.sandboxes.choose import make_sandbox
+    from agentrunner.sandboxes.choose import image_to_try, make_sandbox
     from agentrunner.testing.sandboxes import CHECKS, run_conformance
     from agentrunner.testing.sandboxes.egress import egress_checks
 
     home = home_of(environ)
-    image, read_paths = await image_for_trying(environ) if kind == "docker" else ("", ())
+    image, read_paths = await image_to_try(kind, environ)
     with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
 
         def make(spec: SandboxOrder) -> Sandbox:

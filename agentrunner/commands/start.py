@@ -345,17 +345,13 @@ def validate(
 
 def _formless(spec: TaskSpec) -> list[str]:
     """What to know of a planner whose answers no schema holds; nothing of any other."""
-    from agentrunner.config.agents import AUTO
-    from agentrunner.registry import METAS, load
-
-    def schema_of(kind: str) -> str | None:
-        """How a schema holds its answers; None where its adapter does not say."""
-        return getattr(load(METAS, kind, "the planner"), "takes_schema", None)
+    from agentrunner.config.kinds import planner_kind
+    from agentrunner.registry import PLANNERS
 
     kind = spec.runner.meta.kind
-    if kind == AUTO or schema_of(kind) != "":
+    if planner_kind(kind).takes_schema != "":
         return []
-    others = ", ".join(one for one in METAS.own if schema_of(one))
+    others = ", ".join(one for one in PLANNERS.own if planner_kind(one).takes_schema)
     notice = f"The planner {kind} is sent no schema: the form of its answers is asked for in "
     notice += f"words, and more of them have to be asked for again. Those that take one: {others}."
     return [notice]
@@ -363,6 +359,7 @@ def _formless(spec: TaskSpec) -> list[str]:
 
 def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
     """The table of `validate`."""
+    from agentrunner.config.kinds import planner_kind
     from agentrunner.screens.table import criteria_table
 
     return criteria_table(
@@ -371,17 +368,8 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
         strict=spec.completion == "strict",
         has_test=spec.task.test is not None,
         width=width,
-        by_code=_by_code(spec.runner.meta.kind),
+        by_code=planner_kind(spec.runner.meta.kind).by_code,
     )
-
-
-def _by_code(kind: str) -> bool:
-    """Whether a planner of this kind is no model; one that is still to be chosen may be one."""
-    from agentrunner.config.agents import AUTO
-    from agentrunner.registry import METAS
-    from agentrunner.registry import load as load_kind
-
-    return kind != AUTO and bool(getattr(load_kind(METAS, kind, "the planner"), "by_code", False))
 
 
 def _criteria_rows(spec: TaskSpec) -> list[dict[str, object]]:

@@ -18,7 +18,7 @@ from agentrunner.config.agents import SEES, See
 from agentrunner.config.base import ConfigModel
 from agentrunner.config.files import read_text
 from agentrunner.config.mistakes import dotted, from_validation, mistake
-from agentrunner.config.spec import RunnerSection, number_from_text
+from agentrunner.config.spec import NOTE_TEMPLATES, RunnerSection, number_from_text
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import Tree, read_yaml
 from agentrunner.environment import user_file as user_file
@@ -37,7 +37,7 @@ PROJECT_MAY: Mapping[str, tuple[str, ...]] = {
     "runner.meta.format": (),
     "runner.note.language": (),
     "runner.note.detail": (),
-    "runner.note.template": ("core", "architecture"),
+    "runner.note.template": NOTE_TEMPLATES,
 }
 """What a repository may set, and to what; () is to anything that the setting takes."""
 _OF_A_TASK: tuple[KeyPath, ...] = (
@@ -173,9 +173,9 @@ def _leaves(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
 def _refuse_relative(tree: Tree) -> None:
     """A relative path would mean another file for every task."""
     settings = dict(_leaves(tree.value.get("runner") or {}, ("runner",)))
-    template = settings.get(("runner", "note", "template"), "core")
+    template = settings.get(("runner", "note", "template"), NOTE_TEMPLATES[0])
     own = [path for path in _OF_A_TASK if settings.get(path)]
-    own += [("runner", "note", "template")] * (template not in ("core", "architecture"))
+    own += [("runner", "note", "template")] * (template not in NOTE_TEMPLATES)
     for path in own:
         raise mistake(
             tree,

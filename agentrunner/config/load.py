@@ -20,6 +20,7 @@ from agentrunner.config.agents import DEFAULT_META_MODEL, PlannerSpec
 from agentrunner.config.config_files import lay_under, read_layers
 from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
 from agentrunner.config.files import read_text
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.layers import apply_options, apply_overrides
 from agentrunner.config.markdown import detect_language, first_heading
 from agentrunner.config.mistakes import dotted, from_validation, mistake
@@ -35,7 +36,14 @@ from agentrunner.config.rules import (
     refuse_both,
     shape,
 )
-from agentrunner.config.spec import RunnerSection, Source, TaskFile, TaskSection, TaskSpec
+from agentrunner.config.spec import (
+    NOTE_TEMPLATES,
+    RunnerSection,
+    Source,
+    TaskFile,
+    TaskSection,
+    TaskSpec,
+)
 from agentrunner.config.yaml_text import Place, Tree
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadValue, EmptyPrd, FileOutside, NoTestCommand
@@ -51,11 +59,7 @@ __all__ = [
 ]
 
 DetectTest = Callable[[Path], str | None]
-CHAT_MODELS = frozenset({"openai-chat", "chat"})
-"""Planners each of whose attempts is one call of a model."""
 MODEL_VARIABLES = ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL")
-TEMPLATES = ("core", "architecture")
-"""Note templates that are built in."""
 
 
 def load_task(
@@ -241,7 +245,7 @@ def with_environment(meta: PlannerSpec, environ: Mapping[str, str]) -> PlannerSp
     update: dict[str, Any] = {}
     if meta.timeout_sec is None and environ.get("META_TIMEOUT_SEC"):
         seconds = _timeout(environ["META_TIMEOUT_SEC"])  # one that is no number is told anyway
-        if meta.kind in CHAT_MODELS:
+        if planner_kind(meta.kind).is_chat_model:
             update["timeout_sec"] = seconds
     if meta.kind == "openai-chat" and not meta.model:
         name = model_variable(environ)
@@ -291,7 +295,7 @@ def _named_files(runner: RunnerSection) -> Iterator[tuple[str, tuple[str, ...], 
         yield "script_text", ("runner", "meta", "script"), runner.meta.script
     if runner.patterns:
         yield "patterns_text", ("runner", "patterns"), runner.patterns
-    if runner.note.template not in TEMPLATES:
+    if runner.note.template not in NOTE_TEMPLATES:
         yield "template_text", ("runner", "note", "template"), runner.note.template
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentrunner.config.agents import AUTO, DEFAULT_META_MODEL
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.load import model_variable
 from agentrunner.config.spec import RunnerSection
 
@@ -51,10 +52,8 @@ def _given(runner: RunnerSection, environ: Mapping[str, str]) -> dict[str, tuple
     variables = {"runner.meta.timeout_sec": "META_TIMEOUT_SEC"}
     if kind in ("openai-chat", AUTO):
         variables["runner.meta.model"] = model_variable(environ)
-    if kind in ("openai-chat", "codex-cli", AUTO):
-        variables["runner.meta.base_url"] = "OPENAI_BASE_URL"
-    elif kind == "claude-code":
-        variables["runner.meta.base_url"] = "ANTHROPIC_BASE_URL"
+    if variable := planner_kind(kind).url_variable:
+        variables["runner.meta.base_url"] = variable
     return {
         name: (variable, environ[variable])
         for name, variable in variables.items()

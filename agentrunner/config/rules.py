@@ -125,7 +125,7 @@ def canonical_kinds(tree: Tree) -> None:
     for section in sections:
         if isinstance(section, dict) and isinstance(section.get("kind"), str):
             kind = canonical_worker_type(section["kind"])
-            if kind in registry.WORKERS or kind in registry.METAS:
+            if kind in registry.WORKERS or kind in registry.PLANNERS:
                 section["kind"] = kind
 
 
@@ -150,7 +150,7 @@ def _tells(tree: Tree, section: str, name: str) -> bool:
 
 def _check_kinds(file: TaskFile, tree: Tree) -> None:
     runner = file.runner
-    metas, workers = list(registry.METAS), list(registry.WORKERS)
+    metas, workers = list(registry.PLANNERS), list(registry.WORKERS)
     _check_kind(runner.meta.kind, [AUTO, *metas], tree, ("runner", "meta", "kind"))
     _check_kind(
         runner.sandbox.kind, ["auto", *registry.SANDBOXES], tree, ("runner", "sandbox", "kind")

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from agentrunner.config.base import ConfigModel
 from agentrunner.config.hosts import checked_host
+from agentrunner.config.kinds import sandbox_kind
 from agentrunner.registry import ECOSYSTEMS
 
 Hosts = list[Annotated[str, AfterValidator(checked_host)]]
@@ -121,7 +122,7 @@ class SandboxSpec(ConfigModel):
     @property
     def has_image(self) -> bool:
         """Whether an image may bring a program that this machine has not."""
-        return self.kind in ("auto", "docker")
+        return sandbox_kind(self.kind).has_image
 
     @property
     def kept_bytes(self) -> int | None:

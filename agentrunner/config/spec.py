@@ -22,13 +22,13 @@ from pydantic.json_schema import SkipJsonSchema
 
 from agentrunner.config.agents import (
     AssessSpec,
-    BudgetSpec,
     PlannerSpec,
     ProfilesSpec,
     WorkerSpec,
     named_workers,
 )
 from agentrunner.config.base import ConfigModel
+from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.naming import is_safe_id
 from agentrunner.config.sandbox import Hosts, SandboxSpec
 
@@ -250,10 +250,14 @@ class ApproveSpec(ConfigModel):
     """Before the run ends COMPLETE."""
 
 
+NOTE_TEMPLATES = ("core", "architecture")
+"""Built-in templates of the note, the usual one first: `notes/templates/NAME.md.j2`."""
+
+
 class NoteSpec(ConfigModel):
     """The task note."""
 
-    template: str = "core"
+    template: str = NOTE_TEMPLATES[0]
     """`core`, `architecture`, or a path relative to the task file."""
     language: Literal["auto", "en", "ja"] = "auto"
     """`auto` goes by the PRD."""

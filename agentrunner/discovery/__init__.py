@@ -6,7 +6,7 @@ Repositories are read as data: small regular files inside them, nothing executed
 from agentrunner.discovery.candidates import candidates_of
 from agentrunner.discovery.ci_environment import ci_environment
 from agentrunner.discovery.git import read_branch
-from agentrunner.discovery.machine import Offer, available_metas, available_workers
+from agentrunner.discovery.machine import Offer, available_planners, available_workers
 from agentrunner.discovery.repository import Found, detect_setup, detect_test, detect_tests
 from agentrunner.discovery.services import likely_lacking
 from agentrunner.discovery.set_up import LOCKED, propose_setup
@@ -16,7 +16,7 @@ __all__ = [
     "LOCKED",
     "Found",
     "Offer",
-    "available_metas",
+    "available_planners",
     "available_workers",
     "candidates_of",
     "ci_environment",

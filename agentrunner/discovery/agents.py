@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agentrunner import registry
+from agentrunner.config import kinds
 from agentrunner.config.agents import AUTO, PlannerSpec, WorkerSpec
 from agentrunner.config.load import resolve_env, with_environment
 from agentrunner.config.sandbox import SandboxSpec
@@ -124,9 +125,11 @@ def choose_worker(facts: Facts, barred: Barred, sandbox_kind: str) -> Choice:
             used = "used last in this repository" if last.kind == facts.last_used else "the first"
             reason += f"; {used} of {names}"
         return Choice(last.kind, reason, last.auth)
-    # Docker by name: then what its image has counts more than what this machine has.
+    # An image by name: then what its image has counts more than what this machine has.
     keyed = [cli for cli in facts.workers if cli.kind == USUAL_WORKER and cli.ready]
-    if not installed or (sandbox_kind == "docker" and keyed):
+    if not installed or (
+        sandbox_kind != AUTO and kinds.sandbox_kind(sandbox_kind).has_image and keyed
+    ):
         allowed = [cli.kind for cli in facts.workers if not barred(cli.kind)]
         usual = [kind for kind in allowed if kind == USUAL_WORKER] or allowed
         if usual:

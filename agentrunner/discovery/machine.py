@@ -35,7 +35,7 @@ def available_workers(repo: Path | None = None) -> dict[str, Probe]:
     return probes
 
 
-def available_metas(environ: Mapping[str, str], repo: Path | None = None) -> list[Offer]:
+def available_planners(environ: Mapping[str, str], repo: Path | None = None) -> list[Offer]:
     """Planners that can plan a real task, the ready ones first."""
     key = "" if environ.get("OPENAI_API_KEY") else "OPENAI_API_KEY is not set"
     offers = [Offer("openai-chat", key)]

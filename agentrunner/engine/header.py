@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agentrunner.config.agents import See, seen_by
+from agentrunner.config.budget_kinds import BUDGET_KINDS
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery import ci_environment, read_branch
 from agentrunner.discovery.outside import filters_of, not_taken_along
@@ -55,9 +56,7 @@ def header_of(
         "limits": {
             "max_loops": max_loops,
             "run_time_sec": members[0].spec.runner.worker.max_run_time_sec,
-            **spec.runner.budget.model_dump(
-                include={"wall_sec", "worker_runs", "meta_calls", "tokens", "usd"}
-            ),
+            **spec.runner.budget.model_dump(include=set(BUDGET_KINDS)),
         },
         "completion": spec.completion,
         "policies": [source.model_dump() for source in spec.policies],

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from agentrunner.config.agents import AUTO
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.versions import CACHE, sandbox_version
 from agentrunner.engine.known_reds import accepted_reds
@@ -169,14 +170,15 @@ async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | N
 async def with_image(resolved: ResolvedRun, confirm: Callable[[str], bool] | None) -> ResolvedRun:
     """The run, with `pull: missing` where its image is missing and a person wants it made.
 
-    Only for sandboxes that are Docker by name: `auto` goes on to the next kind. Raises
+    Only for sandboxes that are named: `auto` goes on to the next kind. Raises
     SandboxUnavailable (`image-missing`) before anything is written where nobody says yes.
     """
     spec, settings = resolved.spec, resolved.spec.runner.sandbox
-    if settings.kind != "docker" or settings.pull in ("missing", "always"):
+    if settings.kind == AUTO or settings.pull in ("missing", "always"):
         return resolved
     nowhere = RunFolder(Path(spec.repo))
-    missing = await missing_image(sandbox_order(spec, resolved.members, nowhere), resolved.environ)
+    order = sandbox_order(spec, resolved.members, nowhere)
+    missing = await missing_image(settings.kind, order, resolved.environ)
     if missing is None:
         return resolved
     asked = confirm if settings.pull is None and missing.details else None  # else a yes is no help

@@ -305,7 +305,7 @@ def _resolved(spec: TaskSpec, options: Options) -> ResolvedRun:
 
 def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
     run_id = state["run"].run_id
-    if state["state"] not in (TaskState.NEEDS_REVIEW, TaskState.FAILED):
+    if state["state"] not in TERMINAL - {TaskState.COMPLETE}:
         raise NotAcceptable(
             f"{run_id} is {state['state']}; only an ended, unfinished run can be accepted.",
         )

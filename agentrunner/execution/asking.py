@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from agentrunner.config.load import CHAT_MODELS
+from agentrunner.config.kinds import planner_kind
 from agentrunner.errors import TaskFailed
 from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_budget
 from agentrunner.execution.deps import Deps, Update
@@ -163,7 +163,8 @@ class _Telling:
 
 def _warn_of_cut(state: TaskContext, deps: Deps, call: PlannerCall) -> None:
     """Say once in a run that a server reads less than it is sent, and what mends that. Blocks."""
-    if call.known != "counted" or call.candidate.partition(":")[0] not in CHAT_MODELS:
+    kind = call.candidate.partition(":")[0]
+    if call.known != "counted" or not kind or not planner_kind(kind).is_chat_model:
         return
     found = cut_of((message.content for message in call.messages), call.input_tokens)
     known = any(one.data.get("code") == CUT for one in deps.log.records("warning"))

@@ -23,7 +23,7 @@ from agentrunner.results import (
     UsageTotals,
 )
 from agentrunner.state.decisions import words_of
-from agentrunner.state.lifecycle import TERMINAL, TaskState
+from agentrunner.state.lifecycle import END_STATES, KEPT_EXIT, TERMINAL, WAITING_EXIT, TaskState
 from agentrunner.state.red_tests import shown_red
 from agentrunner.state.run_state import (
     Counters,
@@ -38,10 +38,6 @@ from agentrunner.state.run_state import (
     TaskContext,
 )
 from agentrunner.verification.verdict import worker_trouble
-
-EXIT_CODES = {TaskState.COMPLETE: 0, TaskState.FAILED: 1, TaskState.NEEDS_REVIEW: 3}
-WAITING = 4
-INFRASTRUCTURE = 5
 
 
 def build_result(
@@ -65,7 +61,8 @@ def build_result(
     verdict, evidence = state.get("verdict"), state.get("evidence") or Evidence(tree="")
     ended = state["state"] in TERMINAL
     if exit_code is None:
-        exit_code = WAITING if waiting else EXIT_CODES.get(state["state"], INFRASTRUCTURE)
+        end = END_STATES.get(state["state"])
+        exit_code = WAITING_EXIT if waiting else end.exit_code if end else KEPT_EXIT
     return Result(
         run_id=run.run_id,
         task_id=run.task_id,

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agentrunner.config.agents import See, seen_by
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.rounds import digests, line_of, report, sections, state_of_now
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.seeing.diffs import Diff, diff_of
@@ -23,8 +24,6 @@ from agentrunner.state.run_state import FileRef, RedTest, TaskContext
 from agentrunner.state.summary import without_host
 from agentrunner.storage.failpoints import reach
 
-BLIND = frozenset({"checklist", "mock"})
-"""Planners that read nothing of what they are told."""
 CONTEXT_FILE = "repository.json"
 """In the run's folder: what the planner was told of the repository, and of which tree."""
 
@@ -151,12 +150,12 @@ class Seeing:
 
 def reads_nothing(spec: TaskSpec) -> bool:
     """Whether nobody who decides or judges reads a prompt."""
-    return _kinds(spec) <= BLIND
+    return not any(planner_kind(kind).reads_prompts for kind in _kinds(spec))
 
 
 def no_provider(spec: TaskSpec) -> bool:
     """Whether nothing leaves for a planner's provider: there is none."""
-    return _kinds(spec) <= BLIND | {"script"}
+    return not any(planner_kind(kind).calls_model for kind in _kinds(spec))
 
 
 def _kinds(spec: TaskSpec) -> set[str]:

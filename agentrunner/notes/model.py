@@ -6,10 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from agentrunner.state.lifecycle import EndName, NextStep, end_of
 from agentrunner.state.run_state import EvidenceKind, Grade
 
-Label = Literal["COMPLETE", "UNPROVEN", "NEEDS_REVIEW", "FAILED", "WAITING", "INTERRUPTED"]
+Label = EndName | Literal["UNPROVEN", "WAITING", "INTERRUPTED"]
+"""The end of a run, COMPLETE without a proof, or why it stands still."""
 Shown = Literal["passed", "failed", "open"]
+
+
+def next_step_of(label: Label) -> NextStep | None:
+    """What the note has its reader do about an end; None where the run stands still."""
+    if label == "UNPROVEN":
+        return "use"
+    end = end_of(label)
+    return end.next_step if end else None
+
+
+def fell_short(label: Label) -> bool:
+    """Whether the run has ended without what was wanted."""
+    return next_step_of(label) in ("review", "retry")
 
 
 @dataclass(frozen=True)

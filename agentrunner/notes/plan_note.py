@@ -20,6 +20,7 @@ from agentrunner.notes.render import Language, marker, render_plan
 from agentrunner.notes.view import map_texts, sum_of
 from agentrunner.notes.writer import WrittenNote, write_marked
 from agentrunner.results import BillEntry
+from agentrunner.state.lifecycle import END_STATES, Tone
 from agentrunner.text.terminal import sanitize
 
 MAX_DRAWN = 120
@@ -42,10 +43,9 @@ EventKind = Literal[
     "notice",
 ]
 
+_TONES: Mapping[Tone, str] = {"good": "done", "warn": "crit", "bad": "crit"}
 _STYLES: Mapping[str, str] = {
-    "COMPLETE": "done",
-    "FAILED": "crit",
-    "NEEDS_REVIEW": "crit",
+    **{str(state): _TONES[end.tone] for state, end in END_STATES.items()},
     "RUNNING": "active",
     "PLANNING": "active",
     "VALIDATING": "active",
@@ -119,7 +119,7 @@ class PlanFacts:
     events: tuple[PlanEvent, ...] = ()
     """In order."""
     bills: Mapping[str, Sequence[BillEntry]] | None = None
-    """By task id, or "" for the planning: rows as `notes.bill.bill_of` gives them, of all runs."""
+    """By task id, or "" for the planning: rows as `money.bill.bill_of` gives them."""
     pull_request: str = ""
     """Its address."""
 

@@ -11,6 +11,7 @@ import json
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
 import yaml
@@ -20,7 +21,7 @@ from markupsafe import Markup
 
 from agentrunner.errors.runs import BadNoteTemplate
 from agentrunner.notes import markdown
-from agentrunner.notes.model import Line, NoteView, TestFacts
+from agentrunner.notes.model import Label, Line, NoteView, TestFacts, next_step_of
 
 Language = Literal["en", "ja"]
 MAX_BYTES = 1024 * 1024 - 1
@@ -41,7 +42,7 @@ def render_note(
 ) -> str:
     """The note as Markdown, under 1 MiB.
 
-    `template` is `core` or `architecture`; `template_text`, a person's own template, wins over
+    `template` is of NOTE_TEMPLATES; `template_text`, a person's own template, wins over
     it. Raises UsageError where that template cannot be rendered.
     """
     words, environment = _words(language), _environment(language)
@@ -164,15 +165,19 @@ def _words(language: Language) -> Words:
 
 
 def _resource(name: str) -> str:
-    return resources.files(__package__).joinpath("templates", name).read_text("utf-8")
+    return _templates().joinpath(name).read_text("utf-8")
+
+
+def _templates() -> Traversable:
+    return resources.files(__package__).joinpath("templates")
 
 
 @functools.cache
 def _environment(language: Language) -> SandboxedEnvironment:
     words = _words(language)
-    names = ("core", "architecture", "top", "run", "bill", "open", "people", "plan")
+    names = [one.name for one in _templates().iterdir() if one.name.endswith(".md.j2")]
     environment = SandboxedEnvironment(
-        loader=DictLoader({f"{name}.md.j2": _resource(f"{name}.md.j2") for name in names}),
+        loader=DictLoader({name: _resource(name) for name in names}),
         undefined=StrictUndefined,
         autoescape=True,  # so that blocks and macros give Markup, which is not escaped again
         finalize=_plain,
@@ -215,14 +220,19 @@ def _rendered(template: Template, view: NoteView) -> str:
     spent = _TOP_FIXED + len(view.decide) + len(view.commands) + len(view.risks)
     room = TOP_LINES - spent
     rows = view.first(room if len(view.criteria) <= room else room - 1)
-    heading = {
-        "FAILED": "heading_missing",
-        "WAITING": "heading_answer",
-        "INTERRUPTED": "heading_go_on",
-    }.get(view.label, "heading_decide")
+    heading = _heading(view.label)
     left = len(view.criteria) + view.criteria_omitted - len(rows)
     text = template.render(note=view, top_rows=rows, top_rows_left=left, decide_heading=heading)
     return text.strip() + "\n"
+
+
+def _heading(label: Label) -> str:
+    """Over what a person has to do, as a key of the phrase tables."""
+    if label == "WAITING":
+        return "heading_answer"
+    if label == "INTERRUPTED":
+        return "heading_go_on"
+    return "heading_missing" if next_step_of(label) == "retry" else "heading_decide"
 
 
 def _marker(view: NoteView) -> str:

@@ -7,11 +7,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import assert_never, cast
 
-from agentrunner.notes.model import CriterionRow, Label, Line, TestFacts, line
+from agentrunner.config.budget_kinds import BUDGET_KINDS
+from agentrunner.notes.model import (
+    CriterionRow,
+    Label,
+    Line,
+    TestFacts,
+    fell_short,
+    line,
+    next_step_of,
+)
 from agentrunner.notes.reading import Reading, local_time
 from agentrunner.results import CriterionResult, InboxItem
-from agentrunner.state.lifecycle import TERMINAL
+from agentrunner.state.lifecycle import EndName, end_of
 from agentrunner.state.run_state import IN_WORDS, Criterion, Finding
 from agentrunner.verification.verdict import approval_of, worker_trouble
 
@@ -31,8 +41,7 @@ KNOWN_FINDINGS = frozenset(
     }
 )
 KNOWN_REASONS = frozenset(
-    {"loop_limit", "aborted", "cancelled", "environment_not_ready", "wall_sec", "meta_calls"}
-    | {"worker_runs", "tokens", "usd"}
+    {"loop_limit", "aborted", "cancelled", "environment_not_ready", *BUDGET_KINDS}
 )
 
 
@@ -41,12 +50,14 @@ def label_of(reading: Reading) -> Label:
     result, verdict = reading.result, reading.context.get("verdict")
     if reading.waiting:
         return "WAITING"
-    if result.state not in TERMINAL:
+    end = end_of(result.state)
+    if end is None:
         return "INTERRUPTED"
-    if result.state == "COMPLETE":
+    if end.next_step == "use":
         unproven = verdict is not None and verdict.reason == "unproven"
-        return "UNPROVEN" if unproven or result.reason == "unproven" else "COMPLETE"
-    return "FAILED" if result.state == "FAILED" else "NEEDS_REVIEW"
+        if unproven or result.reason == "unproven":
+            return "UNPROVEN"
+    return cast(EndName, str(result.state))
 
 
 def verdict(
@@ -90,7 +101,7 @@ def basis(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> t
         lines.append(line("waiting_nothing_runs"))
     if label == "INTERRUPTED":
         lines.append(line("interrupted"))
-    if label in ("FAILED", "NEEDS_REVIEW"):
+    if fell_short(label):
         lines += _why_it_ended(reading)
     if error := reading.result.error:
         lines.append(line("words", text=error.message))
@@ -121,7 +132,7 @@ def decide(
     elif label == "INTERRUPTED":
         lines = [line("decide_interrupted")]
     else:
-        failed = label == "FAILED"
+        failed = next_step_of(label) == "retry"
         lines = [*_red(criteria, test)]
         trouble = worker_trouble(reading.context.get("recent") or ()) if failed else ""
         lines += [line("words", text=trouble)] if trouble else []
@@ -132,7 +143,7 @@ def decide(
             for row in criteria
             if row.critical and row.evidence == "none"
         ]
-        if label in ("FAILED", "NEEDS_REVIEW"):
+        if fell_short(label):
             lines += _proof_or_words(reading, alone=not lines)
     if len(lines) > MAX_DECIDE:
         lines = [*lines[: MAX_DECIDE - 1], line("decide_more", n=len(lines) - MAX_DECIDE + 1)]
@@ -256,17 +267,25 @@ def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -
         return (*answers, line("do_show", show=f"agentrunner show {run}",
                                cancel=f"agentrunner cancel {run}"))  # fmt: skip
     look = line("do_look", diff=f"agentrunner diff {run}", undo=f"agentrunner undo {run}")
-    if label == "INTERRUPTED":
-        return (line("do_resume", command=f"agentrunner resume {run}"), look)
-    if label == "FAILED":
-        return (
-            line("do_logs", command=f"agentrunner logs {run}"),
-            line("do_hint", command=f'agentrunner resume {run} -m "…" --max-loops 3'),
-            look,
-        )
-    if label == "NEEDS_REVIEW":
-        send_back = line("do_send_back", command=f'agentrunner resume {run} -m "…"')
-        return (_accept(run, criteria), send_back, look)
+    match next_step_of(label):
+        case None:
+            return (line("do_resume", command=f"agentrunner resume {run}"), look)
+        case "retry":
+            return (
+                line("do_logs", command=f"agentrunner logs {run}"),
+                line("do_hint", command=f'agentrunner resume {run} -m "…" --max-loops 3'),
+                look,
+            )
+        case "review":
+            send_back = line("do_send_back", command=f'agentrunner resume {run} -m "…"')
+            return (_accept(run, criteria), send_back, look)
+        case "use":
+            return _to_use(reading, look)
+        case other:
+            assert_never(other)
+
+
+def _to_use(reading: Reading, look: Line) -> tuple[Line, ...]:
     if made := reading.result.commit:
         outside = reading.result.worktree
         branch, name = shlex.quote(made.branch), made.id[:10]
@@ -294,14 +313,18 @@ def _commands_of_plan(
     if reading.waiting:
         no = line("do_reject", command=f'{say} "no: …"')
         return (line("do_approve", command=f"{say} yes"), no, go_on, see)
-    if label == "INTERRUPTED":
-        return (go_on, see)
-    if label == "FAILED":
-        logs = line("do_logs", command=f"agentrunner logs {run}")
-        return (logs, line("do_hint", command=f'{say} "…"'), go_on, see)
-    if label == "NEEDS_REVIEW":
-        return (_accept(run, criteria), line("do_send_back", command=f'{say} "…"'), go_on, see)
-    return (see, line("do_plan", command="agentrunner plan status"))
+    match next_step_of(label):
+        case None:
+            return (go_on, see)
+        case "retry":
+            logs = line("do_logs", command=f"agentrunner logs {run}")
+            return (logs, line("do_hint", command=f'{say} "…"'), go_on, see)
+        case "review":
+            return (_accept(run, criteria), line("do_send_back", command=f'{say} "…"'), go_on, see)
+        case "use":
+            return (see, line("do_plan", command="agentrunner plan status"))
+        case other:
+            assert_never(other)
 
 
 def notes(reading: Reading) -> tuple[Line, ...]:

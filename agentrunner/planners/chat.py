@@ -43,6 +43,7 @@ class ChatPlanner:
     """Completes messages with a chat model of any provider."""
 
     kind = "chat"
+    is_chat_model = True
     recordable = True
     takes_schema = ""
     """Providers differ in what they take; the form of answers is asked for in words."""

@@ -30,6 +30,8 @@ class ChecklistPlanner:
 
     kind = "checklist"
     by_code = True
+    calls_model = False
+    reads_prompts = False
 
     def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
         self._spec = spec

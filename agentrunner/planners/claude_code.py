@@ -24,6 +24,7 @@ class ClaudePlanner(CliPlanner):
     """See the module."""
 
     kind = "claude-code"
+    url_variable = URL_ENV
     takes_schema = "that the CLI holds answers to"
 
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:

@@ -30,6 +30,7 @@ class CodexPlanner(CliPlanner):
     """See the module."""
 
     kind = "codex-cli"
+    url_variable = "OPENAI_BASE_URL"
     takes_schema = "that its provider holds answers to; the CLI does not look"
 
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.planners.base import PlannerClient
-from agentrunner.registry import METAS, load
+from agentrunner.registry import PLANNERS, load
 
 
 def make_planner(
@@ -26,7 +26,7 @@ def make_planner(
     kind, a setting that cannot work or a cassette that cannot be used, InfraError where a key is
     missing. `environ` is the environment of the process, never of a file in the repository.
     """
-    kind = load(METAS, spec.runner.meta.kind, "the planner")
+    kind = load(PLANNERS, spec.runner.meta.kind, "the planner")
     tape: dict[str, object] = {}
     if getattr(kind, "recordable", False):
         tape = {"record": record, "replay": replay, "channel": channel}

@@ -16,6 +16,8 @@ class MockPlanner:
 
     kind = "mock"
     by_code = True
+    calls_model = False
+    reads_prompts = False
 
     def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
         self._worker_kind = spec.runner.worker.kind

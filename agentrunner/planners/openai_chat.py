@@ -62,6 +62,8 @@ class OpenAIChatPlanner:
     """Completes messages with a chat model."""
 
     kind = "openai-chat"
+    is_chat_model = True
+    url_variable = "OPENAI_BASE_URL"
     recordable = True
     takes_schema = "that its server holds answers to, where it can"
     key_name = KEY_NAME

@@ -79,6 +79,7 @@ class ScriptPlanner:
 
     kind = "script"
     by_code = True
+    calls_model = False
 
     def __init__(
         self,

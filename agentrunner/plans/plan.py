@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from agentrunner.state.lifecycle import END_STATES
+
 ROOT = "node-root"
 
 
 class PlanTaskStatus(StrEnum):
-    """Where a task of a plan is: the states of a run, and two that only a plan knows.
+    """Where a task of a plan is: the states of a run, and those that only a plan knows.
 
     BLOCKED is stored for a task that a person has to unblock; one that merely waits for its
     dependencies is PENDING here and shown as BLOCKED (`Plan.shown_status`).
@@ -43,10 +45,10 @@ AT_WORK = frozenset(
     }
 )
 """A run works on it: it is neither deleted nor moved to another parent."""
-FELL_SHORT = frozenset({PlanTaskStatus.FAILED, PlanTaskStatus.NEEDS_REVIEW})
-"""Its work has come to an end, and is not COMPLETE."""
-ENDED = FELL_SHORT | {PlanTaskStatus.COMPLETE}
+ENDED = frozenset(PlanTaskStatus(end) for end in END_STATES)
 """Nobody works on it, and nobody is asked in the middle of it."""
+FELL_SHORT = ENDED - {PlanTaskStatus.COMPLETE}
+"""Its work has come to an end, and is not COMPLETE."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.agents import ProfilesSpec
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.engine.policies import capped, capped_as_far
@@ -36,7 +37,6 @@ from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.money.bill import MadeCalls
 from agentrunner.money.counters import allowance, caught_up, cost_of
-from agentrunner.nodes.plan import NO_READERS
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerUnavailable
 from agentrunner.planners.panel import Panel, RoleCandidates, make_panel, pick
@@ -48,7 +48,7 @@ from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message
 from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
-from agentrunner.state.budget import figure_of, spent_limit
+from agentrunner.state.budget import FOR_TALK, figure_of, spent_limit
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, make_private, write_new, write_private
@@ -56,8 +56,6 @@ from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.member import make_members
 
-SPENDABLE = ("meta_calls", "tokens", "usd")
-"""Limits that talking can spend; its time is bounded for each message."""
 ATTEMPT = 1
 """The log of a conversation has no attempts of a run."""
 
@@ -86,7 +84,7 @@ def planning_spec(
 
 def _no_planner(error: InfraError) -> InfraError:
     """As a run tells it, without what can judge a task and not talk about a plan."""
-    ways = tuple((who, cure) for who, cure in error.details if who not in NO_READERS)
+    ways = tuple((who, cure) for who, cure in error.details if planner_kind(who).calls_model)
     return NoPlanner(
         "Nothing here can make a plan: no model can be asked.",
         path=error.path,
@@ -116,7 +114,7 @@ class CallLog:
 
     def begin(self, number: int, type_: str, at: str) -> None:
         """A call is about to be made; raises TaskFailed (`budget`) where none may be."""
-        found = spent_limit(self._spec, {}, self.counters(), SPENDABLE)
+        found = spent_limit(self._spec, {}, self.counters(), FOR_TALK)
         if found is not None:
             name, limit = found
             raise OutOfBudget(
@@ -273,7 +271,8 @@ def _looking(
 ) -> Callable[[], dict[str, object] | None]:
     """What the planner is told of the repository; nothing where nobody reads it."""
     candidates = spec.runner.profiles.meta.candidates
-    if ({one.kind for one in candidates} or {spec.runner.meta.kind}) <= NO_READERS:
+    kinds = {one.kind for one in candidates} or {spec.runner.meta.kind}
+    if not any(planner_kind(kind).calls_model for kind in kinds):
         return lambda: None
 
     def look() -> dict[str, object]:

@@ -8,11 +8,12 @@ be updated the criteria are told too: who does not know them would lose them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlanTaskStatus
+from agentrunner.state.lifecycle import END_STATES, NextStep
 
 MAX_TASKS = 200
 MAX_NODES = 200
@@ -20,13 +21,12 @@ MAX_MESSAGES = 10
 MAX_MESSAGE_CHARS = 300
 MAX_CRITERION_CHARS = 300
 
+_END_RANKS: Mapping[NextStep, int] = {"review": 3, "retry": 4, "use": 5}
 _RANKS = {
     **dict.fromkeys(AT_WORK, 0),
     PlanTaskStatus.BLOCKED: 1,
     PlanTaskStatus.PENDING: 2,
-    PlanTaskStatus.NEEDS_REVIEW: 3,
-    PlanTaskStatus.FAILED: 4,
-    PlanTaskStatus.COMPLETE: 5,
+    **{PlanTaskStatus(name): _END_RANKS[end.next_step] for name, end in END_STATES.items()},
 }
 _LAST = 6
 

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from agentrunner.config.agents import AUTO, SEES, seen_by
+from agentrunner.config.kinds import planner_kind, worker_kind
 from agentrunner.config.mistakes import dotted
 from agentrunner.config.rules import env_reference, planner_candidates, written_workers
 from agentrunner.policy.match import enumeration, matches
 from agentrunner.policy.model import Policy
 from agentrunner.policy.narrowing import Narrowing
-
-MODELLESS = frozenset({"command", "mock", "checklist", "script"})
-"""Kinds of workers and planners that are told no model and no endpoint."""
-_URL_NAMES: Mapping[str, str] = {
-    "openai-chat": "OPENAI_BASE_URL",
-    AUTO: "OPENAI_BASE_URL",
-    "codex-cli": "OPENAI_BASE_URL",
-    "claude-code": "ANTHROPIC_BASE_URL",
-}
-"""By kind of planner, the variable of this machine that names its endpoint."""
-_CLI_PLANNERS = ("codex-cli", "claude-code")
 
 
 def barred(kind: str, section: str, policies: Sequence[Policy]) -> str:
@@ -79,7 +69,7 @@ def _worker(task: Narrowing, place: str) -> None:
     login = task.value(f"{place}.auth") == "login"
     if login and caps.login is False:
         _refuse_login(task, f"{place}.auth", "worker.login")
-    if task.value(f"{place}.kind") in MODELLESS:
+    if not worker_kind(task.value(f"{place}.kind")).needs_model:
         return
     if caps.models is not None:
         key, cap = f"{place}.model", "worker.models"
@@ -136,10 +126,11 @@ def _planner(task: Narrowing, place: str) -> None:
     meta_kind = task.spec.runner.meta.kind
     kind = task.value(f"{place}.kind") or meta_kind
     _kind(task, place, "meta", caps.kinds)
-    if kind in MODELLESS:
+    traits = planner_kind(kind)
+    if not traits.calls_model:
         return
     inherits = not own and kind == meta_kind
-    login = kind in _CLI_PLANNERS and _planner_login(task, place, inherits)
+    login = traits.is_program and _planner_login(task, place, inherits)
     key = f"{place}.model"
     model = task.value(key)
     if caps.models is not None and not (inherits and model is None):
@@ -148,7 +139,7 @@ def _planner(task: Narrowing, place: str) -> None:
         task.pattern(key, None if left_out else model, caps.models, "meta.models", "The model")
     key = f"{place}.base_url"
     if caps.base_urls is not None and not login and not (inherits and task.value(key) is None):
-        task.endpoint(key, caps.base_urls, "meta.base_urls", _URL_NAMES.get(kind, ""))
+        task.endpoint(key, caps.base_urls, "meta.base_urls", traits.url_variable)
 
 
 def _planner_login(task: Narrowing, place: str, inherits: bool) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agentrunner import registry
+from agentrunner.config.kinds import sandbox_kind
 from agentrunner.config.mistakes import dotted
 from agentrunner.config.rules import env_reference, written_workers
 from agentrunner.config.sandbox import KEPT, NO_SANDBOX, NetworkSpec, size_of
@@ -193,7 +194,7 @@ class _Narrowing(Narrowing):
         for path, _ in written_workers(self.spec.runner):
             key = dotted((*path, "docker_image"))
             image = self.value(key)
-            if image is not None or self.value("runner.sandbox.kind") in ("auto", "docker"):
+            if image is not None or sandbox_kind(self.value("runner.sandbox.kind")).has_image:
                 self.pattern(key, image, caps, "sandbox.images", "The image")
 
     def _read_paths(self) -> None:

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from agentrunner import registry
 from agentrunner.config.agents import See
 from agentrunner.config.base import ConfigModel
+from agentrunner.config.budget import Limits
 from agentrunner.config.mistakes import suggestion
 from agentrunner.config.sandbox import Ecosystems, Hosts, NetworkPolicy, file_size
 from agentrunner.config.spec import number_from_text
@@ -93,7 +94,7 @@ class WorkerCaps(ConfigModel):
 class PlannerCaps(ConfigModel):
     """Who may plan and decide."""
 
-    kinds: list[Annotated[str, _one_of(registry.METAS)]] | None = None
+    kinds: list[Annotated[str, _one_of(registry.PLANNERS)]] | None = None
     """Planners that may be used."""
     models: list[str] | None = None
     """Models, `*` for any text; the first without `*` is taken where a task names none."""
@@ -107,17 +108,8 @@ class PlannerCaps(ConfigModel):
     """The most that leaves for a planner's provider: `nothing`, `change`, `repo`, in this order."""
 
 
-class BudgetCaps(ConfigModel):
+class BudgetCaps(Limits):
     """The most that a run may use; a task that sets no limit gets this one."""
-
-    wall_sec: float | None = Field(None, ge=0)
-    """Seconds of work."""
-    meta_calls: int | None = Field(None, ge=0)
-    """Calls of the planner's model."""
-    tokens: int | None = Field(None, ge=0)
-    """Tokens of planner and workers together."""
-    usd: float | None = Field(None, ge=0)
-    """US dollars, where the cost is known."""
 
 
 class PolicyFile(ConfigModel):

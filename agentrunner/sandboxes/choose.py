@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.errors import SandboxUnavailable
-from agentrunner.errors.sandboxes import ImageMissing
 from agentrunner.registry import SANDBOXES, load
 from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import Sandbox, SandboxOrder
@@ -62,20 +60,22 @@ async def open_sandbox(
 
 
 async def missing_image(
-    spec: SandboxOrder, environ: Mapping[str, str]
+    kind: str, spec: SandboxOrder, environ: Mapping[str, str]
 ) -> SandboxUnavailable | None:
-    """Why a Docker sandbox of this kind has no image, if that is so; nothing is fetched.
+    """Why a sandbox of this kind has no image, if its class can say; nothing is fetched.
 
     Raises SandboxUnavailable where there is no engine to ask, or the image cannot serve.
     """
-    from agentrunner.sandboxes.docker.engine import Engine
-    from agentrunner.sandboxes.docker.images import ensure_image
+    ask = getattr(load(SANDBOXES, kind, "sandbox"), "missing_image", None)
+    missing: SandboxUnavailable | None = await ask(spec, environ) if ask else None
+    return missing
 
-    engine = await Engine.connect(environ)
-    try:
-        await ensure_image(engine, replace(spec, pull="never"))
-    except ImageMissing as error:
-        return error
-    finally:
-        engine.close()
-    return None
+
+async def image_to_try(kind: str, environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:
+    """An image to try a sandbox of this kind with, and what it must read of this machine.
+
+    "" for one whose class has none to offer. Raises SandboxUnavailable and EngineError.
+    """
+    ask = getattr(load(SANDBOXES, kind, "sandbox"), "image_to_try", None)
+    found: tuple[str, tuple[Path, ...]] = await ask(environ) if ask else ("", ())
+    return found

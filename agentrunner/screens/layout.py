@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from agentrunner.state.lifecycle import LEAST_WAIT_SEC
+from agentrunner.state.lifecycle import LEAST_WAIT_SEC, Tone
 from agentrunner.text.terminal import cell_width, sanitize, shorten
 
 WIDTH = 80
@@ -42,6 +42,16 @@ class Paint:
     def warn(self, text: str) -> str:
         """Yellow: look at this."""
         return self._sgr("1;33", text)
+
+    def toned(self, tone: Tone, text: str) -> str:
+        """The colour of an end."""
+        match tone:
+            case "good":
+                return self.good(text)
+            case "warn":
+                return self.warn(text)
+            case "bad":
+                return self.bad(text)
 
     def added(self, text: str) -> str:
         """Green, for a line of a diff."""

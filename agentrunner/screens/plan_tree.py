@@ -19,6 +19,7 @@ from agentrunner.plans.plan import (
 )
 from agentrunner.plans.store import OpenQuestion, StoredTask
 from agentrunner.screens.layout import PLAIN, Paint, count, flat, labelled, wrap
+from agentrunner.state.lifecycle import end_of
 from agentrunner.text.terminal import cell_width, shorten
 
 MOST_TASKS = 400
@@ -129,11 +130,9 @@ def drawn(row: Row, width: int, paint: Paint) -> str:
 
 def _coloured(aside: str, paint: Paint) -> str:
     word = aside.partition(" ")[0]
-    if word == PlanTaskStatus.COMPLETE:
-        return paint.good(aside)
-    if word == PlanTaskStatus.FAILED:
-        return paint.bad(aside)
-    if word in AT_WORK or word in (PlanTaskStatus.NEEDS_REVIEW, PlanTaskStatus.RETRY_WAIT):
+    if end := end_of(word):
+        return paint.toned(end.tone, aside)
+    if word in AT_WORK or word == PlanTaskStatus.RETRY_WAIT:
         return paint.warn(aside)
     return paint.dim(aside) if aside else ""
 

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-Row = Mapping[str, Any]
+from agentrunner.state.lifecycle import end_of
 
-_STATES = {"NEEDS_REVIEW": "needs review", "COMPLETE": "complete", "FAILED": "failed"}
-WORDS = ("waiting for you", "needs review", "stopped", "running", "waiting", "complete", "failed")
-"""All that `state_word` says. "waiting" goes on by itself."""
+Row = Mapping[str, Any]
 
 
 def state_word(row: Row) -> str:
-    """The state as people say it: what matters first is whether it waits for them."""
+    """The state as people say it: what matters first is whether it waits for them.
+
+    "waiting" goes on by itself.
+    """
     if row.get("waiting"):
         return "waiting for you"
-    state = str(row.get("state"))
-    if state in _STATES:
-        return _STATES[state]
+    if end := end_of(row.get("state")):
+        return end.word
     if not row.get("running", True):
         return "stopped"
     return "waiting" if row.get("waiting_until") else "running"

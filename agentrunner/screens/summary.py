@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from agentrunner.screens.bill import bill_lines, cost_line
 from agentrunner.screens.layout import (
@@ -22,7 +22,7 @@ from agentrunner.screens.layout import (
     worked_and_waited,
 )
 from agentrunner.screens.red_tests import red_lines
-from agentrunner.state.lifecycle import rounds_of
+from agentrunner.state.lifecycle import end_of, rounds_of
 from agentrunner.state.red_tests import MOST
 from agentrunner.text.terminal import cell_width
 
@@ -36,7 +36,6 @@ _LINES = 24
 _REDS = 3
 """Lines that criteria leave to red tests, where there are any."""
 _IDS = 4
-_HEADS = {"COMPLETE": "COMPLETE", "NEEDS_REVIEW": "NEEDS REVIEW", "FAILED": "FAILED"}
 
 
 def summary_screen(
@@ -90,14 +89,13 @@ def _limited(lines: list[str], all_rows: bool) -> list[str]:
 
 def headline(result: Result, driven: bool = False) -> str:
     """One word for the end; a word of its own for what code could not prove."""
-    state = result.state
-    if driven and state not in _HEADS:
+    end = end_of(result.state)
+    if driven and end is None:
         return "WAITING" if result.waiting_until else "RUNNING"
-    if result.reason == "interrupted":
+    if end is None or result.reason == "interrupted":
         return "STOPPED"
-    if state == "COMPLETE" and result.reason == "unproven":
-        return "COMPLETE (UNPROVEN)"
-    return _HEADS.get(str(state), "STOPPED")
+    unproven = end.next_step == "use" and result.reason == "unproven"
+    return end.word.upper() + (" (UNPROVEN)" if unproven else "")
 
 
 def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
@@ -107,8 +105,9 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     if result.worker_runs is not None:
         right.append(count(rounds_of(result.loops or 0, result.worker_runs), "round"))
     line = spread(f"{word}  {names}", ", ".join(right), width)
-    colour = {"COMPLETE": paint.good, "FAILED": paint.bad}.get(word, paint.warn)
-    return line.replace(word, colour(word), 1)
+    end = end_of(result.state)
+    tone = end.tone if end and word == end.word.upper() else "warn"
+    return line.replace(word, paint.toned(tone, word), 1)
 
 
 def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: bool) -> list[str]:
@@ -280,33 +279,42 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
     name = f" {target}" if target else ""
     undo = (f"agentrunner undo{name}", "put the files back")
     hint = f'agentrunner resume{name} -m "..."'
-    state, reason = result.state, result.reason or ""
-    if result.part_of and (state in _HEADS or not driven):
+    end, reason = end_of(result.state), result.reason or ""
+    if result.part_of and (end or not driven):
         return next_lines(_steps_of_plan(result, name), width)
-    if driven and state not in _HEADS:
-        steps = [(f"agentrunner watch{name}", "see it work")]
-    elif reason == "interrupted" or state not in _HEADS:
+    if end is None and driven:
+        return next_lines([(f"agentrunner watch{name}", "see it work")], width)
+    if end is None or reason == "interrupted":
         steps = [(f"agentrunner resume{name}", "go on where it was"), undo]
-    elif state == "COMPLETE":
-        steps = [(f"agentrunner diff{name}", "what this run changed")]
-        commit = result.commit
-        if commit and result.worktree:
-            steps.append((f"git merge {shlex.quote(commit.branch)}", "take it over"))
-        elif commit:
-            steps.append((f"git show {commit.id[:10]}", "as it was committed"))
-        else:
-            steps.append((f"agentrunner undo{name}", "put it back"))
-        if in_git and not commit:
-            steps.append(("git add -p && git commit", "nothing was committed for you"))
-    elif state == "NEEDS_REVIEW":
-        steps = [_accept(result, name), (hint, "send it back with a remark"), undo]
-    else:
-        again = (hint, "try again")
-        if reason.startswith("budget: "):
-            limit = flat(reason.removeprefix("budget: "))
-            again = (f"agentrunner resume{name} --budget {limit}=+AMOUNT", "go on with more")
-        steps = [(f"agentrunner logs{name}", "what the worker did"), again, undo]
+        return next_lines(steps, width)
+    match end.next_step:
+        case "use":
+            steps = _steps_to_use(result, name, in_git)
+        case "review":
+            steps = [_accept(result, name), (hint, "send it back with a remark"), undo]
+        case "retry":
+            again = (hint, "try again")
+            if reason.startswith("budget: "):
+                limit = flat(reason.removeprefix("budget: "))
+                again = (f"agentrunner resume{name} --budget {limit}=+AMOUNT", "go on with more")
+            steps = [(f"agentrunner logs{name}", "what the worker did"), again, undo]
+        case other:
+            assert_never(other)
     return next_lines(steps, width)
+
+
+def _steps_to_use(result: Result, name: str, in_git: bool) -> list[tuple[str, str]]:
+    steps = [(f"agentrunner diff{name}", "what this run changed")]
+    commit = result.commit
+    if commit and result.worktree:
+        steps.append((f"git merge {shlex.quote(commit.branch)}", "take it over"))
+    elif commit:
+        steps.append((f"git show {commit.id[:10]}", "as it was committed"))
+    else:
+        steps.append((f"agentrunner undo{name}", "put it back"))
+    if in_git and not commit:
+        steps.append(("git add -p && git commit", "nothing was committed for you"))
+    return steps
 
 
 def _accept(result: Result, name: str) -> tuple[str, str]:
@@ -318,17 +326,21 @@ def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
     """Of a plan's task: what is said to it is said to the plan, which goes on with it."""
     say = f'agentrunner plan answer {flat(str(result.task_id))} "..."'
     go_on = ("agentrunner plan run", "the plan goes on with it")
-    match result.state:
-        case "COMPLETE":
+    end = end_of(result.state)
+    match end.next_step if end else None:
+        case "use":
             diff = (f"agentrunner diff{name}", "what this run changed")
             lands = ("agentrunner plan run", "lands it, if it has not landed")
             return [diff, ("agentrunner plan status", "what became of it"), lands]
-        case "NEEDS_REVIEW":
+        case "review":
             return [_accept(result, name), (say, "send it back with a remark"), go_on]
-        case "FAILED":
+        case "retry":
             logs = (f"agentrunner logs{name}", "what the worker did")
             return [logs, (say, "try again with a hint"), go_on]
-    return [go_on]
+        case None:
+            return [go_on]
+        case other:
+            assert_never(other)
 
 
 def _review_ids(result: Result) -> list[str]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from agentrunner.config.budget_kinds import BUDGET_KINDS
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import WrongAnswer
 from agentrunner.errors.task_files import PolicyBreach
@@ -19,24 +20,19 @@ if TYPE_CHECKING:  # screens that only name limits start without these models
     from agentrunner.config.spec import TaskSpec
     from agentrunner.state.run_state import Counters, TaskContext
 
-NAMES = ("wall_sec", "meta_calls", "worker_runs", "tokens", "usd")
+NAMES = tuple(BUDGET_KINDS)
 """The limits that can be spent, as keys of `runner.budget`; the first that is spent is named."""
-FOR_CALL = ("wall_sec", "meta_calls", "tokens", "usd")
-FOR_WORKER = ("wall_sec", "worker_runs", "tokens", "usd")
+FOR_CALL = tuple(name for name, kind in BUDGET_KINDS.items() if kind.before_call)
+FOR_WORKER = tuple(name for name, kind in BUDGET_KINDS.items() if kind.before_worker)
 """What must not be spent before a call of the planner, and before a worker run."""
-WHOLE = frozenset({"meta_calls", "worker_runs", "tokens"})
+FOR_TALK = tuple(name for name, kind in BUDGET_KINDS.items() if kind.by_talking)
+"""What must not be spent before a call about a plan."""
+WHOLE = frozenset(name for name, kind in BUDGET_KINDS.items() if kind.whole)
 """Limits that are counted, not measured."""
 STOP = "stop"
 MOST = 1e15
 """Of one grant; more than any limit, and still exact in what a state is stored as."""
 
-_UNITS = {
-    "wall_sec": ("s of work", "s of work"),
-    "meta_calls": ("call", "calls"),
-    "worker_runs": ("run", "runs"),
-    "tokens": ("token", "tokens"),
-    "usd": ("US dollar", "US dollars"),
-}
 _GRANT = re.compile(r"(?:(?P<name>[a-z_]+)=)?\+(?P<amount>\d[\d_]*(?:\.\d+)?)", re.ASCII)
 
 
@@ -53,13 +49,7 @@ def limits_of(spec: TaskSpec, grants: Mapping[str, float]) -> dict[str, float]:
 
 def spent_of(counters: Counters) -> dict[str, float]:
     """What is spent of each."""
-    return {
-        "wall_sec": counters.wall_sec,
-        "meta_calls": counters.calls,
-        "worker_runs": counters.worker_runs,
-        "tokens": counters.tokens,
-        "usd": counters.usd,
-    }
+    return {name: getattr(counters, kind.counter or name) for name, kind in BUDGET_KINDS.items()}
 
 
 def left_of(spec: TaskSpec, state: TaskContext) -> dict[str, float]:
@@ -145,5 +135,5 @@ def figure_of(name: str, value: float) -> str:
 
 def amount_of(name: str, value: float) -> str:
     """A figure of one limit as people read it: "4,936 tokens", "0.52 US dollars"."""
-    one, many = _UNITS[name]
-    return f"{figure_of(name, value)} {one if value == 1 else many}"
+    kind = BUDGET_KINDS[name]
+    return f"{figure_of(name, value)} {kind.unit if value == 1 else kind.units}"

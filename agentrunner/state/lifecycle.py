@@ -1,10 +1,13 @@
-"""The states of a task and the moves between them, as data."""
+"""The states of a task, the moves between them and what its ends mean, as data."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
-from agentrunner.errors import AgentRunnerError
+from agentrunner.errors import AgentRunnerError, InfraError
 
 
 class TaskState(StrEnum):
@@ -22,22 +25,58 @@ class TaskState(StrEnum):
 
 S = TaskState
 
+EndName = Literal["COMPLETE", "NEEDS_REVIEW", "FAILED"]
+"""The keys of `END_STATES`, for the types of what is saved and printed."""
+Tone = Literal["good", "warn", "bad"]
+"""How an end is coloured, on a screen and in a diagram."""
+NextStep = Literal["use", "review", "retry"]
+"""What a person does about an end: use the work, look at it, or try again."""
+
+
+@dataclass(frozen=True)
+class EndState:
+    """What an end of a run means wherever it is shown."""
+
+    exit_code: int
+    """Of the command that ran it, and of a plan with a task that ended so."""
+    word: str
+    """As people say it; in capitals at the head of a summary."""
+    tone: Tone
+    next_step: NextStep
+    """Which commands are advised, and what the note has its reader do."""
+
+
+END_STATES: Mapping[TaskState, EndState] = {
+    S.COMPLETE: EndState(0, "complete", "good", "use"),
+    S.NEEDS_REVIEW: EndState(3, "needs review", "warn", "review"),
+    S.FAILED: EndState(1, "failed", "bad", "retry"),
+}
+"""Every end, the best first. What has to know of an end derives from here, or a test names it."""
+
+WAITING_EXIT = 4
+"""The exit code of a run or plan that waits for a person."""
+KEPT_EXIT = InfraError.exit_code
+"""The exit code where the machine or a service failed: the run is kept and has not ended."""
+
 MOVES: dict[TaskState, frozenset[TaskState]] = {
     S.PENDING: frozenset({S.PLANNING, S.FAILED}),
     S.PLANNING: frozenset({S.RUNNING, S.FAILED, S.NEEDS_REVIEW}),
     S.RUNNING: frozenset({S.VALIDATING, S.FAILED, S.NEEDS_REVIEW}),
     S.VALIDATING: frozenset({S.RUNNING, S.FIXING, S.COMPLETE, S.FAILED, S.NEEDS_REVIEW}),
     S.FIXING: frozenset({S.VALIDATING, S.FAILED, S.NEEDS_REVIEW}),
-    S.COMPLETE: frozenset(),
-    S.FAILED: frozenset(),
-    S.NEEDS_REVIEW: frozenset(),
+    **dict.fromkeys(END_STATES, frozenset[TaskState]()),
 }
 
-TERMINAL = frozenset({S.COMPLETE, S.FAILED, S.NEEDS_REVIEW})
-"""`resume` of FAILED and NEEDS_REVIEW starts a new attempt; it does not move this one."""
+TERMINAL = frozenset(END_STATES)
+"""`resume` of one that is not COMPLETE starts a new attempt; it does not move this one."""
 
 LOOPS = frozenset({(S.VALIDATING, S.RUNNING), (S.VALIDATING, S.FIXING)})
 """The moves that count as a loop."""
+
+
+def end_of(state: object) -> EndState | None:
+    """What the table says of a state or its name; None for one that is no end."""
+    return next((end for name, end in END_STATES.items() if name == state), None)
 
 
 LEAST_WAIT_SEC = 5.0

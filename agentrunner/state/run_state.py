@@ -12,7 +12,7 @@ from typing import Literal, TypedDict
 from pydantic import BaseModel, ConfigDict, Field
 
 from agentrunner.config.spec import Check
-from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.lifecycle import EndName, TaskState
 
 SCHEMA_VERSION = 1
 RECENT = 5
@@ -557,7 +557,7 @@ class People(StateModel):
 class Verdict(StateModel):
     """How the run ends, decided by code."""
 
-    state: Literal["COMPLETE", "FAILED", "NEEDS_REVIEW"]
+    state: EndName
     reason: str
     """A short code: complete, unproven, loop_limit, aborted, cancelled, budget: wall_sec, …"""
     text: str = ""

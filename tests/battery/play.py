@@ -77,7 +77,7 @@ def play(
 
     Without `whole` that is all.
     """
-    registry.METAS.setdefault(KIND, "tests.battery.planner:Planner")
+    registry.PLANNERS.setdefault(KIND, "tests.battery.planner:Planner")
     awaited = "COMPLETE" if case.kind == "honest" else "not COMPLETE"
     outcome = Outcome(case.name, case.kind, case.rule, case.about, case.ecosystem)
     outcome.out_of_reach, outcome.expected = bool(case.out_of_reach), awaited

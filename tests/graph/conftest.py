@@ -12,8 +12,8 @@ from tests.kit.project import Project
 
 @pytest.fixture(autouse=True)
 def _metas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.METAS, "liar", "tests.kit.metas:LiarPlanner")
-    monkeypatch.setitem(registry.METAS, "true-check", "tests.kit.metas:TrueCheckPlanner")
+    monkeypatch.setitem(registry.PLANNERS, "liar", "tests.kit.metas:LiarPlanner")
+    monkeypatch.setitem(registry.PLANNERS, "true-check", "tests.kit.metas:TrueCheckPlanner")
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ class Case:
     test: dict[str, Any] = field(default_factory=dict)
 
     async def play(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-        monkeypatch.setitem(registry.METAS, "stubborn", "tests.kit.metas:StubbornPlanner")
+        monkeypatch.setitem(registry.PLANNERS, "stubborn", "tests.kit.metas:StubbornPlanner")
         monkeypatch.setattr(StubbornPlanner, "worker_runs", self.runs)
         monkeypatch.setattr(StubbornPlanner, "proposed", self.check)
         project = Project.make(place, self.files)
@@ -405,7 +405,7 @@ async def test_a_folder_of_a_bigger_repository_is_complete(
 async def test_a_folder_without_git_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(registry.METAS, "stubborn", "tests.kit.metas:StubbornPlanner")
+    monkeypatch.setitem(registry.PLANNERS, "stubborn", "tests.kit.metas:StubbornPlanner")
     project = Project(tmp_path / "repo", tmp_path / "state")
     project.repo.mkdir()
     project.write(SHELL)

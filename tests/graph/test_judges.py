@@ -47,7 +47,7 @@ class Judge:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setitem(registry.METAS, "judge", f"{__name__}:Judge")
+    monkeypatch.setitem(registry.PLANNERS, "judge", f"{__name__}:Judge")
     monkeypatch.setattr(Judge, "asked", [])
     return Run(Project.make(tmp_path, SMALL))
 

@@ -60,7 +60,7 @@ FOUR = ["plan_task", "next_action", "next_action", "completion_assessment"]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     for kind, cls in (("first", First), ("second", Second)):
         cls.refusals, cls.asked = {}, []
-        monkeypatch.setitem(registry.METAS, kind, f"{__name__}:{cls.__name__}")
+        monkeypatch.setitem(registry.PLANNERS, kind, f"{__name__}:{cls.__name__}")
     return Run(Project.make(tmp_path, SMALL))
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
-from agentrunner.commands.sandboxes import ISOLATION, image_for_trying, probe_sandboxes
+from agentrunner.commands.sandboxes import ISOLATION, probe_sandboxes
+from agentrunner.sandboxes.choose import image_to_try
 from tests.kit.bwrap import require_bwrap
 from tests.kit.engine import connected
 from tests.kit.project import Project
@@ -19,7 +20,7 @@ from tests.kit.project import Project
 async def image() -> None:
     """Something to make boxes of; it is small, and kept for others."""
     async with connected():
-        await image_for_trying(os.environ)
+        await image_to_try("docker", os.environ)
 
 
 @pytest.mark.usefixtures("image")

@@ -11,7 +11,7 @@ from agentrunner.plans.execution.merging.merge_verdict import Verdict
 from agentrunner.sandboxes.docker import labels
 from agentrunner.sandboxes.docker.engine import Engine
 from tests.kit.docker import IMAGE, IN_DOCKER, require_docker
-from tests.unit.plans.execution.test_merged_tests import Trees, needs
+from tests.unit.plans.execution.merging.test_merge_checks import Trees, needs
 
 
 @pytest.fixture(autouse=True)

@@ -51,13 +51,13 @@ def _is_red(result: Result) -> bool:
 def apart_text(rounds: int, evidence: str) -> str:
     """What is asked about work that could not be brought together with the rest."""
     text = f"it does not go together with the rest, after {rounds} more rounds: {evidence}"
-    return f"NEEDS_REVIEW: {text}\nWhat should the next round know?"
+    return f"{TaskState.NEEDS_REVIEW}: {text}\nWhat should the next round know?"
 
 
 def allowance_text(evidence: str) -> str:
     """What is asked about work that changes what proves other tasks."""
     how = "Answer yes if that is meant, or say what the next round should do."
-    return f"NEEDS_REVIEW: {evidence.strip()}\n{how}"
+    return f"{TaskState.NEEDS_REVIEW}: {evidence.strip()}\n{how}"
 
 
 def is_yes(text: str) -> bool:

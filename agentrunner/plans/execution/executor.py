@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from agentrunner.config.agents import BudgetSpec
+from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.markdown import detect_language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.policies import capped

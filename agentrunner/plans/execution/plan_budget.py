@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agentrunner.config.agents import BudgetSpec
+from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.policies import capped_as_far
 from agentrunner.errors import UsageError

@@ -14,11 +14,18 @@ from typing import Protocol
 from agentrunner.execution.deps import Clock
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.schedule import Schedule
+from agentrunner.state.lifecycle import END_STATES, KEPT_EXIT, WAITING_EXIT
 
 BACK_OFF_SEC = (30.0, 120.0, 600.0)
 """How long a task waits whose surroundings failed, by how often in a row they have."""
 LOOK_SEC = 2.0
 """How often a changed plan and answers of people are looked for."""
+_WORST_FIRST = [
+    (PlanTaskStatus(name), end.exit_code) for name, end in reversed(tuple(END_STATES.items()))
+]
+_WORST_FIRST.insert(1, (PlanTaskStatus.RETRY_WAIT, KEPT_EXIT))
+"""What a task that stands so has its plan end with. Only the worst end goes before a machine that
+fails: it stays when the machine is well again."""
 
 
 @dataclass(frozen=True)
@@ -246,11 +253,7 @@ def exit_code(outcome: PlanOutcome, statuses: Mapping[str, PlanTaskStatus]) -> i
     if outcome.interrupted:
         return 130
     found = set(statuses.values())
-    for status, code in (
-        (PlanTaskStatus.FAILED, 1),
-        (PlanTaskStatus.RETRY_WAIT, 5),
-        (PlanTaskStatus.NEEDS_REVIEW, 3),
-    ):
-        if status in found:
+    for status, code in _WORST_FIRST:
+        if status in found and code:
             return code
-    return 0 if found <= {PlanTaskStatus.COMPLETE} else 4
+    return 0 if found <= {PlanTaskStatus.COMPLETE} else WAITING_EXIT

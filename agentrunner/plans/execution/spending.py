@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from agentrunner.config.agents import BudgetSpec
+from agentrunner.config.budget import BudgetSpec
 from agentrunner.money.amount import Amount, total
 from agentrunner.money.bill import spent_by
 

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
+from agentrunner.errors.sandboxes import ImageMissing
 from agentrunner.sandboxes.base import (
     Caches,
     ErrorKind,
@@ -30,10 +31,12 @@ from agentrunner.sandboxes.base import (
     SandboxOrder,
 )
 from agentrunner.sandboxes.docker import labels, words
+from agentrunner.sandboxes.docker.builds import import_host_image
 from agentrunner.sandboxes.docker.config import SANDBOX_HOME, Plan, User, container_config
 from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
 from agentrunner.sandboxes.docker.exec import Command, NeverStarted
+from agentrunner.sandboxes.docker.facts import image_to_try, our_images
 from agentrunner.sandboxes.docker.images import Image, ensure_image
 from agentrunner.sandboxes.docker.layout import (
     Mask,
@@ -46,6 +49,7 @@ from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
 from agentrunner.sandboxes.docker.order import BOOTSTRAP, PASSED_ON, AttachOrder
 from agentrunner.sandboxes.docker.overlays import can_overlay
 from agentrunner.sandboxes.docker.pool import Pool, Recipe
+from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
 from agentrunner.sandboxes.docker.running import Running
 from agentrunner.sandboxes.docker.sweep import remove_dead
 from agentrunner.sandboxes.environment import base_environment
@@ -67,6 +71,7 @@ class DockerSandbox:
 
     kind = "docker"
     isolates = True
+    has_image = True
     byte_code = Path("/var/cache/agentrunner/pycache")
     """Not below /tmp: what is there is removed after every command."""
 
@@ -91,6 +96,35 @@ class DockerSandbox:
         self._pool: Pool | None = None
         self._mask = Mask(spec.repo)
         self._live: set[Running] = set()
+
+    @staticmethod
+    async def missing_image(
+        spec: SandboxOrder, environ: Mapping[str, str]
+    ) -> SandboxUnavailable | None:
+        """Why there is no image for it, if that is so; nothing is fetched.
+
+        Raises SandboxUnavailable where there is no engine to ask, or the image cannot serve.
+        """
+        with contextlib.closing(await Engine.connect(environ)) as engine:
+            try:
+                await ensure_image(engine, replace(spec, pull="never"))
+            except ImageMissing as error:
+                return error
+        return None
+
+    @staticmethod
+    async def image_to_try(environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:
+        """An image of ours, and what it must read of this machine.
+
+        Where there is none, one is made of nothing. Raises SandboxUnavailable and EngineError.
+        """
+        with contextlib.closing(await Engine.connect(environ)) as engine:
+            there = await our_images(engine)
+            image, read_paths = image_to_try(there, "")
+            if image in there:
+                return image, read_paths
+            await import_host_image(engine)
+        return HOST_IMAGE, (Path("/usr"),)
 
     @property
     def image(self) -> str:

@@ -20,6 +20,8 @@ class UntilGreen:
 
     kind = "until-green"
     by_code = True  # asking again gives the same answer, so nobody waits for a better one
+    calls_model = False
+    reads_prompts = False  # `request.facts` is enough
 
     def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
         if spec.task.test is None:

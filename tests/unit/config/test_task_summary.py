@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.config.agents import BudgetSpec, WorkerSpec
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import Check, TaskSpec
 from agentrunner.gateway.normalise import normalise

@@ -11,7 +11,7 @@ from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.prd import describe_check
 from agentrunner.discovery import (
     Found,
-    available_metas,
+    available_planners,
     available_workers,
     detect_setup,
     detect_test,
@@ -202,9 +202,9 @@ def test_the_branch_of_a_worktree(tmp_path: Path) -> None:
 
 
 def test_who_can_plan_and_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    offers = available_metas({"HOME": "/nonexistent"})
+    offers = available_planners({"HOME": "/nonexistent"})
     assert [offer.kind for offer in offers if not offer.needs] == ["checklist"]
-    assert not available_metas({"OPENAI_API_KEY": "k"})[0].needs
+    assert not available_planners({"OPENAI_API_KEY": "k"})[0].needs
     monkeypatch.setenv("PATH", "/nonexistent")
     assert available_workers()["codex-cli"].path is None
 

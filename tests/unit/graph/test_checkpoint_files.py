@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from agentrunner.config.agents import BudgetSpec
+from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.spec import Check
 from agentrunner.errors import CheckpointCorrupt
 from agentrunner.graph.checkpoints import (

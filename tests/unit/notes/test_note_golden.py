@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 
+from agentrunner.config.spec import NOTE_TEMPLATES
 from agentrunner.notes.render import TOP_LINES, Language, render_note
 from tests.unit.notes.note_samples import Ending, spec_of, view_of
 
@@ -15,7 +16,7 @@ ENDINGS: tuple[Ending, ...] = get_args(Ending)
 
 
 @pytest.mark.parametrize("ending", ["COMPLETE", "NEEDS_REVIEW", "FAILED", "WAITING"])
-@pytest.mark.parametrize("template", ["core", "architecture"])
+@pytest.mark.parametrize("template", NOTE_TEMPLATES)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_notes(
     golden: Callable[[str, str], None], language: Language, template: str, ending: Ending

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from agentrunner.config.spec import NOTE_TEMPLATES, NoteSpec
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import BadNoteTemplate
 from agentrunner.notes.model import Line
 from agentrunner.notes.render import MAX_BYTES, TOP_LINES, Words, render_note
 from agentrunner.notes.view import cut_bytes, prd_summary
@@ -128,11 +130,18 @@ def test_an_unknown_reason_is_told_in_the_verdicts_words() -> None:
     assert "The moon was full." in text
 
 
+def test_the_built_in_templates_are_named_where_one_is_asked_for() -> None:
+    about = NoteSpec.model_fields["template"].description or ""
+    assert [
+        n for n in NOTE_TEMPLATES if f"`{n}`" not in about or n not in BadNoteTemplate.advice
+    ] == []
+
+
 def test_no_criteria_and_no_history() -> None:
     context = context_of("en", "WAITING")
     context["criteria"] = []
     view = view_of(ending="WAITING", context=context, history=History((record("x", "y"),)))
-    for template in ("core", "architecture"):
+    for template in NOTE_TEMPLATES:
         text = render_note(view, template, "en")
         assert "\n| |" not in text and "None." in text
 
@@ -172,7 +181,7 @@ def test_a_huge_run_stays_under_a_mebibyte() -> None:
         tail=lambda ref: "`漢" * 100_000,
     )
     begun = time.perf_counter()
-    for template in ("core", "architecture"):
+    for template in NOTE_TEMPLATES:
         text = render_note(view, template, "en")
         assert len(text.encode()) <= MAX_BYTES
     assert time.perf_counter() - begun < 10

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import pytest
 import yaml
 
-from agentrunner.config.agents import BudgetSpec, PlannerSpec, WorkerSpec
+from agentrunner.config.agents import PlannerSpec, WorkerSpec
+from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.rounds import digests, line_of, report, sections, state_of_now
 from agentrunner.config.spec import (
     Check,

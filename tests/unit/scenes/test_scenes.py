@@ -15,7 +15,7 @@ from agentrunner.errors import UsageError
 from agentrunner.prompts.rounds import tokens
 from agentrunner.protocol import take_reply
 from agentrunner.protocol.looks import Looks
-from agentrunner.registry import METAS
+from agentrunner.registry import PLANNERS
 from agentrunner.scenes.model import LANGUAGES, OWN, Named, load_scenes, read_scene
 from agentrunner.scenes.playing import Company, Played, play, play_all
 from agentrunner.scenes.staging import staged
@@ -58,7 +58,7 @@ async def test_the_scenes_own_answers_are_right_as_a_run_asks_them(
     """The ceiling. Every other scene in Japanese: what is staged does not know languages."""
     names = sorted({one.id.rpartition(".")[0] for one in ALL})
     chosen = load_scenes(only=[f"{name}.{LANGUAGES[n % 2]}" for n, name in enumerate(names)])
-    monkeypatch.setitem(METAS.own, "scene-player", "tests.kit.scene_player:ScenePlayer")
+    monkeypatch.setitem(PLANNERS.own, "scene-player", "tests.kit.scene_player:ScenePlayer")
     monkeypatch.setattr(ScenePlayer, "scenes", chosen)
     monkeypatch.setattr(ScenePlayer, "asked", [])
     played = [one async for one in play_all(chosen, spec_of(tmp_path, "scene-player"), os.environ)]

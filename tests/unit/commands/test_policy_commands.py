@@ -11,7 +11,7 @@ import pytest
 from agentrunner import cli
 from agentrunner.commands.limits import login_findings, policy_findings
 from tests.kit.token_issuer import EMAIL, TokenIssuer
-from tests.unit.cli.fake_engine import TASK
+from tests.unit.commands.fake_engine import TASK
 
 
 @pytest.fixture

@@ -11,7 +11,10 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
 from agentrunner.policy.check import check_loops, narrowed
 from agentrunner.policy.match import covered, is_below, matches, may_reach
-from tests.unit.config.conftest import ENVIRON, Desk
+from agentrunner.registry import SANDBOXES
+from agentrunner.sandboxes.docker import DockerSandbox
+from tests.unit.config.conftest import ENVIRON
+from tests.unit.policy.conftest import Desk
 
 DIGEST = "sha256:" + "0" * 64
 COMMAND = {"kind": "command", "command": ["my-agent"]}
@@ -116,6 +119,7 @@ BREACHES: list[Breach] = [
     ({"budget": {"usd": 1}}, {"budget": {"usd": 1.5}}, {}, "usd"),
     ({"budget": {"tokens": 10}}, {"budget": {"tokens": 11}}, {}, "tokens"),
     ({"budget": {"meta_calls": 0}}, {"budget": {"meta_calls": 1}}, {}, "meta_calls"),
+    ({"budget": {"worker_runs": 2}}, {"budget": {"worker_runs": 3}}, {}, "worker_runs"),
     ({"completion": "evidence"}, {"completion": "judged"}, {}, "completion"),
     ({"completion": "strict"}, {"completion": "evidence"}, {}, "completion"),
 ]
@@ -131,6 +135,23 @@ def test_what_goes_beyond_is_refused_with_the_line_of_the_policy(
     assert "policy.yaml:" in told
     assert line in told
     assert error.remedy
+
+
+class TeamContainers(DockerSandbox):
+    """A sandbox from outside that is made of an image."""
+
+    kind = "team-containers"
+
+
+def test_the_image_of_a_sandbox_from_outside_is_held_too(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SANDBOXES.own, TeamContainers.kind, f"{__name__}:TeamContainers")
+    sandbox = {"sandbox": {"kind": TeamContainers.kind}}
+    assert "images" in desk.refused({"sandbox": {"images": ["team/*"]}}, sandbox).details[0][1]
+    held = desk.held({"sandbox": {"images": ["team/worker"]}}, sandbox)
+    assert held.runner.worker.docker_image == "team/worker"
+    assert held.runner.sandbox.has_image
 
 
 def test_both_lines_are_named(desk: Desk) -> None:
@@ -196,7 +217,7 @@ def test_what_a_task_leaves_out_is_given_by_the_policy(desk: Desk) -> None:
         "sandbox": {"kinds": ["bwrap", "none"], "network": "none", "images": ["a", "b"]},
         "worker": {"models": ["gpt-*", "gpt-5.5"], "base_urls": ["https://ai.example.org/v1"]},
         "meta": {"models": ["small"], "max_loops": 2, "base_urls": ["https://ai.example.org/v1"]},
-        "budget": {"wall_sec": 60, "meta_calls": 5, "tokens": 1000, "usd": 2.5},
+        "budget": {"wall_sec": 60, "meta_calls": 5, "worker_runs": 3, "tokens": 1000, "usd": 2.5},
         "completion": "strict",
     }
     runner = desk.held(caps).runner

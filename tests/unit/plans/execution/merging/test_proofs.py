@@ -7,7 +7,7 @@ from pathlib import Path
 from agentrunner.config.spec import Check
 from agentrunner.plans.execution.merging.proofs import ProofBook, of_its_own, proofs_of
 from agentrunner.state.run_state import CheckOutcome, Criterion
-from tests.unit.plans.execution.test_judgement import proof
+from tests.unit.plans.execution.merging.test_merge_verdict import proof
 
 
 def test_a_run_proves_what_its_checks_passed_and_no_diff() -> None:

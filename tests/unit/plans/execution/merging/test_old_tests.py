@@ -11,7 +11,7 @@ from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.merging.old_tests import with_old_tests
 from agentrunner.verification.target import Target
 from tests.kit.project import Project
-from tests.unit.plans.execution.test_landing import AT, WHO
+from tests.unit.plans.execution.merging.test_merge_queue import AT, WHO
 
 START = {
     "app.py": "one\n",

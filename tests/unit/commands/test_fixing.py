@@ -11,7 +11,7 @@ import pytest
 from agentrunner.commands import fixing, setup
 from agentrunner.commands.console import Output
 from agentrunner.screens.doctor import Finding, Report
-from tests.unit.cli.test_command_line import Shell, shell
+from tests.unit.commands.test_command_line import Shell, shell
 
 __all__ = ["shell"]  # a fixture
 

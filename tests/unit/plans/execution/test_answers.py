@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agentrunner.config.agents import BudgetSpec
+from agentrunner.config.budget import BudgetSpec
 from agentrunner.errors import UsageError
 from agentrunner.plans.execution.answers import (
     answer,

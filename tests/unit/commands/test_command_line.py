@@ -23,7 +23,7 @@ from agentrunner.results import Result
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.locks import me, run_lock
 from agentrunner.storage.run_folder import RunFolder
-from tests.unit.cli.fake_engine import TASK, FakeEngine
+from tests.unit.commands.fake_engine import TASK, FakeEngine
 from tests.unit.screens.screen_samples import EVIL, result, story_events
 
 

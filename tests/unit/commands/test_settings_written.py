@@ -9,7 +9,7 @@ import pytest
 from agentrunner.config.settings_text import key_path, with_setting
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
-from tests.unit.cli.test_command_line import Shell, shell
+from tests.unit.commands.test_command_line import Shell, shell
 
 __all__ = ["shell"]  # a fixture
 FILE = """\

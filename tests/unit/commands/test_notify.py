@@ -11,7 +11,7 @@ import pytest
 
 from agentrunner.commands.notify import WHERE_SETTINGS, Notifier, notifier_of
 from agentrunner.errors import UsageError
-from tests.unit.cli.test_command_line import Shell, shell
+from tests.unit.commands.test_command_line import Shell, shell
 
 __all__ = ["shell"]  # a fixture
 

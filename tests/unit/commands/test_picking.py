@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.commands.pick import FITS, picker_screen
-from tests.unit.cli.test_command_line import Shell, shell
-from tests.unit.cli.test_terminal import ROOT, _read
+from tests.unit.commands.test_command_line import Shell, shell
+from tests.unit.commands.test_terminal import ROOT, _read
 
 __all__ = ["shell"]  # a fixture
 DONE = {"finished_at": "2026-11-21T06:00:00Z"}
@@ -105,7 +105,7 @@ from agentrunner import cli
 from agentrunner.commands import engine
 from agentrunner.engine import queries
 from agentrunner.results import Result
-from tests.unit.cli.fake_engine import FakeEngine
+from tests.unit.commands.fake_engine import FakeEngine
 
 fake = FakeEngine(events=[])
 engine.load = lambda: fake

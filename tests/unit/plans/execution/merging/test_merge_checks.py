@@ -18,7 +18,7 @@ from agentrunner.plans.execution.merging.proofs import Proof
 from agentrunner.state.run_state import Criterion
 from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from tests.kit.project import Project, require_bwrap
-from tests.unit.plans.execution.test_landing import AT, WHO
+from tests.unit.plans.execution.merging.test_merge_queue import AT, WHO
 
 PATH = {"PATH": "/usr/bin:/bin"}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.fake_engine import TASK
+from tests.unit.commands.fake_engine import TASK
 
 ROOT = Path(__file__).parents[3]
 FOREIGN = re.compile(
@@ -23,7 +23,7 @@ import json, sys
 from agentrunner import cli
 from agentrunner.commands import engine
 from agentrunner.state.run_state import Question
-from tests.unit.cli.fake_engine import FakeEngine
+from tests.unit.commands.fake_engine import FakeEngine
 from tests.unit.screens.screen_samples import EVIL, result, story_events
 
 kind, answers = sys.argv[1], sys.argv[2]

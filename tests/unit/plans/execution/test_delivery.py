@@ -15,7 +15,7 @@ from agentrunner.plans.execution.merging.merge_queue import TreeTests
 from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.storage.plan_folder import PlanFolder
 from tests.kit.project import Project
-from tests.unit.plans.execution.test_landing import AT, WHO, Tests
+from tests.unit.plans.execution.merging.test_merge_queue import AT, WHO, Tests
 
 
 @dataclass

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.config.conftest import Desk
+from tests.unit.policy.conftest import Desk
 
 URL = "https://ai.example.org/v1"
 ELSEWHERE = "https://elsewhere.example.org/v1"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.test_command_line import Shell, shell
+from tests.unit.commands.test_command_line import Shell, shell
 
 __all__ = ["shell"]  # a fixture
 DONE = {"finished_at": "2026-11-21T06:00:00Z"}

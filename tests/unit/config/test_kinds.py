@@ -1,0 +1,75 @@
+"""What a kind is, its class says: also one that somebody adds."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from agentrunner.config.agents import PlannerSpec, WorkerSpec
+from agentrunner.config.base import ConfigModel
+from agentrunner.config.kinds import PlannerKind, planner_kind, sandbox_kind, worker_kind
+from agentrunner.config.sandbox import SandboxSpec
+from agentrunner.errors import UsageError
+from agentrunner.registry import PLANNERS, SANDBOXES, WORKERS, Kinds
+
+ROOT = Path(__file__).parents[3]
+EXTEND = ROOT / "docs" / "how-to" / "extend.md"
+
+
+class Oracle:
+    """A planner from outside."""
+
+    calls_model = False
+    is_program = True
+
+
+def test_kinds_of_ours() -> None:
+    kinds = {name: planner_kind(name) for name in PLANNERS.own}
+    assert {n for n, k in kinds.items() if not k.calls_model} == {"checklist", "mock", "script"}
+    assert {n for n, k in kinds.items() if not k.reads_prompts} == {"checklist", "mock"}
+    assert {n for n, k in kinds.items() if k.is_chat_model} == {"openai-chat", "chat"}
+    assert {n for n, k in kinds.items() if k.is_program} == {"codex-cli", "claude-code"}
+    assert [kinds[n].url_variable for n in ("chat", "claude-code")] == ["", "ANTHROPIC_BASE_URL"]
+    assert not worker_kind("command").needs_model and worker_kind("codex-cli").needs_model
+    assert {name for name in SANDBOXES.own if sandbox_kind(name).has_image} == {"docker"}
+
+
+def test_one_from_outside_is_asked_as_ours_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PLANNERS.own, "oracle", f"{__name__}:Oracle")
+    assert planner_kind("oracle") == PlannerKind(calls_model=False, is_program=True)
+
+
+def test_what_is_not_chosen_yet_may_be_anything() -> None:
+    assert planner_kind("auto") == PlannerKind(url_variable="OPENAI_BASE_URL")
+    assert worker_kind("auto").needs_model and sandbox_kind("auto").has_image
+    with pytest.raises(UsageError, match="is not known"):
+        planner_kind("nobody")
+
+
+def test_whoever_writes_a_planner_reads_of_every_attribute() -> None:
+    page = EXTEND.read_text("utf-8")
+    assert [f.name for f in fields(PlannerKind) if f"| `{f.name}` |" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("kinds", "model"), [(PLANNERS, PlannerSpec), (WORKERS, WorkerSpec), (SANDBOXES, SandboxSpec)]
+)
+def test_every_kind_of_ours_is_named_where_one_is_chosen(
+    kinds: Kinds, model: type[ConfigModel]
+) -> None:
+    about = model.model_fields["kind"].description or ""
+    assert [name for name in kinds.own if f"`{name}`" not in about] == []
+
+
+def test_the_layers_know_every_kind_of_ours() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    listed = [
+        {*one.get("modules", ()), *one.get("forbidden_modules", ())}
+        for one in contracts["contracts"]
+    ]
+    for kinds in (PLANNERS, WORKERS, SANDBOXES):
+        own = {place.partition(":")[0] for place in kinds.own.values()}
+        assert len([one for one in listed if own <= one]) == 2, kinds.group
