@@ -299,7 +299,7 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
         if in_git and not commit:
             steps.append(("git add -p && git commit", "nothing was committed for you"))
     elif state == "NEEDS_REVIEW":
-        steps = [_accept(result, name), (hint, "send it back with a remark"), undo]
+        steps = [*_accept(result, name), (hint, "send it back with a remark"), undo]
     else:
         again = (hint, "try again")
         if reason.startswith("budget: "):
@@ -309,9 +309,27 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
     return next_lines(steps, width)
 
 
-def _accept(result: Result, name: str) -> tuple[str, str]:
-    words = " ".join([f"agentrunner accept{name}", *_review_ids(result)])
-    return f'{words} --reason "..."', "your yes is recorded; ends COMPLETE"
+def _accept(result: Result, name: str) -> list[tuple[str, str]]:
+    """A person's yes, where it can count: never for what is red."""
+    if is_red(result):
+        return []
+    nothing = ["--unchanged"] * (not result.get("changed_files"))
+    words = " ".join([f"agentrunner accept{name}", *_review_ids(result), *nothing])
+    what = "nothing had to change; ends COMPLETE" if nothing else _YES
+    return [(f'{words} --reason "..."', what)]
+
+
+_YES = "your yes is recorded; ends COMPLETE"
+
+
+def is_red(result: Result) -> bool:
+    """Whether a test or a check says no: a person's yes does not stand in for that."""
+    if any(one.get("status") == "failed" for one in result.get("acceptance_criteria") or []):
+        return True
+    test = result.get("test") or {}
+    if not test.get("exit_code"):
+        return False
+    return test.get("failed") is None or test["failed"] > len(test.get("known_red") or [])
 
 
 def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
@@ -324,7 +342,7 @@ def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
             lands = ("agentrunner plan run", "lands it, if it has not landed")
             return [diff, ("agentrunner plan status", "what became of it"), lands]
         case "NEEDS_REVIEW":
-            return [_accept(result, name), (say, "send it back with a remark"), go_on]
+            return [*_accept(result, name), (say, "send it back with a remark"), go_on]
         case "FAILED":
             logs = (f"agentrunner logs{name}", "what the worker did")
             return [logs, (say, "try again with a hint"), go_on]

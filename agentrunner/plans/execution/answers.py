@@ -33,7 +33,8 @@ def ended_text(result: Result) -> str:
     missing = "".join(f"\n- {line}" for line in lines)
     ways = "What should the next attempt know?"
     if result.state == TaskState.NEEDS_REVIEW and not _is_red(result):
-        accept = f'`agentrunner accept {result.run_id} --reason "..."`'
+        unchanged = "" if result.changed_files else " --unchanged"
+        accept = f'`agentrunner accept {result.run_id}{unchanged} --reason "..."`'
         ways = f"{ways} Or, if it is good as it is: {accept}"
     return f"{result.state}: {text}{missing}\n{ways}"
 
