@@ -150,6 +150,18 @@ def test_doctor_says_only_what_was_seen(repo: Path, capsys: pytest.CaptureFixtur
     assert "starts in the sandbox" not in said
 
 
+def test_doctor_is_not_ready_where_no_run_could_begin(
+    repo: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    code, out, _ = call(capsys, "doctor", "--no-try", "--state-dir", str(tmp_path / "file" / "x"))
+    assert code == 5 and "Not ready: state folder: " in " ".join(out.split())
+    (repo / ".git").mkdir()
+    (repo / ".git" / "MERGE_HEAD").write_text("")
+    code, out, _ = call(capsys, "doctor", "--no-try")
+    assert code == 5 and "A merge is in progress" in out
+
+
 def test_options_of_plug_ins_that_are_not_installed_are_left_out(
     repo: Path, tmp_path: Path
 ) -> None:
