@@ -198,6 +198,8 @@ class Story:
         if refused := event.get("hosts_refused"):
             text += f"; refused: {', '.join(map(str, refused))}"
         fields = {"round": self.round, "outcome": outcome, "files": number, "took": took}
+        if event.get("error"):
+            fields["why"] = str(event["error"])
         fields["refused"] = ", ".join(map(str, event.get("hosts_refused") or []))
         return [_line(event, "", text, took, fields)]
 
