@@ -15,7 +15,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 WIDTH = 88
-NOTICES = re.compile(r"\x1b\][^\a\x1b]*(?:\a|\x1b\\\\)|\a")
+NOTICES = re.compile(r"\x1b\][^\a\x1b]*(?:\a|\x1b\\)|\a")
 """What a terminal shows elsewhere: a title, a notification, a bell."""
 FONT_FACE = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
