@@ -196,7 +196,7 @@ def test_leaving_it_leaves_it_waiting(key: str, tmp_path: Path) -> None:
 
 def test_a_run_is_picked_by_its_number(tmp_path: Path) -> None:
     seen, _, said = typed(tmp_path, "plan", ["cancel", "-q"], ["7\n", "2\n"], count=2)
-    assert "Which run is to be meant by cancel?" in seen and "1 to 2, or the beginning" in seen
+    assert "Which run should cancel take?" in seen and "1 to 2, or the beginning" in seen
     assert [one[:2] for one in said] == [["cancel", "users-api-7f30"]]
 
 
