@@ -123,7 +123,7 @@ def decide(
     else:
         failed = label == "FAILED"
         lines = [*_red(criteria, test)]
-        ill = failed or reading.result.get("reason") == "stuck"
+        ill = failed or reading.result.reason == "stuck"
         trouble = worker_trouble(reading.context.get("recent") or ()) if ill else ""
         lines += [line("words", text=trouble)] if trouble else []
         lines += [_finding(one) for one in _findings(reading) if one.blocks or not failed]

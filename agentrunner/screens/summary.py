@@ -311,25 +311,15 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
 
 def _accept(result: Result, name: str) -> list[tuple[str, str]]:
     """A person's yes, where it can count: never for what is red."""
-    if is_red(result):
+    if result.red:
         return []
-    nothing = ["--unchanged"] * (not result.get("changed_files"))
+    nothing = [] if result.changed_files else ["--unchanged"]
     words = " ".join([f"agentrunner accept{name}", *_review_ids(result), *nothing])
     what = "nothing had to change; ends COMPLETE" if nothing else _YES
     return [(f'{words} --reason "..."', what)]
 
 
 _YES = "your yes is recorded; ends COMPLETE"
-
-
-def is_red(result: Result) -> bool:
-    """Whether a test or a check says no: a person's yes does not stand in for that."""
-    if any(one.get("status") == "failed" for one in result.get("acceptance_criteria") or []):
-        return True
-    test = result.get("test") or {}
-    if not test.get("exit_code"):
-        return False
-    return test.get("failed") is None or test["failed"] > len(test.get("known_red") or [])
 
 
 def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:

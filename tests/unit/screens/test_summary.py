@@ -86,13 +86,17 @@ def test_accept_is_offered_with_the_criteria_that_need_it() -> None:
 
 
 def test_a_yes_is_offered_only_where_it_can_count() -> None:
-    review = ENDS["needs-review"]
-    red = {**review, "acceptance_criteria": [criterion("AC-1", "Totals", "failed")]}
-    for ended in (red, {**review, "test": FAILED_TEST}):
+    review = {"state": "NEEDS_REVIEW", "exit_code": 3, "reason": "loop_limit"}
+    failed = [criterion("AC-1", "Totals", "failed")]
+    for ended in (
+        result(**review, acceptance_criteria=failed),
+        result(**review, test=FAILED_TEST),
+    ):
         assert "accept" not in summary_screen(ended)
     known = {**FAILED_TEST, "failed": 1, "known_red": ["test_a"]}
-    assert "agentrunner accept" in summary_screen({**review, "test": known})
-    assert 'AC-4 --unchanged --reason "..."' in summary_screen({**review, "changed_files": []})
+    assert "agentrunner accept" in summary_screen(result(**review, test=known))
+    nothing = summary_screen(result(**review, changed_files=[]))
+    assert 'AC-4 --unchanged --reason "..."' in nothing
 
 
 def test_another_run_than_the_newest_is_named_in_the_commands() -> None:
