@@ -130,10 +130,10 @@ class PlanConsole:
         self.write(timed(f"Warning: {problem}. The plan does not depend on it."))
 
 
-def drive_plan(order: PlanInstructions, output: Output, said: str = "") -> int:
+def drive_plan(order: PlanInstructions, output: Output, message: str = "") -> int:
     """Carry it out to its end, and show how it goes; the exit code.
 
-    With `detach` that is done by a process of its own; `said` takes the place of what is said then.
+    With `detach` that is done by a process of its own; `message` takes the place of what is said then.
     """
     if not output.detach:
         return _driven(order, output)
@@ -142,7 +142,7 @@ def drive_plan(order: PlanInstructions, output: Output, said: str = "") -> int:
     def apart(begun: Begun) -> int:
         return _driven(order, output, lambda: begun("", order.folder.root))
 
-    return in_background(apart, output, lambda _: said or plan_text())
+    return in_background(apart, output, lambda _: message or plan_text())
 
 
 def plan_text() -> str:

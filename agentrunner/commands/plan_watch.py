@@ -104,7 +104,7 @@ def _carried_on(folder: PlanFolder, answered: set[int], repo: Path, output: Outp
     there = replace(output, detach=True, notify=None, events=None)
     try:
         order = as_before(repo, output.state_dir)
-        return drive_plan(order, there, said="The plan goes on by itself.") == 0
+        return drive_plan(order, there, message="The plan goes on by itself.") == 0
     except AgentRunnerError as error:
         show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
         return False

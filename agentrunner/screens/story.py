@@ -192,8 +192,8 @@ class Story:
         self.usd, self._usage = self.usd + float(event.get("usd") or 0), 0
         if outcome != "completed":
             why = f"{outcome.replace('_', ' ')}, exit {event.get('exit_code')}"
-            if said := str(event.get("error") or "").strip():
-                why = f"{outcome.replace('_', ' ')}: {said}"
+            if error := str(event.get("error") or "").strip():
+                why = f"{outcome.replace('_', ' ')}: {error}"
             text = f"worker {_ENDS.get(outcome, why)}; {text}"
         if refused := event.get("hosts_refused"):
             text += f"; refused: {', '.join(map(str, refused))}"
