@@ -133,7 +133,8 @@ class PlanConsole:
 def drive_plan(order: PlanInstructions, output: Output, message: str = "") -> int:
     """Carry it out to its end, and show how it goes; the exit code.
 
-    With `detach` that is done by a process of its own; `message` takes the place of what is said then.
+    With `detach` that is done by a process of its own; `message` is said then, in place of the
+    usual words.
     """
     if not output.detach:
         return _driven(order, output)
