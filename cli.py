@@ -6,10 +6,11 @@ exit code returned. Nothing heavy is imported before a command needs it.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,6 +92,8 @@ MEANT = {
     "upgrade": "the tool that installed it, such as uv tool upgrade or git pull",
 }
 """What other programs call it, and what it is here."""
+ALSO = ("help", "version")
+"""What else may stand in the place of a command."""
 DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept", "watch")
 """With --json each of them prints exactly one result, whatever happens."""
 PLAN_RUN = ("plan", "run")
@@ -115,7 +118,7 @@ class Commands(Index):
         """As typer does, with its "did you mean" over the whole index."""
         if args[0] in COMMANDS or args[0].startswith("-"):
             return super().resolve_command(ctx, args)
-        raise UsageError(f'there is no command "{args[0]}".', remedy=_meant_by(args[0]))
+        raise UsageError(f'there is no command "{args[0]}".', remedy=_meant_by(*args))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands by what they are for."""
@@ -127,13 +130,16 @@ class Commands(Index):
                 )
 
 
-def _meant_by(word: str) -> str:
-    """What to type in place of what is no command."""
+def _meant_by(word: str, *others: str) -> str:
+    """What to type in place of what is no command, with what stood behind it."""
     if word in MEANT:
         return MEANT[word]
     if Path(word).is_file():
         return f"agentrunner run {word}"
-    near = get_close_matches(word, [*COMMANDS, *MEANT], n=1)
+    near = get_close_matches(word, [*COMMANDS, *MEANT, *ALSO], n=1)
+    if not near and others and not others[0].startswith("-"):
+        words = itertools.takewhile(lambda other: not other.startswith("-"), (word, *others))
+        return f'a sentence goes in quotes: agentrunner "{" ".join(words)}"'
     if not near:
         return "agentrunner --help"
     return MEANT.get(near[0]) or f"did you mean {near[0]}?"
@@ -248,13 +254,26 @@ def _usage(error: typer.TyperException) -> UsageError:
         hint = message.partition(": ")[0].removeprefix("Invalid value for ").replace("'", "")
         message, remedy = wrong_value(hint, refused.errors()[0])
     elif near := getattr(error, "possibilities", None):
-        message, remedy = message.partition(" (Possible")[0], f"did you mean {sorted(near)[0]}?"
+        message = message.partition(" (Possible")[0]
+        remedy = f"did you mean {_likest(message.rpartition(' ')[2], near)}?"
     elif " Did you mean " in message:
         message, _, near = message.partition(" Did you mean ")
         remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "agentrunner"
     return UsageError(message, remedy=remedy or f"{path} --help")
+
+
+def _likest(word: str, names: Sequence[str]) -> str:
+    """The one of these names that is most like the word; letters may have changed places."""
+
+    def likeness(name: str) -> tuple[float, float]:
+        return (
+            SequenceMatcher(None, word, name).ratio(),
+            SequenceMatcher(None, sorted(word), sorted(name)).ratio(),
+        )
+
+    return max(sorted(names), key=lambda name: sum(likeness(name)))
 
 
 stdin_app = typer.Typer(

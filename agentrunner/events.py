@@ -149,6 +149,8 @@ class WorkerFinished(RunEvent):
     tokens: int = 0
     usd: float | None = None
     """None: nobody can tell, or it is part of a subscription."""
+    error: str = ""
+    """Why it did not succeed, in a sentence; "" where it did."""
 
 
 class CheckRun(RunEvent):

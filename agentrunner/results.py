@@ -281,6 +281,15 @@ class Result(Contract):
         """Whether it ended COMPLETE."""
         return self.state == TaskState.COMPLETE
 
+    @property
+    def red(self) -> bool:
+        """Whether a test or a check says no: a person's yes does not stand in for that."""
+        if any(one.status == "failed" for one in self.acceptance_criteria):
+            return True
+        if self.test is None or not self.test.exit_code:
+            return False
+        return self.test.failed is None or self.test.failed > len(self.test.known_red)
+
 
 class RunEntry(Contract):
     """A run in `agentrunner list --json`. Times are UTC, ISO 8601."""

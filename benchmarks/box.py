@@ -24,8 +24,8 @@ from statistics import median
 
 import docker
 
-from agentrunner.commands.sandboxes import image_for_trying
 from agentrunner.sandboxes.base import Request, SandboxOrder
+from agentrunner.sandboxes.choose import image_to_try
 from agentrunner.sandboxes.docker import DockerSandbox
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.labels import OWNER_PID
@@ -47,7 +47,7 @@ while not pathlib.Path("off").exists():
 
 async def figures(place: Path, rounds: int, boxes: int) -> list[Figure]:
     """Measure everything, in repositories made in `place`."""
-    image, read_paths = await image_for_trying(os.environ)
+    image, read_paths = await image_to_try("docker", os.environ)
     specs = []
     for number in range(boxes):
         repo, home = place / f"{number}/repo", place / f"{number}/box"

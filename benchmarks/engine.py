@@ -43,7 +43,7 @@ class Cost:
 
 async def run(place: Path, loops: int, runs: int, meta: str, worker: str) -> Cost:
     """Drive the runs to their end."""
-    registry.METAS["loop"] = "benchmarks.planner:LoopPlanner"
+    registry.PLANNERS["loop"] = "benchmarks.planner:LoopPlanner"
     cost = Cost()
     projects = [Project.make(place / str(number)) for number in range(runs)]
     runner = {

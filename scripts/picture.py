@@ -15,12 +15,14 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 WIDTH = 88
+NOTICES = re.compile(r"\x1b\][^\a\x1b]*(?:\a|\x1b\\)|\a")
+"""What a terminal shows elsewhere: a title, a notification, a bell."""
 FONT_FACE = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def as_seen(printed: str) -> list[str]:
     """The lines that stay: a live line is overwritten after a carriage return."""
-    lines = (line.rstrip("\r").rpartition("\r")[2] for line in printed.split("\n"))
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in NOTICES.sub("", printed).split("\n"))
     return [line.rstrip() for line in lines]
 
 

@@ -7,6 +7,7 @@ import json
 import select
 import signal
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
 from agentrunner.commands.console import Console, show, who, width_of
+from agentrunner.commands.words import is_no, is_yes
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.layout import flat
@@ -84,6 +86,7 @@ def asked(question: Question, folder: Path, *, reject: bool = False) -> Answer |
     With `reject` only the reason is asked for.
     """
     with interruptible(), left_cleanly():
+        _forget_typed()
         if question.kind in IN_WORDS:
             return _answer(question)
         return _approve(question, folder, reject=reject)
@@ -103,7 +106,7 @@ def left_cleanly() -> Iterator[None]:
 def ask_yes(text: str, console: Console) -> bool:
     """Whether the person types yes to this one; anything else is no."""
     with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
-        return read_line(f"{text} [y/N] ").strip().lower() in ("y", "yes")
+        return is_yes(read_line(f"{text} [y/N] "))
     return False
 
 
@@ -131,10 +134,10 @@ def _answer(question: Question) -> Answer | None:
 
 
 WORDS = {
-    "yes": "y", "approve": "y", "ok": "y", "edit": "e", "diff": "d",
-    "no": "n", "reject": "n", "quit": "q", "leave": "q", "exit": "q",
+    "approve": "y", "edit": "e", "diff": "d",
+    "reject": "n", "quit": "q", "leave": "q", "exit": "q",
 }  # fmt: skip
-"""What people type in place of the letters."""
+"""What people type in place of the letters, beside yes and no."""
 
 
 def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None:
@@ -149,11 +152,9 @@ def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None
     known = letters(kind)
     while True:
         typed = read_line(approval_prompt(kind)).strip()
-        letter = WORDS.get(typed.lower(), typed.lower())
+        letter = _letter(typed)
         if letter not in known:
-            show(
-                f"{json.dumps(typed, ensure_ascii=True)} is none of {', '.join(known)}.", sys.stderr
-            )
+            show(f'"{flat(typed)}" is none of {", ".join(known)}.', sys.stderr)
         elif letter == "y":
             return _decided(question, "approve")
         elif letter == "e" and (changed := _edit(question.subject)):
@@ -165,6 +166,12 @@ def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None
                 return _decided(question, "reject", reason)
         elif letter == "q":
             return None
+
+
+def _letter(typed: str) -> str:
+    if is_yes(typed):
+        return "y"
+    return "n" if is_no(typed) else WORDS.get(typed.lower(), typed.lower())
 
 
 def _decided(
@@ -214,6 +221,12 @@ def _edit(subject: str) -> str:
                 break
     show("Nothing was changed.", sys.stderr)
     return ""
+
+
+def _forget_typed() -> None:
+    """What was typed before a question was shown is no answer to it."""
+    with contextlib.suppress(termios.error, OSError, ValueError):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def prompt_of(subject: str, folder: Path) -> str:

@@ -28,8 +28,12 @@ Say what you want, or what should be different about the plan. Commands:
   /pause  /resume   begin no further task; go on
   /stop             end the tasks that are at work; /run goes on where they were
   /quit             leave; the plan is kept
-The words stop, pause, continue and status do the same, as 停止, 一時停止, 再開 and 状況 do."""
+The words stop, pause, continue and status do the same, as 停止, 一時停止, 再開 and 状況 do;
+so do help, quit and exit."""
 
+LEAVE = frozenset({"/quit", "/exit", "quit", "exit", "bye", ":q"})
+"""What other conversations are left by; as a wish none of it means anything."""
+ASK_HELP = frozenset({"help", "?", "/?"})
 PROMPT = "> "
 
 
@@ -110,9 +114,9 @@ class Chat:
             "/plan": self.show_plan,
             "/undo": self._undo,
             "/answer": self._answer,
-            "/run": lambda _: _say(self._steering.start()),
+            "/run": lambda _: self._go_on(self._steering.start),
             "/pause": lambda _: _say(self._steering.pause()),
-            "/resume": lambda _: _say(self._steering.resume()),
+            "/resume": lambda _: self._go_on(self._steering.resume),
             "/stop": lambda _: self._stop(),
             "/status": lambda _: show(self._steering.status()),
             "/help": lambda _: show(HELP),
@@ -124,12 +128,13 @@ class Chat:
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         try:
             while (line := await self._next()) is not None:
-                if line.strip() in ("/quit", "/exit"):
+                if line.strip().casefold() in LEAVE:
                     return
                 try:
                     await self._replied(line)
                 except AgentRunnerError as error:
                     _tell(error)
+            show("")  # the prompt has no end of line, and the shell's would stand behind it
         finally:
             loop.remove_signal_handler(signal.SIGINT)
 
@@ -155,7 +160,9 @@ class Chat:
         text = line.strip()
         if not text:
             return
-        if text.startswith("/"):
+        if text.casefold() in ASK_HELP:
+            show(HELP)
+        elif text.startswith("/"):
             await self._command(text)
         elif word := control_word(text):
             steer = {"stop": "/stop", "pause": "/pause", "continue": "/resume", "status": "/status"}
@@ -233,6 +240,13 @@ class Chat:
             (name,), rest = asked, text
         answer, where = self._talk.redact(rest.strip()), self._setting
         _say(answered(name, answer, where.repo, where.state_dir, chat=True))
+
+    def _go_on(self, begin: Callable[[], str]) -> None:
+        """Carry the plan out, where there is one."""
+        if len(self._talk.store.load().nodes) == 1:
+            show(_standing(self._talk))
+        else:
+            _say(begin())
 
     async def _stop(self) -> None:
         _say(await self._steering.stop())

@@ -65,4 +65,4 @@ def _sight(meta: PlannerSpec, places: Mapping[str, str], policies: Sequence[Poli
         cap = policy.caps.meta.see
         if cap is not None and SEES.index(cap) < SEES.index(see):
             see, where = cap, str(policy.place("meta.see").where)
-    return Finding("ok", "planner sees", f"{SIGHTS[see]} (runner.meta.see: {see}): {where}")
+    return Finding("ok", "planner sees", f"{SIGHTS[see]}: runner.meta.see is {see}, {where}")

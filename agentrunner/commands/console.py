@@ -249,6 +249,8 @@ class Console:
 
     def write(self, lines: list[str], *, last: bool = False) -> None:
         """Lines that stay, above the status line."""
+        if self._view:
+            self._view.fit(width_of(self._progress))
         status = self._view.status(time.monotonic()) if self._view and not last else ""
         if not lines and status == self._status:
             return

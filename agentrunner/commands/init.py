@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -21,6 +20,7 @@ from agentrunner.commands.runs import here
 from agentrunner.commands.trying import Trial
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import AlreadyExists, BadName
+from agentrunner.errors.task_files import Unreadable
 from agentrunner.screens.doctor import init_screen
 from agentrunner.screens.layout import tilde
 
@@ -54,7 +54,7 @@ def init(
     of the files that is thrown away.
     """
     from agentrunner.config.naming import is_safe_id
-    from agentrunner.config.repo_state import refuse_bare
+    from agentrunner.config.repo_state import refuse_state
     from agentrunner.discovery import (
         Found,
         candidates_of,
@@ -67,7 +67,7 @@ def init(
     if not is_safe_id(name):
         raise BadName(f'"{name}" cannot name a task: letters, digits, ".", "_" and "-" only.')
     repo = here()
-    refuse_bare(repo)
+    refuse_state(repo)
     file = Path(f"{name}.yaml" if as_yaml else f"{name}.md")
     if os.path.lexists(file):
         raise _exists(file, name)
@@ -87,6 +87,12 @@ def init(
             stream.write(text)
     except FileExistsError as error:
         raise _exists(file, name) from error
+    except OSError as error:
+        raise Unreadable(
+            f"{file} cannot be written: {error.strerror}.",
+            path=str(file.absolute()),
+            remedy="work in a folder that you may write to",
+        ) from error
     facts = _facts(repo, trial, setup, env, environment.state_dir(state_dir))
     if as_json:
         ignored = ignore_notes(repo, gitignore) if gitignore else is_ignored(repo)
@@ -103,16 +109,26 @@ def _offer(repo: Path, wanted: bool | None) -> None:
     if is_ignored(repo) or wanted is False or not (repo / ".git").exists():
         return
     if wanted is None and interactive(Output()):
-        from agentrunner.commands.asking import interruptible, read_line
-
-        text = f"Each run leaves a note in {NOTES}. Add it to .gitignore? [Y/n] "
-        with interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
-            wanted = read_line(text).strip().lower() in ("", "y", "yes")
+        wanted = asked_yes(f"Each run leaves a note in {NOTES}. Add it to .gitignore? [Y/n] ")
     if wanted:
         ignore_notes(repo, wanted)
         show(f"Added {NOTES} to .gitignore.")
-    elif wanted is None:
-        show(f"Notes of runs go to {NOTES}; init --gitignore adds that to .gitignore.")
+    else:
+        show(f"Notes of runs go to {NOTES}; a line of .gitignore may say so later.")
+
+
+def asked_yes(prompt: str) -> bool | None:
+    """Yes or no, asked until it is one of them; Enter is yes, and None is for who leaves."""
+    from agentrunner.commands.asking import interruptible, left_cleanly, read_line
+    from agentrunner.commands.words import is_no, is_yes
+
+    with interruptible(), left_cleanly():
+        while not is_no(line := read_line(prompt)):
+            if not line.strip() or is_yes(line):
+                return True
+            prompt = "y or n > "
+        return False
+    return None
 
 
 def _exists(file: Path, name: str) -> UsageError:

@@ -184,7 +184,7 @@ def _row(row: RunRow, driven: Mapping[str, bool]) -> dict[str, Any]:
 def picker_screen(verb: str, rows: list[dict[str, Any]], width: int) -> str:
     """The candidates with their numbers: name and state, and the task where there is room."""
     now = datetime.now().astimezone()
-    lines = [f"Which run is to be meant by {verb}?"]
+    lines = [f"Which run should {verb} take?"]
     for number, row in enumerate(rows, start=1):
         facts = facts_of(row, now)
         head = f"  {number}  {flat(str(row['run_id']))}  {facts['STATE']}  {facts['LAST']}"

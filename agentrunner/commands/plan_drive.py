@@ -130,10 +130,11 @@ class PlanConsole:
         self.write(timed(f"Warning: {problem}. The plan does not depend on it."))
 
 
-def drive_plan(order: PlanInstructions, output: Output) -> int:
+def drive_plan(order: PlanInstructions, output: Output, message: str = "") -> int:
     """Carry it out to its end, and show how it goes; the exit code.
 
-    With `detach` that is done by a process of its own.
+    With `detach` that is done by a process of its own; `message` is said then, in place of the
+    usual words.
     """
     if not output.detach:
         return _driven(order, output)
@@ -142,7 +143,7 @@ def drive_plan(order: PlanInstructions, output: Output) -> int:
     def apart(begun: Begun) -> int:
         return _driven(order, output, lambda: begun("", order.folder.root))
 
-    return in_background(apart, output, lambda _: plan_text())
+    return in_background(apart, output, lambda _: message or plan_text())
 
 
 def plan_text() -> str:

@@ -205,8 +205,10 @@ class PlanQuestions:
         self._asks = ask
         self._view, self._answer, self._stop = view, answer, stop
         self._typed = Typed()
-        self._left: set[int] = set()
+        self.left: set[int] = set()
         """Those that the person has left waiting."""
+        self.answered: set[int] = set()
+        """Those that were answered here."""
         self._open: set[int] = set()
 
     async def attend(self, ended: Callable[[PlanStatus], bool]) -> PlanStatus:
@@ -214,7 +216,7 @@ class PlanQuestions:
         while True:
             status = await self._view.look()
             self._open = {question.id for question in status.questions}
-            asked = [q for q in status.questions if q.task_id and q.id not in self._left]
+            asked = [q for q in status.questions if q.task_id and q.id not in self.left]
             asked = asked if self._asks else []
             if self._stop.is_set() or (ended(status) and not asked):
                 return status
@@ -252,7 +254,7 @@ class PlanQuestions:
                 _write("\n" if self._stop.is_set() else "\nAnswered in another terminal.\n")
                 return
             if not (line or "").strip():
-                self._left.add(question.id)
+                self.left.add(question.id)
                 _write(
                     "\n" * (line is None)
                     + f"It goes on waiting:  agentrunner plan answer {question.id} TEXT\n"
@@ -263,6 +265,7 @@ class PlanQuestions:
             except AgentRunnerError as error:
                 _write(" ".join(filter(None, (error.message, error.remedy))) + "\n")
             else:
+                self.answered.add(question.id)
                 return
 
     async def _watch(self, number: int) -> None:

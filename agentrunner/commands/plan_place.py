@@ -61,7 +61,7 @@ def task_called(plan: Plan, name: str) -> str:
     near = get_close_matches(wanted, plan.tasks, n=3)
     raise UnknownTask(
         f"The plan has no task {name}.",
-        remedy=f"one of {', '.join(near)}" if near else "agentrunner plan shows them",
+        remedy=f"one of {', '.join(sorted(near))}" if near else "agentrunner plan shows them",
     )
 
 

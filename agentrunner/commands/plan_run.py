@@ -21,6 +21,7 @@ from agentrunner.commands.console import (
     interactive,
     show,
 )
+from agentrunner.commands.plan_again import keep
 from agentrunner.commands.plan_drive import drive_plan
 from agentrunner.commands.plan_place import repository, task_id_of
 from agentrunner.errors import UsageError
@@ -132,6 +133,7 @@ def run(
         show("Nothing was started.", sys.stderr)
         return 0
     save_settings(ready.folder, ready.settings)
+    keep(ready)
     return drive_plan(ready, output)
 
 

@@ -6,14 +6,18 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner import environment
-from agentrunner.commands.console import Output, interactive, show
+from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.plan_drive import PlanConsole
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status
+from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.plans import NoPlan
+from agentrunner.screens.errors import error_screen
 
 if TYPE_CHECKING:
     from agentrunner.commands.plan_live import PlanView
@@ -48,7 +52,11 @@ def watch_plan(repo: str | None, output: Output) -> int:
     console = PlanConsole(output, view=view, notifier=notifier, repo=str(repository(repo)))
     try:
         if view is not None:
-            asyncio.run(_drawn(folder, console, view, repo))
+            left: set[int] = set()
+            while (answered := asyncio.run(_drawn(folder, console, view, repo, left))) and (
+                _carried_on(folder, answered, repository(repo), output)
+            ):
+                pass
         else:
             _printed(folder, console)
     except KeyboardInterrupt:
@@ -64,20 +72,42 @@ def watch_plan(repo: str | None, output: Output) -> int:
 
 
 async def _drawn(
-    folder: PlanFolder, console: PlanConsole, view: PlanView, repo: str | None
-) -> None:
-    """Its tree, and its questions, which are answered here."""
+    folder: PlanFolder, console: PlanConsole, view: PlanView, repo: str | None, left: set[int]
+) -> set[int]:
+    """Its tree, and its questions; those that were answered here.
+
+    `left` are questions that are not asked again, because the person has left them waiting.
+    """
     from agentrunner.commands.plan_live import PlanQuestions, answering
 
     output = console.output
     keep = answering(repo, output.state_dir)
     questions = PlanQuestions(view, keep, asyncio.Event(), ask=interactive(output))
+    questions.left = left
     hearing = asyncio.create_task(_hear(folder, console))
     try:
         await questions.attend(lambda status: not status.driven)
     finally:
         hearing.cancel()
         view.close()
+    return questions.answered
+
+
+def _carried_on(folder: PlanFolder, answered: set[int], repo: Path, output: Output) -> bool:
+    """Begin it again, in the background, where it had come to a rest with what was answered."""
+    from agentrunner.commands.plan_again import as_before
+    from agentrunner.commands.plan_drive import drive_plan
+
+    result = _result(folder)
+    if result is None or not answered & {question.id for question in result.questions}:
+        return False
+    there = replace(output, detach=True, notify=None, events=None)
+    try:
+        order = as_before(repo, output.state_dir)
+        return drive_plan(order, there, message="The plan goes on by itself.") == 0
+    except AgentRunnerError as error:
+        show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+        return False
 
 
 async def _hear(folder: PlanFolder, console: PlanConsole) -> None:

@@ -21,6 +21,7 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.grounds import grounds
 from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.runs import here
@@ -136,10 +137,14 @@ def examine(
     ]
     policies = policy_findings(policy, environ, repo)
     people_taken = chosen(repo, environ, state_dir, bool(candidates), policy)
+    refused = grounds(repo, state_dir, home)
     report = Report(
         f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
         [
-            (f"This repository: {tilde(str(repo), home)}", _repository(repo, trial, home)),
+            (
+                f"This repository: {tilde(str(repo), home)}",
+                [*_repository(repo, trial, home), *refused],
+            ),
             ("Sandboxes", _sandboxes(trial, looks)),
             *(look.isolation() for look in looks if look.held),
             ("Planners", people),
@@ -151,8 +156,10 @@ def examine(
         ],
     )
     ready = [kind for kind, probe in workers.items() if probe.path and not probe.problem]
-    report.ready = trial.problem is None and policies[0].mark != "FAIL"
-    if trial.problem is None and not report.ready:
+    report.ready = trial.problem is None and policies[0].mark != "FAIL" and not refused
+    if refused:
+        report.verdict = f"Not ready: {refused[0].name}: {refused[0].text}"
+    elif trial.problem is None and not report.ready:
         report.verdict = "Not ready: a policy cannot be read. Nothing was started."
     elif report.ready:
         who = " or ".join(offer.kind for offer in planners if not offer.needs)

@@ -17,6 +17,7 @@ from agentrunner import environment
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, author, repository
+from agentrunner.commands.words import is_no, is_yes
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
 from agentrunner.plans.patch import PatchRejected
@@ -158,14 +159,9 @@ def meant(line: str) -> bool | str:
     if is_yes(line):
         return True
     words = line.strip()
-    says_no = words.startswith("/") or words in ("いいえ", "いや", "やめて", "ｎ")
+    says_no = words.startswith("/") or is_no(words)
     short = words.isascii() and len(words.split()) < 2
     return False if says_no or short or len(words) < 2 else words
-
-
-def is_yes(line: str) -> bool:
-    """Whether a line is a yes, also a Japanese one."""
-    return line.strip().lower() in ("y", "yes", "はい", "うん", "ok", "ｙ")
 
 
 def _show(proposal: Proposal, talk: Conversation, *, chat: bool) -> None:

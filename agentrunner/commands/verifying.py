@@ -64,7 +64,8 @@ def verify(
     seconds = (mutants_sec or MUTANTS_SEC) if mutants or mutants_sec else 0
 
     def emit(event: str, **fields: Any) -> None:
-        if not as_json and sys.stderr.isatty():
+        # `awaiting` says what begins; its end is told as well.
+        if not as_json and sys.stderr.isatty() and event != "awaiting":
             what = fields.get("command") or fields.get("target")
             print(f"  {event}  {what}  {fields.get('outcome', '')}", file=sys.stderr)  # noqa: T201
 

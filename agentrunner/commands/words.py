@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 
 COMPLETE_VARIABLE = "_AGENTRUNNER_COMPLETE"
 """Set by the scripts of `agentrunner completion`, to the name of the shell."""
@@ -14,3 +15,17 @@ def is_goal(word: str) -> bool:
     if word.startswith("-") or len(word.split()) < 2 or word.endswith(TASK_FILES):
         return False
     return not os.path.lexists(word[:4096])
+
+
+def is_yes(line: str) -> bool:
+    """Whether a line that was typed is a yes, also a Japanese one."""
+    return _folded(line) in ("y", "yes", "ok", "はい", "うん", "ええ")
+
+
+def is_no(line: str) -> bool:
+    """Whether it is a no."""
+    return _folded(line) in ("n", "no", "いいえ", "いや", "やめて")
+
+
+def _folded(line: str) -> str:
+    return unicodedata.normalize("NFKC", line).strip().casefold()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from agentrunner.config.files import MAX_BYTES, decode, read_text, require_size
 from agentrunner.config.spec import TaskFile
 from agentrunner.config.yaml_text import Place, Tree, read_yaml
 from agentrunner.errors import UsageError
-from agentrunner.errors.task_files import BadEncoding, BadValue, UnknownFile, YamlSyntax
+from agentrunner.errors.task_files import BadEncoding, BadValue, UnknownFile, Unreadable, YamlSyntax
 
 _MARKDOWN = frozenset({".md", ".markdown"})
 _YAML = frozenset({".yaml", ".yml", ".json"})
@@ -68,7 +69,7 @@ def read_document(source: TaskSource, cwd: Path) -> Document:
         case "goal":
             return _goal(source.value, cwd)
     path = cwd / Path(source.value).expanduser()
-    text = read_text(path, name=source.value)
+    text = _read(path, source.value)
     if source.kind == "prd":
         return _prd(text, source.value, path, cwd, source.value)
     # Links are not followed for the folder: relative paths are what the caller sees.
@@ -76,6 +77,21 @@ def read_document(source: TaskSource, cwd: Path) -> Document:
         return _prd(text, source.value, path, path.parent, path.name)
     tree = _task_tree(text, source.value)
     return Document(tree, source.value, path.parent, text, path, path.stem)
+
+
+def _read(path: Path, name: str) -> str:
+    """The file's text; where it is not there, the error says how one comes about."""
+    try:
+        return read_text(path, name=name)
+    except Unreadable as error:
+        if path.is_dir():
+            error.remedy = f"name a task file or a PRD; for the repository: --repo {name}"
+        elif not os.path.lexists(path) and not error.remedy:
+            # A path with folders is likelier mistyped than not written yet.
+            new = path.stem if path.name == name else ""
+            first = f"agentrunner init {new} writes one" if new else "look at the path"
+            error.remedy = f'{first}; in words: agentrunner run -g "what you want"'
+        raise
 
 
 def _is_markdown(path: Path, text: str, name: str) -> bool:

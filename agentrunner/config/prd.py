@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.config.markdown import Line, lines_of, mask, section_title
-from agentrunner.config.prd_slips import refuse_lost, refuse_near_check
+from agentrunner.config.prd_slips import refuse_lost, refuse_near_check, refuse_near_optional
 from agentrunner.config.spec import Check, CriterionSpec
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadCheck, DuplicateId, EmptyCriteria, FileTooLarge
@@ -270,6 +270,8 @@ def _without_marks(text: str, line: Line, draft: _Draft, *, alone: bool = False)
             break
         text = text[: match.start()].rstrip()
     refuse_near_check(text, line, draft.item.file_name, alone=alone)
+    if not alone:
+        refuse_near_optional(text, line, draft.item.file_name)
     if _CHECK_STRAY.search(mask(text)):
         draft.strays.append(line)
     return text

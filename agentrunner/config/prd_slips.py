@@ -26,6 +26,10 @@ _BEFORE_CODE = frozenset(
 """Words that mean a check where a command in backticks follows them at once."""
 _WORD = r"([^\W\d_][^:()`\0]{0,20}?)\s*:"
 _LAST = re.compile(rf"\(\s*{_WORD}\s*(.*)\)$")
+_NO_COLON = re.compile(r"\(\s*([^\W\d_][^:()`\0]{0,20}?)\s+((?:test\s+)?`+\0+`+)\s*\)$")
+"""A word and nothing but code behind it; `(check `x` first)` is prose."""
+_ALONE = re.compile(r"^\(\s*(\w+)\s*\)|\(\s*(\w+)\s*\)$")
+_OPTIONAL_ALIKE = 0.87
 _LINE = re.compile(rf"(?:[-*+]\s+)?{_WORD}\s*(`.*)$")
 _CODE = re.compile(r"(?:test\s+|file\s+)?`", re.IGNORECASE)
 _CHECKS = ("check", "確認", "検証")
@@ -38,20 +42,41 @@ def refuse_near_check(text: str, line: Line, file_name: str, *, alone: bool) -> 
     """
     masked = mask(text.strip()).rstrip(".。 ")
     match = _LINE.match(masked) if alone else None
-    match = match or _LAST.search(masked)
-    if match is None:
-        return
-    word, behind = match[1].strip().casefold(), match[2].strip()
-    code = _CODE.match(behind) is not None
-    meant = word in _MEANT or (code and word in _BEFORE_CODE) or _like_check(word)
-    if not meant or word in _CHECKS:
+    if match := match or _LAST.search(masked):
+        word, behind = match[1].strip().casefold(), match[2].strip()
+        if word in _CHECKS or not _meant(word, code=_CODE.match(behind) is not None):
+            return
+        message = f'"{match[1].strip()}:" makes no check; the word is "check".'
+    elif match := _NO_COLON.search(masked):
+        word = match[1].strip().casefold()
+        if word not in _CHECKS and not _meant(word, code=True):
+            return
+        message = f'"{match[1].strip()}" without a colon makes no check.'
+    else:
         return
     raise BadCheck(
-        f'"{match[1].strip()}:" makes no check; the word is "check".',
+        message,
         path=f"{file_name}:{line.number}",
         source_line=line.text.strip()[:200],
         remedy="write (check: `COMMAND`) or (check: test `NAME`)",
     )
+
+
+def refuse_near_optional(text: str, line: Line, file_name: str) -> None:
+    """Raise UsageError (`bad-check`) for a mistyped `(optional)`, which would make it critical."""
+    for match in _ALONE.finditer(mask(text.strip()).rstrip(".。 ")):
+        word = (match[1] or match[2]).casefold()
+        if SequenceMatcher(None, word, "optional").ratio() >= _OPTIONAL_ALIKE:
+            raise BadCheck(
+                f'"({match[1] or match[2]})" makes nothing optional; the word is "optional".',
+                path=f"{file_name}:{line.number}",
+                source_line=line.text.strip()[:200],
+                remedy="write (optional)",
+            )
+
+
+def _meant(word: str, *, code: bool) -> bool:
+    return word in _MEANT or (code and word in _BEFORE_CODE) or _like_check(word)
 
 
 def _like_check(word: str) -> bool:

@@ -82,6 +82,10 @@ def _lacking(
             check_login(member.spec, member.worker, environ)
         _check_model_access(member, key, replays)
     except InfraError as error:
+        if member.probe.path is None and not missing:
+            # Else it would be the next error, once the key is there.
+            where = f"{member.worker.kind} is not installed here, only an image may have it"
+            error.details = (*error.details, ("also", f"{where}: {member.probe.cure}"))
         missing.append(error)
     return missing
 

@@ -105,11 +105,13 @@ def build_result(
 
 
 def _missing(state: TaskContext) -> list[str]:
-    """What stands between this end and COMPLETE; of a failed run first what stopped its worker."""
+    """What stands between this end and COMPLETE; first what stopped the worker of a run that
+    failed or got stuck.
+    """
     verdict = state.get("verdict")
     if verdict is None or not verdict.missing:
         return []  # the reason of the end says it all
-    failed = state["state"] == TaskState.FAILED
+    failed = state["state"] == TaskState.FAILED or verdict.reason == "stuck"
     trouble = worker_trouble(state.get("recent", [])) if failed else ""
     return [*([trouble] if trouble else []), *verdict.missing]
 

@@ -115,6 +115,7 @@ def record_run(
         exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
         hosts_refused=refused_hosts(deps, run.worker_run_id),
         tokens=total(amounts).tokens, usd=least_usd(amounts),
+        error=redact(run.error),
     )  # fmt: skip
     return _seen(changes)
 

@@ -134,7 +134,8 @@ def decide(
     else:
         failed = next_step_of(label) == "retry"
         lines = [*_red(criteria, test)]
-        trouble = worker_trouble(reading.context.get("recent") or ()) if failed else ""
+        ill = failed or reading.result.reason == "stuck"
+        trouble = worker_trouble(reading.context.get("recent") or ()) if ill else ""
         lines += [line("words", text=trouble)] if trouble else []
         lines += [_finding(one) for one in _findings(reading) if one.blocks or not failed]
         lines += [] if failed else [_look(row) for row in criteria if _on_word(row)]

@@ -17,6 +17,8 @@ _MOST_ROWS = 20
 def cost_line(result: Result) -> str:
     """Tokens of planner and workers with how they are known, and the money."""
     usage, rows = result.usage, result.bill
+    if rows and not any(map(_cost_something, rows)):
+        return "none: no model was asked"
     planner = [row for row in rows if row.role != "worker"]
     worker = [row for row in rows if row.role == "worker"]
     text = (
@@ -24,6 +26,12 @@ def cost_line(result: Result) -> str:
         f"worker {_tokens(usage.worker)}{_known(worker)} tokens"
     )
     return text + ("" if rows else " (reported)") + _money(usage, rows)
+
+
+def _cost_something(row: BillEntry) -> bool:
+    """Whether a model was asked, or may have been."""
+    tokens = row.input_tokens + row.output_tokens
+    return bool(tokens or row.subscription or row.usd or row.known != "counted")
 
 
 def bill_lines(result: Result) -> list[str]:

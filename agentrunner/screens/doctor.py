@@ -65,9 +65,10 @@ def _finding(finding: Finding, column: int, width: int, paint: Paint) -> list[st
 def init_screen(facts: Sequence[tuple[str, str, str]], name: str, width: int = WIDTH) -> str:
     """What `init` found (label, value, where) and the two commands to go on with."""
     value_width = min(max((len(value) for _, value, _ in facts), default=0) + 2, 34)
+    label_width = max((len(label) for label, _, _ in facts), default=0)
     lines = []
     for label, value, where in facts:
-        lead = f"  {cell(label, 10)}  {cell(value, value_width)}  "
+        lead = f"  {cell(label, min(max(label_width, 10), 16))}  {cell(value, value_width)}  "
         indent = " " * cell_width(lead)
         first, *rest = wrap(where, max(width - len(indent), 24)) or [""]
         lines += [(lead + first).rstrip(), *(indent + more for more in rest)]

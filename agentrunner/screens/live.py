@@ -76,6 +76,10 @@ class LiveView:
         self._wait_ends = 0.0
         """Of the wait that goes on, by the clock that only runs while this machine does."""
 
+    def fit(self, width: int) -> None:
+        """The terminal is so wide now."""
+        self._width = min(width, MAX_WIDTH)
+
     def feed(self, event: Event, now: float) -> list[str]:
         """The lines that `event` completes."""
         self._started = now if self._started is None else self._started
@@ -136,6 +140,9 @@ class LiveView:
             ends = story.waits_until.astimezone(self._timezone)
             left = f"goes on at {ends:%H:%M:%S}, in {clock(self._wait_ends - now)}"
             return [self._where(), (left,), (flat(story.waits_for),)]
+        if story.asks:
+            asked = f"waits for you: {flat(story.asks)}"
+            return [self._where(), (whole(elapsed), ""), (asked,)]
         if silent >= QUIET_SEC and story.awaited is None:
             return [self._where(), (whole(elapsed),), (self._quiet(silent),)]
         doing = doing_words(story, silent, now - self._awaited_since)

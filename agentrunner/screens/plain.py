@@ -23,6 +23,9 @@ class PlainView:
         self._last_event = 0.0
         self._last_line = 0.0
 
+    def fit(self, width: int) -> None:
+        """A log has no width."""
+
     def feed(self, event: Event, now: float) -> list[str]:
         """The lines that `event` completes."""
         self._started = now if self._started is None else self._started

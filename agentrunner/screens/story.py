@@ -61,6 +61,8 @@ class Story:
     """When it goes on by itself, while it waits for a quota or a provider."""
     waits_for: str = ""
     """Why it does."""
+    asks: str = ""
+    """What a person is asked, until it is answered."""
     warnings: list[str] = field(default_factory=list)
     statuses: dict[str, str] = field(default_factory=dict)
     """Latest outcome by check target."""
@@ -81,7 +83,7 @@ class Story:
             self.awaited = event
             return []
         if name not in ("warning", "image_progress"):
-            self.awaited = None
+            self.awaited, self.asks = None, ""
         if self._held and (name, self.round) != (self._held[0]["event"], self.round):
             lines = self.flush()
         else:
@@ -190,10 +192,14 @@ class Story:
         self.usd, self._usage = self.usd + float(event.get("usd") or 0), 0
         if outcome != "completed":
             why = f"{outcome.replace('_', ' ')}, exit {event.get('exit_code')}"
+            if error := str(event.get("error") or "").strip():
+                why = f"{outcome.replace('_', ' ')}: {error}"
             text = f"worker {_ENDS.get(outcome, why)}; {text}"
         if refused := event.get("hosts_refused"):
             text += f"; refused: {', '.join(map(str, refused))}"
         fields = {"round": self.round, "outcome": outcome, "files": number, "took": took}
+        if event.get("error"):
+            fields["why"] = str(event["error"])
         fields["refused"] = ", ".join(map(str, event.get("hosts_refused") or []))
         return [_line(event, "", text, took, fields)]
 
@@ -213,6 +219,7 @@ class Story:
 
     def _on_question(self, event: Event) -> list[Line]:
         fields = {"id": event.get("id"), "kind": event.get("kind"), "text": event.get("text")}
+        self.asks = str(event.get("text"))
         return [_line(event, "question", str(event.get("text")), fields=fields)]
 
     def _on_answer(self, event: Event) -> list[Line]:

@@ -291,7 +291,7 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
         case "use":
             steps = _steps_to_use(result, name, in_git)
         case "review":
-            steps = [_accept(result, name), (hint, "send it back with a remark"), undo]
+            steps = [*_accept(result, name), (hint, "send it back with a remark"), undo]
         case "retry":
             again = (hint, "try again")
             if reason.startswith("budget: "):
@@ -317,9 +317,17 @@ def _steps_to_use(result: Result, name: str, in_git: bool) -> list[tuple[str, st
     return steps
 
 
-def _accept(result: Result, name: str) -> tuple[str, str]:
-    words = " ".join([f"agentrunner accept{name}", *_review_ids(result)])
-    return f'{words} --reason "..."', "your yes is recorded; ends COMPLETE"
+def _accept(result: Result, name: str) -> list[tuple[str, str]]:
+    """A person's yes, where it can count: never for what is red."""
+    if result.red:
+        return []
+    nothing = [] if result.changed_files else ["--unchanged"]
+    words = " ".join([f"agentrunner accept{name}", *_review_ids(result), *nothing])
+    what = "nothing had to change; ends COMPLETE" if nothing else _YES
+    return [(f'{words} --reason "..."', what)]
+
+
+_YES = "your yes is recorded; ends COMPLETE"
 
 
 def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
@@ -333,7 +341,7 @@ def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
             lands = ("agentrunner plan run", "lands it, if it has not landed")
             return [diff, ("agentrunner plan status", "what became of it"), lands]
         case "review":
-            return [_accept(result, name), (say, "send it back with a remark"), go_on]
+            return [*_accept(result, name), (say, "send it back with a remark"), go_on]
         case "retry":
             logs = (f"agentrunner logs{name}", "what the worker did")
             return [logs, (say, "try again with a hint"), go_on]

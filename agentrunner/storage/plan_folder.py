@@ -40,6 +40,11 @@ class PlanFolder:
         return self.root / "settings.json"
 
     @property
+    def begun(self) -> Path:
+        """The options of the latest `plan run` that are no settings."""
+        return self.root / "begun.json"
+
+    @property
     def log(self) -> Path:
         """What happened while the plan ran: one line of JSON each."""
         return self.root / "log.jsonl"

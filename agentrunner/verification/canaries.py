@@ -140,9 +140,9 @@ class Canaries:
             for name, path in flock.random.items():
                 if _is_red(name, seen):
                     fine.add(path)
-                elif _is_there(name, seen):
+                elif _is_there(name, seen) and not _is_skipped(name, seen):
                     return True
-                else:
+                else:  # also one that a chosen name leaves out: Node reports such as skipped
                     unseen[path] = None
         for path in unseen:
             if path not in fine and await self._seen_before(
@@ -331,4 +331,10 @@ def _is_there(name: str, seen: Measured) -> bool:
 def _is_red(name: str, seen: Measured) -> bool:
     return seen.results is not None and any(
         name in test.name and test.red for test in seen.results.tests
+    )
+
+
+def _is_skipped(name: str, seen: Measured) -> bool:
+    return seen.results is not None and all(
+        test.outcome == "skipped" for test in seen.results.tests if name in test.name
     )

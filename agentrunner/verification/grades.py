@@ -27,16 +27,22 @@ def assigned(
     """The proof of each criterion, by its id.
 
     First a criterion's own check. Then the tests that a person or the planner mapped to it. Then
-    what is left of the suite's proofs: each test stands for one criterion that it names.
+    what is left of the suite's proofs: each test stands for one criterion that it names. Only where
+    nothing else was asked for may it stand for one that it does not name.
     """
     found: dict[str, Proof] = {}
     best = _best(evidence.proofs)
     spent: set[str] = set()
+    others: list[Criterion] = []
     for criterion in criteria:
         if criterion.check is not None:
             whole = criterion.check.kind == "test" and not criterion.check.name and test is not None
             if proof := best.get(TEST if whole else criterion.id):
                 found[criterion.id] = proof
+            if not whole and criterion.check.kind in ("command", "test"):
+                others.append(criterion)  # a text in a file is nothing that a test is about
+            if criterion.check.name:
+                spent.update(*(one.tests for one in evidence.proofs if one.target == criterion.id))
     for criterion in criteria:
         if criterion.check is None and criterion.tests and not criterion.late:
             free = [name for name in criterion.tests if name not in spent]
@@ -45,10 +51,10 @@ def assigned(
                 if criterion.tests_origin == "model":
                     spent.update(proof.tests)
     open_ones = [c for c in criteria if c.check is None and c.id not in found]
-    for criterion, proof in _by_subject(open_ones, evidence.proofs, spent):
+    for criterion, proof in _by_subject(open_ones, others, evidence.proofs, spent):
         found[criterion.id] = proof
     nameless = next((p for p in evidence.proofs if p.target == TEST and not p.tests), None)
-    if len(open_ones) == 1 and nameless is not None:
+    if len(open_ones) == 1 and not others and nameless is not None:
         found.setdefault(open_ones[0].id, nameless)  # nothing else that it could be about
     return found
 
@@ -89,9 +95,15 @@ def _mapped(names: Sequence[str], proofs: Sequence[Proof]) -> Proof | None:
 
 
 def _by_subject(
-    criteria: Sequence[Criterion], proofs: Sequence[Proof], spent: set[str]
+    criteria: Sequence[Criterion],
+    others: Sequence[Criterion],
+    proofs: Sequence[Proof],
+    spent: set[str],
 ) -> list[tuple[Criterion, Proof]]:
-    """Criteria with the test of the suite that is about them, most alike first."""
+    """Criteria with the test of the suite that is about them, most alike first.
+
+    A test that is as much about one of `others`, which have checks of their own, stands for none.
+    """
     tests = [
         (name, proof)
         for proof in sorted(proofs, key=lambda one: -ORDER.index(one.grade))
@@ -104,6 +116,7 @@ def _by_subject(
             for number, criterion in enumerate(criteria)
             for place, (name, proof) in enumerate(tests)
             if (score := _alike(criterion, name, proof)) > 0
+            and all(_alike(other, name, proof) < score for other in others)
         ),
         reverse=True,
     )
@@ -113,7 +126,7 @@ def _by_subject(
         if number not in given and -place not in taken:
             given[number] = -place
             taken.add(-place)
-    if len(criteria) == 1 and tests and not given:
+    if len(criteria) == 1 and not others and tests and not given:
         given[0] = 0  # there is nothing else that it could be about
     return [(criteria[number], _one(*tests[place])) for number, place in sorted(given.items())]
 

@@ -425,7 +425,9 @@ def not_accepted(verdict: Verdict) -> Verdict:
     """The same end, after a person's yes that could not change it."""
     first, *others = verdict.missing
     missing = [f"The acceptance was refused: {first}", *others]
-    return verdict.model_copy(update={"missing": missing})
+    # A run that got stuck had ended in a person's hands, also with something red.
+    state = "NEEDS_REVIEW" if verdict.reason == "stuck" else verdict.state
+    return verdict.model_copy(update={"missing": missing, "state": state})
 
 
 def worker_trouble(recent: Sequence[WorkerRun]) -> str:

@@ -55,6 +55,13 @@ and a worker that builds a login page must not be ended for it.
 """
 
 
+def _for_user(cure: str) -> str:
+    """The command that installs, for who runs this: npm's own folder is mostly root's."""
+    if os.geteuid() == 0:
+        return cure
+    return cure.replace("npm install -g ", "npm install -g --prefix ~/.local ")
+
+
 class CliWorker(ABC):
     """A `Worker` (see `workers/base.py`) for a CLI that prints its events as JSON lines."""
 
@@ -121,7 +128,7 @@ class CliWorker(ABC):
                 f"{self.title} is not found outside the repository: neither runner.worker.command "
                 f"nor {self.binary_env} nor PATH leads to it by an absolute path."
             )
-            return Probe(None, tested=self.tested, problem=missing, cure=self.cure)
+            return Probe(None, tested=self.tested, problem=missing, cure=_for_user(self.cure))
         try:
             output = self._asked(path)
         except (OSError, subprocess.SubprocessError) as error:

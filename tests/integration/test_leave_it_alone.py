@@ -169,6 +169,17 @@ def test_a_plan_is_drawn_and_asks_while_it_goes_on(tmp_path: Path) -> None:
         assert runs.end() == 1
     log = [json.loads(line) for line in made.folder.log.read_text().splitlines()]
     assert [line["question"] for line in log if line["event"] == "plan_question"] == [1, 2, 3]
+    # An answer from elsewhere begins it again, though nobody carries it out any more.
+    with shell.terminal("watch", "--plan") as watching:
+        watching.until("TASK-0001 asks (question 3):")
+        watching.until(PROMPT)
+        watching.type("again\r")
+        watching.until("The plan goes on by itself.")
+        watching.until("TASK-0001 asks (question 4):")
+        watching.until(PROMPT)
+        watching.type("\r")
+        watching.until("It goes on waiting:")
+        assert watching.end() == 1
     watched = shell.run("watch", "--plan", "--json")
     assert watched.returncode == 1
     assert json.loads(watched.stdout.splitlines()[-1])["event"] == "plan_result"

@@ -32,20 +32,11 @@ def ended_text(result: Result) -> str:
     lines = [line for line in result.missing if line != text.rstrip(".")]
     missing = "".join(f"\n- {line}" for line in lines)
     ways = "What should the next attempt know?"
-    if result.state == TaskState.NEEDS_REVIEW and not _is_red(result):
-        accept = f'`agentrunner accept {result.run_id} --reason "..."`'
+    if result.state == TaskState.NEEDS_REVIEW and not result.red:
+        unchanged = "" if result.changed_files else " --unchanged"
+        accept = f'`agentrunner accept {result.run_id}{unchanged} --reason "..."`'
         ways = f"{ways} Or, if it is good as it is: {accept}"
     return f"{result.state}: {text}{missing}\n{ways}"
-
-
-def _is_red(result: Result) -> bool:
-    """Whether a test or a check says no: a person's yes does not stand in for that."""
-    test = result.test
-    if any(one.status == "failed" for one in result.acceptance_criteria):
-        return True
-    if test is None or not test.exit_code:
-        return False
-    return test.failed is None or test.failed > len(test.known_red)
 
 
 def apart_text(rounds: int, evidence: str) -> str:

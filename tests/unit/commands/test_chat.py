@@ -89,10 +89,12 @@ def test_control_words_act_without_a_model(talks: Talks) -> None:
             assert "Nothing is under way." in chat.say(word)
         for word in ("status", "状況は？"):
             assert "There is no plan yet." in chat.say(word)
-        chat.type("続けて\r")
-        chat.until("The plan is under way.")
-        chat.until("There is no plan of this repository yet.")
-        chat.type("/quit\r")
+        for word in ("続けて", "/run", "/resume"):
+            shown = chat.say(word)
+            assert "There is no plan yet." in shown and "under way" not in shown
+        for word in ("help", "?"):
+            assert "/quit             leave" in chat.say(word)
+        chat.type("Exit\r")
         assert chat.end() == 0
     assert talks.prompts() == {}
 
@@ -148,6 +150,7 @@ def test_ctrl_c_ends_the_question_to_the_planner_and_at_the_prompt_the_chat(talk
         chat.type("\x03")
         assert "Nothing was changed." in chat.until("> ")
         chat.type("\x03")
+        chat.until("\r\n")
         assert chat.end() == 0
     assert talks.store.conversation() == []
 

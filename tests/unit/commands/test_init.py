@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
+from agentrunner.commands.init import asked_yes
 from agentrunner.commands.trying import try_tests
 from agentrunner.discovery import Found
 from tests.kit.bwrap import require_bwrap
@@ -118,6 +120,27 @@ def test_a_file_that_is_there_is_left_and_nothing_is_run(
     assert (repo / "a.md").read_text() == "mine" and not (repo / "ran").exists()
 
 
+def test_in_the_middle_of_a_merge_nothing_is_run_or_written(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / ".git").mkdir()
+    (repo / ".git" / "MERGE_HEAD").write_text("")
+    code, _, err = call(capsys, "init", "a")
+    assert code == 5 and "error[merge-in-progress]" in err and "running" not in err
+    assert not (repo / "a.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "meant"),
+    [("\n", True), ("maybe\nyes\n", True), ("はい\n", True), ("x\nNo\n", False), ("", None)],
+)
+def test_yes_or_no_is_asked_until_it_is_one_of_them(
+    lines: str, meant: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    assert asked_yes("Add it? [Y/n] ") is meant
+
+
 def test_doctor_says_only_what_was_seen(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (repo / "pyproject.toml").unlink()
     (repo / "tests/test_a.py").unlink()
@@ -125,6 +148,18 @@ def test_doctor_says_only_what_was_seen(repo: Path, capsys: pytest.CaptureFixtur
     said = " ".join(out.split())
     assert "FAIL tests make test: exit 3, no test was seen to run: no such thing here" in said
     assert "starts in the sandbox" not in said
+
+
+def test_doctor_is_not_ready_where_no_run_could_begin(
+    repo: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    code, out, _ = call(capsys, "doctor", "--no-try", "--state-dir", str(tmp_path / "file" / "x"))
+    assert code == 5 and "Not ready: state folder: " in " ".join(out.split())
+    (repo / ".git").mkdir()
+    (repo / ".git" / "MERGE_HEAD").write_text("")
+    code, out, _ = call(capsys, "doctor", "--no-try")
+    assert code == 5 and "A merge is in progress" in out
 
 
 def test_options_of_plug_ins_that_are_not_installed_are_left_out(

@@ -120,9 +120,14 @@ open(sys.argv[2], "w").write(json.dumps([code, said]))
 
 
 def typed(
-    folder: Path, kind: str, arguments: list[str], keys: list[str], count: int = 1
+    folder: Path,
+    kind: str,
+    arguments: list[str],
+    keys: list[str],
+    count: int = 1,
+    ahead: str = "",
 ) -> tuple[str, int, list[list[object]]]:
-    """What is seen and said where `keys` are typed, one at each prompt."""
+    """What is seen and said where `keys` are typed, one at each prompt, and `ahead` before it."""
     from agentrunner.storage.index import RunIndex, RunRow
     from agentrunner.storage.run_folder import RunFolder
 
@@ -142,6 +147,7 @@ def typed(
         argv = [sys.executable, "-c", SCRIPT, kind, str(answers), *arguments]
         os.execve(sys.executable, argv, {**inherited, **own})
     seen = b""
+    os.write(terminal, ahead.encode())
     while chunk := _read(terminal):
         seen += chunk
         if keys and seen.endswith((b"> ", b"[y/N] ")):
@@ -163,7 +169,7 @@ def test_answer_alone_shows_the_question_and_asks(tmp_path: Path) -> None:
     ("verb", "keys", "decision", "text"),
     [
         ("approve", ["yes\n"], "approve", ""),
-        ("approve", ["maybe\n", "y\n"], "approve", ""),
+        ("approve", ["maybe\n", "はい\n"], "approve", ""),
         ("answer", ["no\n", "not yet\n"], "reject", "not yet"),
         ("answer", ["n\n", "\n", "y\n"], "approve", ""),
         ("reject", ["not yet\n"], "reject", "not yet"),
@@ -190,7 +196,7 @@ def test_leaving_it_leaves_it_waiting(key: str, tmp_path: Path) -> None:
 
 def test_a_run_is_picked_by_its_number(tmp_path: Path) -> None:
     seen, _, said = typed(tmp_path, "plan", ["cancel", "-q"], ["7\n", "2\n"], count=2)
-    assert "Which run is to be meant by cancel?" in seen and "1 to 2, or the beginning" in seen
+    assert "Which run should cancel take?" in seen and "1 to 2, or the beginning" in seen
     assert [one[:2] for one in said] == [["cancel", "users-api-7f30"]]
 
 
@@ -199,3 +205,8 @@ def test_a_single_run_is_ended_after_a_yes_only(key: str, cancelled: bool, tmp_p
     seen, code, said = typed(tmp_path, "plan", ["cancel", "-q"], [key])
     assert "cancel users-api-7f30 · Users? [y/N]" in seen
     assert bool(said) is cancelled and (code == 2) is not cancelled
+
+
+def test_what_was_typed_before_the_question_is_no_answer_to_it(tmp_path: Path) -> None:
+    seen, code, said = typed(tmp_path, "plan", ["approve"], ["q\n"], ahead="y\n")
+    assert "[y] approve" in seen and (code, said) == (4, [])

@@ -27,6 +27,9 @@ def refused(text: str) -> UsageError:
         "- a (run: `pytest -q`)",
         "- a （chekc： `pytest -q`）",
         "- a（確認方法：`pytest -q`）",
+        "- a (check `pytest -q`)",
+        "- a (test `test_a`)",
+        "- a (verified by `pytest -q`).",
         "- a\n  chekc: `pytest -q`",
         "- a\n  verify: `pytest -q`",
         "- a\n  - tests: `pytest -q`",
@@ -43,6 +46,11 @@ def test_a_near_miss_of_check_is_an_error_with_its_line(item: str) -> None:
     "item",
     [
         "- a (see: `docs/api.md`)",
+        "- a (see `docs/api.md`)",
+        "- a (check `a` first)",
+        "- a (as in test `test_a`)",
+        "- a (option)",
+        "- a (e.g. by `make`)",
         "- a (default: `5`)",
         "- a (checkout: `main`)",
         "- a (checklist: see the wiki)",
@@ -58,6 +66,12 @@ def test_a_near_miss_of_check_is_an_error_with_its_line(item: str) -> None:
 def test_other_words_are_left_alone(item: str) -> None:
     (criterion,) = read_criteria(f"## Acceptance criteria\n{item}\n", "p.md")
     assert criterion.check is None
+
+
+@pytest.mark.parametrize("item", ["- (optinal) a", "- [ ] a (Optioanl)", "- a (optionnal)."])
+def test_a_near_miss_of_optional_is_an_error(item: str) -> None:
+    error = refused(f"## Acceptance criteria\n{item}\n")
+    assert (error.code, error.path, error.remedy) == ("bad-check", "p.md:2", "write (optional)")
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_a_file_without_permission(load: Load, repo: Path) -> None:
 def test_a_missing_file_is_answered_with_the_nearest(load: Load, repo: Path) -> None:
     with pytest.raises(UsageError) as caught:
         load_task(TaskSource("file", "docs/users-ap.md"), environ={}, cwd=repo)
-    assert caught.value.remedy == ""
+    assert caught.value.remedy.startswith("look at the path; in words: agentrunner run -g")
     load("x", "docs/users-api.md")
     with pytest.raises(UsageError) as caught:
         load_task(TaskSource("file", "docs/users-ap.md"), environ={}, cwd=repo)

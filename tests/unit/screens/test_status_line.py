@@ -40,6 +40,24 @@ def test_what_has_come_is_awaited_no_more() -> None:
     assert "thinking" not in view.status(40.0)
 
 
+def test_what_a_person_is_asked_is_awaited_until_it_is_answered() -> None:
+    question = {**AT, "event": "question", "id": "q", "kind": "plan", "text": "Approve the plan?"}
+    view, _ = fed(question)
+    assert "waits for you: Approve the plan?" in view.status(400.0)
+    view.fit(40)
+    assert cell_width(view.status(400.0)) < 40, "the window was made narrower"
+    view.feed({**AT, "event": "answer", "id": "q"}, 401.0)
+    assert "waits for you" not in view.status(402.0)
+
+
+def test_a_worker_that_failed_is_told_of_with_its_reason() -> None:
+    ended = {**AT, "event": "worker_finished", "outcome": "failed", "exit_code": 2}
+    _, lines = fed({**ended, "error": "exit code 2: sh: cannot open fix.sh"}, width=120)
+    assert "worker failed: exit code 2: sh: cannot open fix.sh; " in " ".join(
+        " ".join(lines).split()
+    )
+
+
 def test_to_wait_for_something_parts_no_line_of_checks() -> None:
     check = {**AT, "event": "check", "outcome": "passed", "exit_code": 0}
     story = Story()

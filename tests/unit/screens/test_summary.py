@@ -85,6 +85,20 @@ def test_accept_is_offered_with_the_criteria_that_need_it() -> None:
     assert 'agentrunner accept AC-4 --reason "..."' in screen
 
 
+def test_a_yes_is_offered_only_where_it_can_count() -> None:
+    review = {"state": "NEEDS_REVIEW", "exit_code": 3, "reason": "loop_limit"}
+    failed = [criterion("AC-1", "Totals", "failed")]
+    for ended in (
+        result(**review, acceptance_criteria=failed),
+        result(**review, test=FAILED_TEST),
+    ):
+        assert "accept" not in summary_screen(ended)
+    known = {**FAILED_TEST, "failed": 1, "known_red": ["test_a"]}
+    assert "agentrunner accept" in summary_screen(result(**review, test=known))
+    nothing = summary_screen(result(**review, changed_files=[]))
+    assert 'AC-4 --unchanged --reason "..."' in nothing
+
+
 def test_another_run_than_the_newest_is_named_in_the_commands() -> None:
     assert "agentrunner diff users-api-7f3a" in summary_screen(result(), target="users-api-7f3a")
 

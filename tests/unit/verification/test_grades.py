@@ -102,6 +102,26 @@ def test_the_only_criterion_needs_no_common_word() -> None:
     assert given([criterion(description="Pages are printed")], proof(TOTAL)) == {"AC-1": [TOTAL]}
 
 
+def test_a_test_that_another_check_names_or_is_about_stands_for_nothing_else() -> None:
+    """The README was not touched, and was "proven" by the test of the other criterion."""
+    readme = criterion(2, "The README says how")
+    named = criterion(1, "The tax rate is 19 %", check=Check(kind="test", name="test_rate"))
+    run = criterion(1, "The tax rate is 19 %", check=Check(kind="command", run="make tax"))
+    about = criterion(2, "The README says how the rate is found")
+    for first in (named, run):
+        for second in (readme, about):
+            proofs = (proof(RATE), proof(RATE, target="AC-1"))
+            assert given([first, second], *proofs) == {"AC-1": [RATE]}
+            assert "AC-2" not in given([first, second], proof())  # an exit code alone
+    whole = criterion(1, "All tests pass", check=Check(kind="test"))
+    assert given([whole, readme], proof(RATE))["AC-2"] == [RATE]
+    text = criterion(1, "The README names the rate", check=Check(kind="file", path="README.md"))
+    assert given([text, about], proof(RATE))["AC-2"] == [RATE]
+    suite = criterion(1, "All tests pass", check=Check(kind="command", run="pytest -q"))
+    more = criterion(2, "The tax rate is 19 %")
+    assert given([suite, more], proof(RATE), proof(RATE, target="AC-1"))["AC-2"] == [RATE]
+
+
 def test_the_suite_of_a_check_is_no_test_of_the_suite() -> None:
     assert given([criterion()], proof("test_it_works", target="AC-2")) == {}
 

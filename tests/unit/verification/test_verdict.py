@@ -367,6 +367,8 @@ def test_an_end_says_why_completion_and_an_acceptance_were_refused() -> None:
     verdict = end_at_limit(rows, found, judgement, "loop_limit", ["a person said no"])
     assert verdict.missing == [*judgement.missing, "a person said no"]
     assert not_accepted(verdict).missing[0].startswith("The acceptance was refused: ")
+    stuck = verdict.model_copy(update={"reason": "stuck", "state": "FAILED"})
+    assert not_accepted(stuck).state == "NEEDS_REVIEW"  # as it had ended
 
 
 def test_the_last_workers_trouble_is_told() -> None:

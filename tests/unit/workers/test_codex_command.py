@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -159,7 +160,11 @@ def test_a_missing_binary_is_said_with_a_cure(monkeypatch: pytest.MonkeyPatch) -
     worker = CodexWorker(WorkerSpec())
     assert worker.probe().path is None
     assert "not found" in worker.probe().problem
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert re.match(r"npm install -g @openai/codex@\d", worker.probe().cure)
+    # npm's own folder is root's on most systems.
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert worker.probe().cure.startswith("npm install -g --prefix ~/.local @openai/codex@")
     assert worker.command(order()).argv[0] == "codex"  # as an image has it
 
 

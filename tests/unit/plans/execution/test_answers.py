@@ -98,7 +98,8 @@ def ended(state: str, **more: Any) -> str:
 
 
 def test_a_question_names_the_ways_on() -> None:
-    review = ended("NEEDS_REVIEW")
+    assert "agentrunner accept TASK-0001-a1b2 --unchanged --reason" in ended("NEEDS_REVIEW")
+    review = ended("NEEDS_REVIEW", changed_files=["a.py"])
     assert "- AC-1" in review and "agentrunner accept TASK-0001-a1b2 --reason" in review
     assert "accept" not in ended("FAILED")
     red = made(CriterionResult, id="AC-1", status="failed")

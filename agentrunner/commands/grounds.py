@@ -1,0 +1,31 @@
+"""Whether a run could begin in this repository and be kept here: for `doctor`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agentrunner.config.repo_state import refuse_state
+from agentrunner.errors import AgentRunnerError
+from agentrunner.screens.doctor import Finding
+from agentrunner.screens.layout import tilde
+
+
+def grounds(repo: Path, state_dir: Path, home: str) -> list[Finding]:
+    """What `run` would refuse to begin with; none where it would begin."""
+    found = []
+    try:
+        refuse_state(repo)
+    except AgentRunnerError as error:
+        found.append(Finding("FAIL", "repository", error.message, error.remedy))
+    if not _may_write(state_dir):
+        cure = "--state-dir DIR, or AGENTRUNNER_STATE_DIR, with a folder of your own"
+        text = f"{tilde(str(state_dir), home)}: runs cannot be kept there, it cannot be written"
+        found.append(Finding("FAIL", "state folder", text, cure))
+    return found
+
+
+def _may_write(folder: Path) -> bool:
+    """Whether it can be written, or made where it is not there yet."""
+    there = next((one for one in (folder, *folder.parents) if os.path.lexists(one)), folder)
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)

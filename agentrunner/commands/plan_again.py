@@ -1,0 +1,94 @@
+"""Carrying a plan on as it was begun last, for who answers it from another terminal."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agentrunner import environment
+
+if TYPE_CHECKING:
+    from agentrunner.plans.execution.instructions import PlanInstructions
+
+
+class Begun(BaseModel):
+    """The options of the latest `plan run` that are not settings of the plan."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    parallel: int
+    only: tuple[str, ...] = ()
+    in_place: bool = False
+    include_uncommitted: bool = False
+    squash: bool = False
+    onto: str = ""
+    request: bool = False
+    policy: str = ""
+    """Absolute; "" for none."""
+
+
+def keep(order: PlanInstructions) -> None:
+    """Keep how this one is begun; its folder exists."""
+    from agentrunner.storage.run_folder import write_private
+
+    policy = order.options.policy
+    begun = Begun(
+        parallel=order.parallel,
+        only=order.only,
+        in_place=order.in_place,
+        include_uncommitted=order.include_uncommitted,
+        squash=order.wishes.squash,
+        onto=order.wishes.onto,
+        request=order.wishes.request,
+        policy=str(policy.absolute()) if policy else "",
+    )
+    write_private(order.folder.begun, begun.model_dump_json(indent=1).encode())
+
+
+def as_before(repo: Path, state_dir: str | None) -> PlanInstructions:
+    """What the latest `plan run` was told, to be carried on with; its policy file holds as well.
+
+    Raises UsageError and InfraError where it cannot be carried on here, and `plan-damaged` where
+    what was kept cannot be read.
+    """
+    from agentrunner.engine.attempt_run import Options
+    from agentrunner.errors.plans import PlanDamaged
+    from agentrunner.plans.execution.delivery import DeliveryOptions
+    from agentrunner.plans.execution.instructions import PlanInstructions, check_order
+    from agentrunner.plans.execution.plan_settings import load_settings
+    from agentrunner.plans.store import PlanStore
+    from agentrunner.storage.plan_folder import plan_folder
+
+    place = environment.state_dir(state_dir)
+    folder = plan_folder(place, repo)
+    try:
+        begun = Begun.model_validate_json(folder.begun.read_bytes())
+    except FileNotFoundError:
+        begun = Begun(parallel=len(os.sched_getaffinity(0)))
+    except ValidationError as error:
+        raise PlanDamaged(
+            f"How the plan was begun, in {folder.begun}, cannot be read.",
+            path=str(folder.begun),
+            remedy="agentrunner plan run --detach, with the options that it had",
+        ) from error
+    options = Options(
+        state_dir=place,
+        on_event=lambda event: None,
+        environ=os.environ,
+        policy=Path(begun.policy) if begun.policy else None,
+    )
+    order = PlanInstructions(
+        repo,
+        load_settings(folder, Path.cwd()),
+        options,
+        parallel=begun.parallel,
+        only=begun.only,
+        in_place=begun.in_place,
+        include_uncommitted=begun.include_uncommitted,
+        wishes=DeliveryOptions(squash=begun.squash, onto=begun.onto, request=begun.request),
+    )
+    check_order(order, PlanStore(folder.plan).load())
+    return order
