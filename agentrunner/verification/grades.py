@@ -27,7 +27,8 @@ def assigned(
     """The proof of each criterion, by its id.
 
     First a criterion's own check. Then the tests that a person or the planner mapped to it. Then
-    what is left of the suite's proofs: each test stands for one criterion that it names.
+    what is left of the suite's proofs: each test stands for one criterion that it names. Nothing
+    proves one whose check was taken away after work had begun.
     """
     found: dict[str, Proof] = {}
     best = _best(evidence.proofs)
@@ -38,13 +39,15 @@ def assigned(
             if proof := best.get(TEST if whole else criterion.id):
                 found[criterion.id] = proof
     for criterion in criteria:
-        if criterion.check is None and criterion.tests and not criterion.late:
+        withdrawn = criterion.withdrawn is not None
+        if criterion.check is None and criterion.tests and not (criterion.late or withdrawn):
             free = [name for name in criterion.tests if name not in spent]
             if proof := _mapped(free, evidence.proofs):
                 found[criterion.id] = proof
                 if criterion.tests_origin == "model":
                     spent.update(proof.tests)
-    open_ones = [c for c in criteria if c.check is None and c.id not in found]
+    without = [c for c in criteria if c.check is None and c.withdrawn is None]
+    open_ones = [c for c in without if c.id not in found]
     for criterion, proof in _by_subject(open_ones, evidence.proofs, spent):
         found[criterion.id] = proof
     nameless = next((p for p in evidence.proofs if p.target == TEST and not p.tests), None)
