@@ -84,6 +84,8 @@ class Awaiting(RunEvent):
     what: str
     at_most_sec: float | None = None
     """Of a command: when it is stopped."""
+    prompt_tokens: int | None = None
+    """Of a planner that streams: about how much its server reads before it writes."""
     written_tokens: int | None = None
     """Of a planner that streams: about how much it has written, thoughts included."""
     text: str | None = None

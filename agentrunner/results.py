@@ -89,6 +89,18 @@ class BillEntry(Contract):
     subscription: bool
 
 
+class FormerCheckEntry(Contract):
+    """A check that was withdrawn or replaced in mid-run, with what it said last."""
+
+    what: str
+    outcome: Literal["passed", "failed", "not_run"]
+    detail: str
+    reason: str
+    by: Literal["planner", "person"]
+    replaced: bool
+    worker_runs: int = Field(ge=0)
+
+
 class CriterionResult(Contract):
     """An acceptance criterion and what it rests on. All but the description is set by code."""
 
@@ -103,6 +115,7 @@ class CriterionResult(Contract):
     mapped_by: Literal["person", "planner"] | None
     origin: Origin
     detail: str
+    former_checks: list[FormerCheckEntry] = []
 
 
 class RedTestEntry(Contract):

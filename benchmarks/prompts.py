@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentrunner.config.rounds import digests, line_of, report, sections, state_of_now
+from agentrunner.config.short_names import further, shortened
 from agentrunner.config.spec import (
     Check,
     CriterionSpec,
@@ -133,16 +134,20 @@ def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]
     told: dict[str, str] = {}
     runs: list[str] = []
     kept: list[Round] = []
+    ids = further(REPOSITORY, {})
+    names = {name: one for one, name in ids.items()}
+    repository = shortened(REPOSITORY, names)
+    repository["tests"] = {"ids": ids, **repository["tests"]}
     asked: list[tuple[PromptType, PromptInput]] = []
 
     def prompt(type_: PromptType, facts: dict[str, Any], whole: str) -> PromptInput:
         made = PromptInput.of(
             task, type_, facts=facts, salt="bench", call_number=0, format="json",
-            patterns=patterns, repository=REPOSITORY,
+            patterns=patterns, repository=repository,
         )  # fmt: skip
-        ids = tuple(f"AC-{n}" for n in range(1, CRITERIA + 1))
-        choices = Choices(("codex-cli",), (), tuple(patterns), ids)
-        now = state_of_now(facts, told)
+        criteria = tuple(f"AC-{n}" for n in range(1, CRITERIA + 1))
+        choices = Choices(("codex-cli",), (), tuple(patterns), criteria)
+        now = shortened(state_of_now(facts, told), names)
         return replace(made, rounds=tuple(kept), now=now, seen=Seen(whole), looks=True,
                        choices=choices)  # fmt: skip
 
@@ -154,6 +159,9 @@ def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]
         view = report(facts, order if number else None, told, runs)
         runs += [one["worker_run_id"] for one in facts["recent_worker_runs"]]
         change = diff(number, lines) if number else ""
+        new = further(view, names)
+        names |= {name: one for one, name in new.items()}
+        view = {**({"test_ids": new} if new else {}), **shortened(view, names)}
         key = f"1-{number}"
         kept.append(Round(key, to_yaml(view), line_of(view, key), change, ""))
         told = digests(sections(facts))

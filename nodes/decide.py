@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from langgraph.types import Command
@@ -11,8 +11,11 @@ from langgraph.types import Command
 from agentrunner.config.rounds import ORDER_CHARS
 from agentrunner.errors.replies import ReplyMissing
 from agentrunner.execution.asking import ask
+from agentrunner.execution.check_changes import changed_checks, refuse_foreign_checks
+from agentrunner.execution.check_faults import tried_by_people
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
+from agentrunner.execution.proposals import without
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.stuck import forgotten, leads_nowhere, ordered, stuck_end
 from agentrunner.nodes.plan import edited_criteria
@@ -44,19 +47,25 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     asked = cast("TaskContext", {**state, **replied})
     replied |= _replied(asked)
     if _edited(asked):
-        replied["baseline"] = await _as_edited(state, deps, replied["criteria"])
+        replied["baseline"] = _as_edited(state, deps, replied["criteria"])
     if "remarks" in replied:
         replied["stuck"] = forgotten(state)
+    tried, faulty = await tried_by_people(cast("TaskContext", {**state, **replied}), deps, "decide")
+    replied |= tried
+    if faulty is not None:
+        return Command(update={**replied, "question": faulty}, goto="planner")
     state = cast("TaskContext", {**state, **replied})
     if (order := state.get("person_order")) is not None:
         chosen, counters = await asyncio.to_thread(_by_person, order, deps), state["counters"]
         replied["person_order"] = None
     else:
         message, counters = await ask(
-            state, deps, "next_action", state["counters"], check=allowed(deps)
+            state, deps, "next_action", state["counters"], check=allowed(deps, state["criteria"])
         )
         assert isinstance(message.payload, NextAction)
         chosen = message.payload
+        replied |= await changed_checks(state, deps, chosen, counters)
+        state = cast("TaskContext", {**state, **replied})
     counters = counters.model_copy(update={"decisions": counters.decisions + 1})
     action, reason = chosen.decision.action, chosen.decision.reason
     deps.emit("decision", action=action, reason=reason)
@@ -116,18 +125,16 @@ def _replied(state: TaskContext) -> Update:
     return {}
 
 
-async def _as_edited(state: TaskContext, deps: Deps, criteria: list[Criterion]) -> Baseline | None:
-    """A plan that a person edited: told again, its checks tried on the tree before the run."""
+def _as_edited(state: TaskContext, deps: Deps, criteria: list[Criterion]) -> Baseline | None:
+    """A plan that a person edited: told again; its checks are then tried on the old tree."""
     deps.emit("plan", acceptance_criteria=criteria)
     deps.record(state, "plan", "plan", {"criteria": [c.model_dump(mode="json") for c in criteria]})
     baseline = state.get("baseline")
-    if baseline is None:
-        return None
-    return await deps.verifier.colours(criteria, baseline)
+    return without(baseline, {one.id for one in criteria}) if baseline is not None else None
 
 
-def allowed(deps: Deps) -> Callable[[Message], None]:
-    """Refuses a worker_call that the task does not allow; the planner is asked again."""
+def allowed(deps: Deps, criteria: Sequence[Criterion]) -> Callable[[Message], None]:
+    """Refuses what the task does not allow, of workers and checks; the planner is asked again."""
 
     def check(message: Message) -> None:
         chosen = message.payload
@@ -139,6 +146,7 @@ def allowed(deps: Deps) -> Callable[[Message], None]:
             and not (chosen.question or chosen.decision.reason).strip()
         ):
             raise ReplyMissing("question", "ask_human needs a question")
+        refuse_foreign_checks(chosen, criteria)
 
     return check
 

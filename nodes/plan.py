@@ -12,6 +12,7 @@ from typing import Any, cast
 from langgraph.types import Command
 
 from agentrunner.config.kinds import planner_kind
+from agentrunner.config.short_names import further, shortened
 from agentrunner.config.spec import CriterionSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.discovery.services import lacking, likely_lacking
@@ -19,7 +20,7 @@ from agentrunner.errors import EnvironmentNotReady
 from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import keep, messages
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.proposals import check_of, settled
+from agentrunner.execution.proposals import asked_by_people, check_of, settled
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.seeing import CONTEXT_FILE, seeing
 from agentrunner.protocol import CriterionDraft, PlanTask
@@ -53,7 +54,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     names = await asyncio.to_thread(deps.verifier.before, baseline)
     if known is not None:
         if names is not None:
-            known["tests"] = names_for_planner(names)
+            known["tests"] = with_ids(names_for_planner(names))
         await asyncio.to_thread(keep_context, deps, baseline, known)
         if seeing(state, deps).see == "nothing":
             known = None
@@ -97,6 +98,13 @@ def names_for_planner(results: Results) -> dict[str, object]:
     }
 
 
+def with_ids(tests: dict[str, object]) -> dict[str, object]:
+    """The names with an id for each that is long, by which it is called from then on."""
+    ids = further(tests, {})
+    by_name = {name: one for one, name in ids.items()}
+    return {**({"ids": ids} if ids else {}), **shortened(tests, by_name)}
+
+
 def repository_before(deps: Deps, baseline: Baseline) -> dict[str, object] | None:
     """What a model should know of the repository as it was, the same however often it is asked.
 
@@ -113,8 +121,9 @@ def repository_before(deps: Deps, baseline: Baseline) -> dict[str, object] | Non
         if known["tree"] == baseline.tree:
             return dict(known["facts"])
     return repository_context(
-        deps.snapshots, baseline.tree, Path(deps.spec.repo), deps.redactor.redact
-    )
+        deps.snapshots, baseline.tree, Path(deps.spec.repo), deps.redactor.redact,
+        asked_by_people(deps),
+    )  # fmt: skip
 
 
 def keep_context(deps: Deps, baseline: Baseline, known: dict[str, object]) -> None:

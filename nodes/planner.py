@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 from langgraph.types import Command, interrupt
 
 from agentrunner.errors import UsageError
+from agentrunner.execution.check_faults import about_check
 from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.silence import PlannerOrder, read_order
@@ -37,9 +39,15 @@ async def planner(state: TaskContext, deps: Deps) -> Command[str]:
     # A person has seen to it: whoever was left alone is asked again.
     left = {key: at for key, at in state.get("cooling", {}).items() if not key.startswith("meta:")}
     update: Update = {**kept, "question": before, "cooling": left}
+    if "criterion" in subject and word.what != "end":
+        now = cast("TaskContext", {**state, **kept})
+        at = deps.clock.stamp()
+        update |= about_check(now, subject, word, at=at, by=answer.by)
+        return Command(update=update, goto=str(subject["back_to"]))
     match word.what:
         case "end":
-            text = f"The planner could not answer: {subject['fault']}. A person ended the run."
+            who = "" if "criterion" in subject else "The planner could not answer: "
+            text = f"{who}{subject['fault']}. A person ended the run."
             verdict = Verdict(state="FAILED", reason=str(subject["code"]), text=text[:2000])
             return Command(update={**update, "verdict": verdict}, goto="note")
         case "again" | "model":

@@ -13,6 +13,7 @@ from agentrunner.config.agents import AssessSpec
 from agentrunner.discovery.seeing.safe import shown_name
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.execution.asking import ask, keeping
+from agentrunner.execution.check_faults import lost_in_mid_run, tried_by_people
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import answered_about_host
@@ -68,8 +69,17 @@ async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     replied |= messages(cast("TaskContext", {**state, **replied}), deps)
     replied |= await _renewed(cast("TaskContext", {**state, **replied}), deps)
     state = cast("TaskContext", {**state, **replied})
+    tried, asked = await tried_by_people(state, deps, "validate")
+    if asked is not None:
+        return Command(update={**replied, **tried, "question": asked}, goto="planner")
+    replied |= tried
+    state = cast("TaskContext", {**state, **replied})
     evidence = await _evidence(state, deps)
     update: Update = {**replied, "evidence": evidence, "tree": evidence.tree_after or evidence.tree}
+    if evidence is not state.get("evidence"):
+        asked = await lost_in_mid_run(state, deps, evidence)
+        if asked is not None:
+            return Command(update={**update, "question": asked}, goto="planner")
     if acceptances := _looked_at(state, deps, evidence):
         update["acceptances"] = acceptances
     now = cast("TaskContext", {**state, **update})
@@ -194,7 +204,7 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
     )
     known = state.get("evidence")
     careful = bool(state.get("wants_completion"))
-    same = known is not None and tree in (known.tree, known.tree_after)
+    same = known is not None and not known.stale and tree in (known.tree, known.tree_after)
     if (
         known is not None
         and same
@@ -283,11 +293,16 @@ def _judged(state: TaskContext, deps: Deps) -> Judgement:
 
 
 def _assessed(state: TaskContext, evidence: Evidence) -> bool:
-    """Once per tree; where a person looked and said yes, the model's word is not needed."""
+    """Once per tree; where a person looked and said yes, the model's word is not needed.
+
+    Who accepts one criterion in mid-run says nothing of the others.
+    """
     assessment = state.get("assessment")
     if assessment is not None and assessment.tree == evidence.tree:
         return True
-    return any(yes.tree == evidence.tree for yes in state.get("acceptances", []))
+    whole = bool(state["run"].accepting)
+    acceptances = state.get("acceptances", [])
+    return any(yes.tree == evidence.tree and (whole or not yes.criteria) for yes in acceptances)
 
 
 async def _assess(state: TaskContext, deps: Deps) -> Update:

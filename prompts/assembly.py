@@ -203,7 +203,9 @@ def _system_text(
     if whole:
         parts.append(render_part("system", "intro", language))
     parts.append(render("rules", language, format=format_))
-    parts.append(render_part("system", "seeing", language, see=see, looks=looks))
+    parts.append(render_part("system", "seeing", language, see=see))
+    if looks:
+        parts.append(render_part("system", "looking", language, run=True))
     for type_ in OF_A_RUN:
         role = (own.get(type_) or render_part(type_, "role", language)).strip() if whole else ""
         contract = render_part(type_, "contract", language, format=format_, looks=looks)
@@ -216,7 +218,12 @@ def _about_plan(prompt: PromptInput) -> tuple[PromptMessage, ...]:
     own = prompt.system_prompt
     mine = own.get(prompt.type) if isinstance(own, Mapping) else own
     role = (mine or _fixed_part(prompt.type, "role", prompt.language)).strip()
-    contract = _fixed_part(prompt.type, "contract", prompt.language, format=prompt.format)
+    contract = _fixed_part(
+        prompt.type, "contract", prompt.language, format=prompt.format, looks=prompt.looks
+    ).strip()
+    if prompt.looks:
+        looking = _fixed_part("system", "looking", prompt.language, run=False)
+        contract = f"{contract}\n\n{looking.strip()}"
     request = _request(prompt)
     if mine and prompt.system_prompt_mode == "replace":
         return (PromptMessage("system", role), PromptMessage("user", f"{contract}\n\n{request}"))

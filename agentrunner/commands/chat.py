@@ -17,6 +17,7 @@ from agentrunner.errors import AgentRunnerError, UsageError
 if TYPE_CHECKING:
     from agentrunner.commands.lines import Lines
     from agentrunner.plans.conversation import Conversation
+    from agentrunner.plans.planner import PanelPlanner
 
 HELP = """\
 Say what you want, or what should be different about the plan. Commands:
@@ -79,7 +80,7 @@ async def _chat(setting: Setting) -> int:
     async with opened(setting) as (talk, planner), typed_lines() as lines:
         steering = PlanSteering(carrying(setting, lines.tell), lambda: looking(setting), lines.tell)
         _say(f"{planner.describe()} plans. /help tells what can be said here.\n")
-        room = Chat(talk, lines, steering, setting)
+        room = Chat(talk, lines, steering, setting, planner)
         room.show_plan("")
         try:
             await room.talk()
@@ -102,9 +103,15 @@ class Chat:
     """One chat, from its first line to its last."""
 
     def __init__(
-        self, talk: Conversation, lines: Lines, steering: Steering, setting: Setting
+        self,
+        talk: Conversation,
+        lines: Lines,
+        steering: Steering,
+        setting: Setting,
+        planner: PanelPlanner | None = None,
     ) -> None:
         self._talk = talk
+        self._planner = planner
         self._setting = setting
         self._lines = lines
         self._steering = steering
@@ -204,7 +211,7 @@ class Chat:
             line = await self._next(PROMPT)
             return None if line is None else meant(line)
 
-        await proposed(self._talk, text, decide, chat=True)
+        await proposed(self._talk, text, decide, chat=True, planner=self._planner)
 
     # -- what needs no planner --------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentrunner import environment
+from agentrunner.commands.answer_line import answer_line
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, author, repository
@@ -92,7 +93,9 @@ def say_once(text: str, setting: Setting, *, yes: bool, as_json: bool) -> int:
     async def work() -> int:
         async with opened(setting) as (talk, planner):
             notice = "" if as_json else f"Asking {planner.describe()} …"
-            return await proposed(talk, text, decide, as_json=as_json, notice=notice)
+            return await proposed(
+                talk, text, decide, as_json=as_json, notice=notice, planner=planner
+            )
 
     return asyncio.run(work())
 
@@ -105,8 +108,11 @@ async def proposed(
     as_json: bool = False,
     chat: bool = False,
     notice: str = "",
+    planner: PanelPlanner | None = None,
 ) -> int:
     """One message to its end: asked, shown, decided on, and applied.
+
+    How far the answer of `planner` has come is shown meanwhile, where there is a terminal.
 
     Where somebody else changed the plan meanwhile, that is told and the planner asked again. A
     person who says what should be different gets another proposal.
@@ -115,7 +121,8 @@ async def proposed(
     while tries:
         if notice and sys.stderr.isatty():
             show(flat(notice), sys.stderr)
-        proposal = await talk.propose(text)
+        async with answer_line(None if as_json else planner, talk.redact):
+            proposal = await talk.propose(text)
         if not as_json:
             _show(proposal, talk, chat=chat)
         if proposal.empty:

@@ -31,6 +31,9 @@ class PlannerSpec(ConfigModel):
     own. Kind `chat`: `provider:name`."""
     base_url: str | None = None
     """An OpenAI-compatible endpoint. Left out: OPENAI_BASE_URL of the process."""
+    allow_plain_http: bool = False
+    """Of a chat model: also `http://` to a private address of your own network, which sends key
+    and prompts in the clear. Only by an option or in your own settings."""
     auth: Literal["key", "login"] | None = None
     """Of a CLI: a key, or the subscription that it is logged in with here. Left out: a key where
     one is set, else the login."""

@@ -195,6 +195,7 @@ def lay_under(tree: Tree, layers: Sequence[Tree]) -> None:
     What a planner may see of the code is the least of what `tree` and these say, unless an option
     says it: a task file is code that a pull request can change.
     """
+    _refuse_plain_http(tree)
     for layer in layers:
         _lower_sight(tree, layer)
         runner = copy.deepcopy(layer.value.get("runner") or {})
@@ -202,6 +203,24 @@ def lay_under(tree: Tree, layers: Sequence[Tree]) -> None:
         if isinstance(own, dict):
             _drop_foreign(runner, own)
         _fill(tree, Tree({"runner": runner}, layer.places), ())
+
+
+def _refuse_plain_http(tree: Tree) -> None:
+    """A task file does not decide that the person's key may cross their network in the clear."""
+    path: KeyPath = ("runner", "meta", "allow_plain_http")
+    value: Any = tree.value
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    if value in (None, False, "false") or tree.place(path).where.startswith("--"):
+        return
+    raise mistake(
+        tree,
+        path,
+        "A task file may not set runner.meta.allow_plain_http: it lets your key cross the network"
+        " in the clear.",
+        error=BadValue,
+        remedy="--set runner.meta.allow_plain_http=true, or write it into your own config.yaml",
+    )
 
 
 def _lower_sight(tree: Tree, layer: Tree) -> None:

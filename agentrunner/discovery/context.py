@@ -65,15 +65,22 @@ _STACK = (
 """What a file of this name, at the top or one folder below it, says of the stack."""
 
 
-def repository_context(snapshots: Snapshots, tree: str, repo: Path, redact: Redact) -> Facts:
+def repository_context(
+    snapshots: Snapshots, tree: str, repo: Path, redact: Redact, asked: str = ""
+) -> Facts:
     """Facts about the tree without secrets, JSON-native, bounded. Blocking.
 
-    The commands for tests and set-up are read off the work tree, as `test: auto` reads them.
+    The commands for tests and set-up are read off the work tree, as `test: auto` reads them. Files
+    that `asked` names come first in the outline.
     """
+    from agentrunner.discovery.outline import outline_of
+
+    outline = outline_of(snapshots, tree, redact, asked)
     return {
         **facts_of(list(snapshots.list(tree)), snapshots.reader(tree), redact),
         "test_command": _command(detect_tests(repo), redact),
         "setup_command": _command(detect_setup(repo), redact),
+        **({"outline": outline} if outline else {}),
     }
 
 

@@ -17,6 +17,7 @@ from agentrunner.execution.planner_candidates import ask_candidates, asks
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.execution.silence import Silence, silence_of
+from agentrunner.execution.written import facts_of
 from agentrunner.money.counters import Accounting, allowance
 from agentrunner.planners.asking import Asked, Asker
 from agentrunner.planners.base import (
@@ -30,16 +31,16 @@ from agentrunner.planners.cut import cut_of
 from agentrunner.planners.make import reply_format
 from agentrunner.planners.panel import role_of
 from agentrunner.prompts import PromptInput, PromptType
-from agentrunner.prompts.rounds import tokens
 from agentrunner.protocol import Choices, Message
 from agentrunner.protocol.known_ids import with_known_ids
+from agentrunner.protocol.known_names import with_names
 from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
+from agentrunner.verification.proposals import proposed
 
 WRITTEN_SEC = 2.0
 """Between two events about an answer that is being written."""
-WRITTEN_CHARS = 160
 CUT = "prompt-cut"
 """Of the warning that a server reads a part of what it is sent."""
 
@@ -128,7 +129,9 @@ async def ask(
         raise AskFailed(error, accounting.counters) from error
     except TaskFailed as error:
         raise AskFailed(error, accounting.counters) from error
-    message, taken = with_known_ids(asked.message, [one.id for one in state["criteria"]])
+    ids = [one.id for one in state["criteria"]]
+    names = {one: name for one, name in view.names.items() if one not in ids}
+    message, taken = with_known_ids(with_names(asked.message, names), ids)
     for sentence in taken:
         deps.warn(state, "reply-taken", f"{type}: {sentence}")
     for warning in message.warnings:
@@ -147,18 +150,14 @@ class _Telling:
     def written(self, so_far: Written) -> None:
         """What has come so far; only its end is shown, without secrets."""
         now = self._deps.clock.monotonic()
-        if now < self._next:
+        if now < self._next and not so_far.reading:
             return
-        self._next = now + WRITTEN_SEC
-        # Redacted before it is cut: half a secret would not be known for one.
-        end = self._deps.redactor.redact(so_far.text)[-WRITTEN_CHARS:]
-        self._deps.emit(
-            "awaiting",
-            who="planner",
-            what=self._type,
-            written_tokens=tokens(so_far.text) + so_far.thoughts // 4,
-            text=" ".join(end.split()),
-        )
+        facts = facts_of(so_far, self._deps.redactor.redact)
+        if facts is None:
+            return
+        if not so_far.reading:
+            self._next = now + WRITTEN_SEC
+        self._deps.emit("awaiting", who="planner", what=self._type, **facts)
 
 
 def _warn_of_cut(state: TaskContext, deps: Deps, call: PlannerCall) -> None:
@@ -210,6 +209,7 @@ def _choices(state: TaskContext, deps: Deps) -> Choices:
         patterns=tuple(deps.patterns),
         criteria=tuple(one.id for one in state.get("criteria", [])),
         kinds=tuple(kinds),
+        own_checks=tuple(one.id for one in state.get("criteria", []) if proposed(one)),
     )
 
 

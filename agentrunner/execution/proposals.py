@@ -75,7 +75,7 @@ async def settled(
         if not changed:
             break
         fresh = [one for one in criteria if one.id in changed]
-        baseline = _without(baseline, changed)
+        baseline = without(baseline, changed)
         baseline, again = await try_checks(deps.verifier, fresh, baseline, asked_by_people(deps))
         _keep(state, deps, again, number)
         tried = [one for one in tried if one.criterion_id not in changed] + again
@@ -95,7 +95,7 @@ async def settled(
         else one.model_copy(update={"awaits": awaits.get(one.id)})
         for one in criteria
     ]
-    return [_dated(one, late=late) for one in criteria], _without(baseline, dropped), counters
+    return [_dated(one, late=late) for one in criteria], without(baseline, dropped), counters
 
 
 def asked_by_people(deps: Deps) -> str:
@@ -140,9 +140,12 @@ def with_other_checks(
 
 def check_of(draft: CriterionDraft) -> Check | None:
     """The model's check as far as it is one; what cannot be read counts as none."""
-    if not draft.check:
-        return None
-    known = {name: value for name, value in draft.check.items() if name in Check.model_fields}
+    return check_from(draft.check) if draft.check else None
+
+
+def check_from(given: Mapping[str, Any]) -> Check | None:
+    """A check as a reply has it; None where it cannot be read."""
+    known = {name: value for name, value in given.items() if name in Check.model_fields}
     try:
         return Check.model_validate({name: v for name, v in known.items() if v is not None})
     except ValueError:
@@ -156,8 +159,8 @@ def _dated(criterion: Criterion, *, late: bool) -> Criterion:
     return criterion.model_copy(update={"late": late and (wrote or mapped)})
 
 
-def _without(baseline: Baseline, ids: Collection[str]) -> Baseline:
-    """The baseline without what was said by checks that are gone."""
+def without(baseline: Baseline, ids: Collection[str]) -> Baseline:
+    """The baseline without what was said by the checks of these criteria."""
     return baseline.model_copy(
         update={
             "checks": {name: c for name, c in baseline.checks.items() if name not in ids},

@@ -13,6 +13,7 @@ from agentrunner.results import (
     CriterionResult,
     DecisionEntry,
     FindingEntry,
+    FormerCheckEntry,
     InboxItem,
     PeopleSummary,
     ProofEntry,
@@ -187,6 +188,18 @@ def criterion_result(one: Criterion) -> CriterionResult:
         mapped_by=_MAPPED_BY[one.tests_origin] if one.tests else None,
         origin=one.origin,
         detail=one.proof or one.comment,
+        former_checks=[
+            FormerCheckEntry(
+                what=gone.what,
+                outcome=gone.outcome,
+                detail=gone.detail,
+                reason=gone.reason,
+                by=gone.by,
+                replaced=gone.replaced,
+                worker_runs=gone.worker_runs,
+            )
+            for gone in one.former
+        ],
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.rounds import digests, line_of, report, sections, state_of_now
+from agentrunner.config.short_names import further, shortened, used
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.seeing.diffs import Diff, diff_of
 from agentrunner.discovery.seeing.looks import Looker
@@ -20,6 +21,7 @@ from agentrunner.prompts import PromptType, Round, Seen
 from agentrunner.prompts.reading import to_yaml
 from agentrunner.prompts.rounds import STAY, folded_until
 from agentrunner.protocol import Look
+from agentrunner.protocol.known_names import TEST_ID
 from agentrunner.state.run_state import FileRef, RedTest, TaskContext
 from agentrunner.state.summary import without_host
 from agentrunner.storage.failpoints import reach
@@ -40,6 +42,8 @@ class _Kept:
     before: str
     """Trees between which its change lies."""
     after: str
+    tests: dict[str, str] = field(default_factory=dict)
+    """Long names of tests that it told first, by their ids."""
 
 
 @dataclass
@@ -51,6 +55,8 @@ class Seeing:
     see: See = "repo"
     change: Diff = field(default_factory=Diff)
     """The whole change as it is shown."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Long names of tests by the ids that the prompt has for them."""
     _looker: Looker | None = field(default=None, repr=False)
 
     @property
@@ -120,21 +126,47 @@ class Seeing:
         if reads_nothing(self.deps.spec):
             return {}
         kept = _kept(self.deps)
+        repository = known_repository(self.deps) if self.see != "nothing" else None
+        listed = ids_in(repository)
         if type_ == "next_action":
-            kept = _with_this(kept, self.state, self.deps, facts, self.see)
+            kept = _with_this(kept, self.state, self.deps, facts, self.see, listed)
         shown = _still_shown(kept)
+        self.names = {
+            **listed,
+            **{one: name for round_ in kept for one, name in round_.tests.items()},
+        }
         whole = Diff()
         if type_ != "plan_task" and self.see != "nothing":
             whole = self._whole(kept)
         self.change = whole
         return {
             "rounds": tuple(one.round for one in kept),
-            "now": state_of_now(facts, shown, described=type_ == "completion_assessment"),
+            "now": self._now(type_, facts, shown, kept, listed),
             "seen": Seen(whole.text, whole.left_out, bool(whole.to_look_at)),
             "looks": self.looks,
             "see": self.see,
-            "repository": known_repository(self.deps) if self.see != "nothing" else None,
+            "repository": repository,
         }
+
+    def _now(
+        self,
+        type_: PromptType,
+        facts: Mapping[str, Any],
+        shown: Mapping[str, str],
+        kept: Sequence[_Kept],
+        listed: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """The state of now, with the names that stood in rounds which are a line each by now."""
+        view = state_of_now(facts, shown, described=type_ == "completion_assessment")
+        by_name = {name: one for one, name in self.names.items()}
+        view = shortened(view, by_name)
+        whole = kept[folded_until([one.round for one in kept]) :]
+        known = {*listed, *(one for round_ in whole for one in round_.tests)}
+        in_use = used(view) | {
+            one for round_ in whole for one in TEST_ID.findall(round_.round.report)
+        }
+        again = {one: self.names[one] for one in sorted(in_use - known) if one in self.names}
+        return {**view, **({"test_ids": again} if again else {})}
 
     def _whole(self, kept: Sequence[_Kept]) -> Diff:
         """The whole change; without its text where a report that is still told has just that."""
@@ -181,6 +213,12 @@ def known_repository(deps: Deps) -> dict[str, Any] | None:
     return dict(fields) if fields else None
 
 
+def ids_in(repository: Mapping[str, Any] | None) -> dict[str, str]:
+    """Ids of tests that stand in what was told of the repository, with their names."""
+    tests = (repository or {}).get("tests")
+    return dict(tests.get("ids") or {}) if isinstance(tests, dict) else {}
+
+
 def _trees(state: TaskContext) -> tuple[str, str]:
     """The tree before the task, and the one that is judged or worked on."""
     baseline, evidence = state.get("baseline"), state.get("evidence")
@@ -214,7 +252,12 @@ def _still_shown(kept: Sequence[_Kept]) -> dict[str, str]:
 
 
 def _with_this(
-    kept: list[_Kept], state: TaskContext, deps: Deps, facts: Mapping[str, Any], see: See
+    kept: list[_Kept],
+    state: TaskContext,
+    deps: Deps,
+    facts: Mapping[str, Any],
+    see: See,
+    listed: Mapping[str, str],
 ) -> list[_Kept]:
     """The rounds with the one that ends here, which is told once and kept.
 
@@ -225,7 +268,7 @@ def _with_this(
     for number, one in enumerate(kept):
         if one.round.key == key:
             return kept[: number + 1]
-    this = _made(key, kept, state, deps, facts, see)
+    this = _made(key, kept, state, deps, facts, see, listed)
     text = json.dumps(asdict(this), ensure_ascii=False)
     file = deps.folder.write(f"rounds/{key}.json", text)
     deps.record(state, "round", key, {"file": file.model_dump()})
@@ -234,7 +277,7 @@ def _with_this(
 
 def _made(
     key: str, kept: Sequence[_Kept], state: TaskContext, deps: Deps, facts: Mapping[str, Any],
-    see: See,
+    see: See, listed: Mapping[str, str],
 ) -> _Kept:  # fmt: skip
     last = kept[-1] if kept else None
     number = str(state["counters"].decisions)
@@ -242,6 +285,11 @@ def _made(
     if any(one.round.key.endswith(f"-{number}") for one in kept):
         decision = None  # told in an earlier attempt
     view = report(facts, decision, last.told if last else {}, last.runs if last else ())
+    known = {name: one for one, name in listed.items()}
+    known |= {name: one for round_ in kept for one, name in round_.tests.items()}
+    new = further(view, known)
+    known |= {name: one for one, name in new.items()}
+    view = {**({"test_ids": new} if new else {}), **shortened(view, known)}
     first, now = _trees(state)
     before = last.after if last else first
     change, sources = Diff(), ""
@@ -249,7 +297,7 @@ def _made(
     if see != "nothing" and now:
         if before and before != now:
             change = diff_of(deps.snapshots, before, now, redact)
-        sources = sources_of(deps.snapshots, now, _reds(state), redact)
+        sources = sources_of(deps.snapshots, now, _reds(state), redact, known)
     runs = [str(one["worker_run_id"]) for one in facts.get("recent_worker_runs", [])]
     shown_round = Round(
         key=key,
@@ -259,7 +307,7 @@ def _made(
         sources=sources,
         cut=change.left_out,
     )
-    return _Kept(shown_round, digests(sections(facts)), runs, before, now)
+    return _Kept(shown_round, digests(sections(facts)), runs, before, now, new)
 
 
 def _reds(state: TaskContext) -> list[RedTest]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from agentrunner.config.spec import Check
 from agentrunner.errors import ProtocolError, UsageError
 from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.deps import Deps
@@ -16,7 +17,7 @@ from agentrunner.planners.base import MessageType, PlannerUnavailable, PlannerUn
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import Candidate, Role, RoleCandidates, role_of
 from agentrunner.protocol import WorkerCall
-from agentrunner.state.run_state import Question, TaskContext
+from agentrunner.state.run_state import CHECK, CHECK_AFTER, Question, TaskContext
 from agentrunner.text.terminal import sanitize
 from agentrunner.workers.policy import check_prompt
 
@@ -31,6 +32,9 @@ ASKED_FOR: dict[str, str] = {
     "plan_patch": "a change of the plan",
 }
 AGAIN, COMPLETE, END = "again", "complete", "end"
+DROP, ACCEPT = "drop", "accept"
+ABOUT_CHECK = re.compile(r"(check|accept)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
+FOR_CHECK = 'one of: again, "check: COMMAND", drop, end; after work also "accept: REASON"'
 ORDER = re.compile(r"(worker|model)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
 HOW = 'one of: again, "worker: PROMPT", complete, "model: NAME", end'
 NAME = re.compile(r"[!-~]{1,200}")
@@ -59,9 +63,9 @@ class Silence:
 class PlannerOrder:
     """A person's word in the planner's place."""
 
-    what: Literal["again", "worker", "complete", "model", "end"]
+    what: Literal["again", "worker", "complete", "model", "end", "check", "drop", "accept"]
     text: str = ""
-    """The worker's prompt, or the model's name."""
+    """The worker's prompt, the model's name, the command of a check, or a reason."""
 
 
 def silence_of(
@@ -142,6 +146,8 @@ def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Ques
 
 def read_order(text: str, asked_for: str) -> PlannerOrder:
     """A person's word; raises UsageError (`wrong-answer`) for what is none."""
+    if asked_for in (CHECK, CHECK_AFTER):
+        return _about_check(text, asked_for)
     plain = text.strip().rstrip(".").lower()
     if plain in (AGAIN, COMPLETE, END):
         if plain == COMPLETE and asked_for == "completion_assessment":
@@ -166,6 +172,27 @@ def read_order(text: str, asked_for: str) -> PlannerOrder:
     except ProtocolError as problem:
         raise _wrong(f"The worker's prompt: {problem.message}.", '"worker: PROMPT"') from problem
     return PlannerOrder("worker", words)
+
+
+def _about_check(text: str, asked_for: str) -> PlannerOrder:
+    """A person's word about a check that cannot run."""
+    plain = text.strip().rstrip(".").lower()
+    if plain in (AGAIN, DROP, END):
+        return PlannerOrder(plain)  # type: ignore[arg-type]
+    found = ABOUT_CHECK.fullmatch(text.strip())
+    if found is None:
+        raise _wrong("This is no answer about a check that cannot run.", FOR_CHECK)
+    what, words = found[1].lower(), found[2].strip()
+    if not words:
+        raise _wrong(f"What stands after `{what}:` is empty.", FOR_CHECK)
+    if what == ACCEPT and asked_for != CHECK_AFTER:
+        raise _wrong("There is no work yet that could be accepted.", FOR_CHECK)
+    if what == CHECK:
+        try:
+            Check(kind="command", run=words)
+        except ValidationError as problem:
+            raise _wrong("The command cannot be read.", '"check: COMMAND"') from problem
+    return PlannerOrder(what, words)  # type: ignore[arg-type]
 
 
 def _wrong(message: str, remedy: str) -> UsageError:

@@ -21,6 +21,7 @@ from agentrunner.notes.model import (
 )
 from agentrunner.notes.reading import Reading, local_time
 from agentrunner.results import CriterionResult, InboxItem
+from agentrunner.state.decisions import about_check
 from agentrunner.state.lifecycle import EndName, end_of
 from agentrunner.state.run_state import IN_WORDS, Criterion, Finding
 from agentrunner.verification.verdict import approval_of, worker_trouble
@@ -95,6 +96,7 @@ def basis(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> t
     judged = sum(row.critical and row.evidence == "judged" for row in criteria)
     if judged:
         lines.append(line("judged_criteria", n=judged))
+    lines += _taken_back(reading)
     if label == "UNPROVEN":
         lines.append(line("unproven"))
     if label == "WAITING":
@@ -106,6 +108,17 @@ def basis(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> t
     if error := reading.result.error:
         lines.append(line("words", text=error.message))
     return tuple(lines)
+
+
+def _taken_back(reading: Reading) -> list[Line]:
+    """Whose checks were withdrawn or replaced after work had begun, and by whom."""
+    late = [c for c in reading.context.get("criteria", []) if c.former and c.former[-1].worker_runs]
+    lines = []
+    for by in ("planner", "person"):
+        ids = [one.id for one in late if one.former[-1].by == by]
+        if ids:
+            lines.append(line(f"checks_taken_back_{by}", ids=", ".join(ids[:10])))
+    return lines
 
 
 def _why_it_ended(reading: Reading) -> list[Line]:
@@ -164,7 +177,8 @@ def _look(row: CriterionRow) -> Line:
 
 
 def _question(waiting: InboxItem) -> list[Line]:
-    lines = [line(f"question_{waiting.kind}", text=waiting.text)]
+    kind = "check" if about_check(waiting.kind, waiting.subject) else waiting.kind
+    lines = [line(f"question_{kind}", text=waiting.text)]
     if waiting.options:
         numbered = [f"{n} {option}" for n, option in enumerate(waiting.options, start=1)]
         lines.append(line("question_options", options=numbered))

@@ -184,6 +184,7 @@ class Asker:
             max_output_tokens=progress.limit,
             allowance=self._allowance(),
             progress=self._progress,
+            stable=len(assembled) - 1 - len(progress.after),
         )
 
     async def _read(

@@ -52,6 +52,8 @@ class Written:
     """Characters of reasoning, which is no part of the answer."""
     seconds: float = 0
     """Since its server began to answer."""
+    reading: int = 0
+    """About how many tokens its server reads first; then nothing is written yet."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class PlannerRequest:
     """A schema that is not made for the task, where a server does not take the other."""
     progress: Callable[[Written], None] | None = None
     """Is called as the answer comes, by clients that stream it."""
+    stable: int = 0
+    """How many of the first messages the next request begins with, too."""
 
 
 @dataclass(frozen=True)

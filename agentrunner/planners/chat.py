@@ -20,11 +20,12 @@ from agentrunner.environment import how_to_add, quiet_libraries
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.planners import BadChatModel, ChatPackagesMissing, NoPlannerKey
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, Written, in_turns
+from agentrunner.planners.cache_marks import marked_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.planners.limits import limits_of
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
-from agentrunner.planners.streaming import Progress, silent
+from agentrunner.planners.streaming import Progress, silent, tell_reading
 from agentrunner.planners.workplace import Workplace
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.failures import failure_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AIMessageChunk
 
-Messages = Sequence[tuple[str, str]]
+Messages = Sequence[tuple[str, Any]]
 
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET")
 _INSTALL = re.compile(r"pip install (?:-U )?`?([\w.-]+)")
@@ -75,7 +76,8 @@ class ChatPlanner:
         if not self._provider or not self._model:
             raise _no_model(f"{meta.model!r} names no provider" if meta.model else "none is given")
         if meta.base_url:
-            checked_url(meta.base_url, "runner.meta.base_url", from_file=True)
+            plain = meta.allow_plain_http
+            checked_url(meta.base_url, "runner.meta.base_url", from_file=True, plain=plain)
         bare = urlsplit(meta.base_url).hostname if meta.base_url else ""
         self._limits = limits_of(meta, environ, bare or "")
         self._streams = True
@@ -97,7 +99,14 @@ class ChatPlanner:
         options: dict[str, Any] = {}
         if request.max_output_tokens is not None:
             options["max_tokens"] = request.max_output_tokens
-        messages = [(message.role, message.content) for message in in_turns(request.messages)]
+        marks = "anthropic" in self._provider
+        messages = (
+            marked_turns(request)
+            if marks
+            else [(message.role, message.content) for message in in_turns(request.messages)]
+        )
+        if self._streams:
+            tell_reading(request)
         try:
             async with asyncio.timeout(self._limits.whole):
                 answer = await self._answer(messages, options, request.progress)

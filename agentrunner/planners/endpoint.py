@@ -13,6 +13,22 @@ from agentrunner.errors.planners import BaseUrlRefused, InheritedUrlRefused
 from agentrunner.planners.limits import TimeLimits, limits_of
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
+PLAIN_HTTP = "runner.meta.allow_plain_http"
+"""The setting by which `http://` may leave this machine for its own network."""
+PRIVATE = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "10.0.0.0/8",
+            "172.16.0.0/12",
+            "192.168.0.0/16",
+            "169.254.0.0/16",
+            "fd00::/8",
+            "fe80::/10",
+        ),
+    )
+)
+"""Addresses that no router passes on to the internet."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +40,8 @@ class Endpoint:
     host: str
     """With the port where the URL names one; what people are shown."""
     loopback: bool
+    plain: bool
+    """Whether it goes there in the clear."""
     limits: TimeLimits
     """For one attempt, from connecting to the last byte."""
 
@@ -43,15 +61,20 @@ def endpoint(meta: PlannerSpec, environ: Mapping[str, str]) -> Endpoint:
     from_file = meta.base_url
     base_url = from_file or environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
     place = "runner.meta.base_url" if from_file else "OPENAI_BASE_URL"
-    host, loopback = checked_url(base_url, place, from_file=bool(from_file))
+    plain = meta.allow_plain_http
+    host, loopback = checked_url(base_url, place, from_file=bool(from_file), plain=plain)
     bare = urlsplit(base_url).hostname or ""
-    return Endpoint(model, base_url, host, loopback, limits_of(meta, environ, bare))
+    in_the_clear = urlsplit(base_url).scheme == "http"
+    return Endpoint(model, base_url, host, loopback, in_the_clear, limits_of(meta, environ, bare))
 
 
-def checked_url(base_url: str, place: str, *, from_file: bool) -> tuple[str, bool]:
+def checked_url(
+    base_url: str, place: str, *, from_file: bool, plain: bool | None = None
+) -> tuple[str, bool]:
     """Host, with the port where the URL names one, and whether it is this machine.
 
-    Raises UsageError for a URL `from_file` to which no key may go, else InfraError.
+    `plain` is whether the person allows `http://` to a private address; None where that cannot be
+    allowed. Raises UsageError for a URL `from_file` to which no key may go, else InfraError.
     """
     problem: type[AgentRunnerError] = BaseUrlRefused if from_file else InheritedUrlRefused
 
@@ -73,11 +96,22 @@ def checked_url(base_url: str, place: str, *, from_file: bool) -> tuple[str, boo
     if url.username is not None or url.password is not None:
         raise refuse("holds credentials", "put the key into OPENAI_API_KEY")
     loopback = _is_loopback(host)
-    if url.scheme == "http" and not loopback:
-        raise refuse(
-            f"is http:// on {host}: the key would cross the network in the clear", "use https://"
-        )
+    if url.scheme == "http" and not loopback and not (plain and is_private(host)):
+        way = "use https://"
+        if plain is False and is_private(host):
+            way += f", or allow it for your own network: --set {PLAIN_HTTP}=true, or in your own"
+            way += " config.yaml"
+        raise refuse(f"is http:// on {host}: the key would cross the network in the clear", way)
     return (f"{host}:{port}" if port else host), loopback
+
+
+def is_private(host: str) -> bool:
+    """Whether a host is an address of a private network; a name is none, whatever it leads to."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return any(address in network for network in PRIVATE)
 
 
 def _is_loopback(host: str) -> bool:

@@ -31,7 +31,7 @@ from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.make import reply_format
 from agentrunner.planners.recorded import Recording, replay_transport
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
-from agentrunner.planners.streaming import CompletionStream, read_stream, silent
+from agentrunner.planners.streaming import CompletionStream, read_stream, silent, tell_reading
 from agentrunner.text.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ class OpenAIChatPlanner:
         if request.max_output_tokens is not None:
             options["max_tokens"] = request.max_output_tokens
         messages = [(message.role, message.content) for message in in_turns(request.messages)]
+        if streams != "no":
+            tell_reading(request)
         asked = _ASKED.set(request)
         try:
             async with asyncio.timeout(self._endpoint.limits.whole):
@@ -181,8 +183,8 @@ class OpenAIChatPlanner:
                 http_async_client=DefaultAsyncHttpxClient(
                     timeout=self._timeout(),
                     follow_redirects=False,
-                    # a proxy for the outside world must not see what goes to this machine
-                    trust_env=not where.loopback,
+                    # a proxy for the outside world must not see what stays in this network
+                    trust_env=not (where.loopback or where.plain),
                     transport=replay_transport(self._player) if self._player else None,
                     event_hooks={
                         "request": [recording.begin] if recording else [],

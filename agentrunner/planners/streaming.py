@@ -13,9 +13,10 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from agentrunner.planners.base import PlannerUnavailable, Written
+from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Written
 from agentrunner.planners.limits import TimeLimits
 from agentrunner.planners.retry import http_failure
+from agentrunner.prompts.rounds import tokens
 
 MAX_STREAM_BYTES = 64 * 1024 * 1024
 """Of events, which are some hundred bytes for each token."""
@@ -226,6 +227,13 @@ async def read_stream(
         if progress is not None:
             progress(Written(stream.text, stream.thoughts, clock() - begun))
     return stream.end()
+
+
+def tell_reading(request: PlannerRequest) -> None:
+    """Say that a server has a prompt to read, before it writes anything."""
+    if request.progress is not None:
+        size = sum(tokens(message.content) for message in request.messages)
+        request.progress(Written("", reading=size))
 
 
 def silent(host: str, seconds: float, characters: int) -> PlannerUnavailable:

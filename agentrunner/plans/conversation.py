@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from agentrunner.config.agents import See
 from agentrunner.config.markdown import detect_language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.planners import ConversationTimeout, EmptyMessage, MessageTooLong
@@ -61,8 +62,10 @@ class Conversation:
     author: str
     redact: Callable[[str], str] = str
     """Takes secrets out of what is said, before it is kept or sent."""
-    look: Callable[[], View | None] = lambda: None
-    """What is known of the repository now, JSON-native. Blocking."""
+    look: Callable[[str], View | None] = lambda _: None
+    """What is known of the repository now, JSON-native, by what is asked. Blocking."""
+    see: See = "change"
+    """What the planner may see of the code; with `repo` it may look."""
     timeout_sec: float = field(default=TIMEOUT_SEC)
 
     async def propose(self, text: str) -> Proposal:
@@ -75,7 +78,8 @@ class Conversation:
         check_message(text)
         text = self.redact(text)
         plan = self.store.load()
-        prompt = self.prompt(plan, text, await asyncio.to_thread(self.look))
+        known = await asyncio.to_thread(self.look, f"{plan.goal}\n{text}")
+        prompt = self.prompt(plan, text, known)
 
         def check(message: Message) -> None:
             proposals.check(plan, message)
@@ -117,6 +121,8 @@ class Conversation:
             system_prompt=meta.system_prompt,
             system_prompt_mode=meta.system_prompt_mode,
             repository=repository,
+            see=self.see,
+            looks=self.see == "repo",
         )
 
     def _language(self, plan: Plan, text: str) -> Language:

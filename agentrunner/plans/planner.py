@@ -22,7 +22,6 @@ from typing import Any
 from agentrunner.config.agents import ProfilesSpec
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery.context import repository_context
 from agentrunner.engine.policies import capped, capped_as_far
 from agentrunner.environment import home_of, prices_file
 from agentrunner.errors import InfraError
@@ -34,15 +33,15 @@ from agentrunner.execution.deps import Clock
 from agentrunner.execution.planner_candidates import Chosen
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices, load_prices
-from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.money.bill import MadeCalls
 from agentrunner.money.counters import allowance, caught_up, cost_of
 from agentrunner.planners.asking import Asker
-from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerUnavailable
+from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerUnavailable, Written
 from agentrunner.planners.panel import Panel, RoleCandidates, make_panel, pick
 from agentrunner.planners.retry import stamp
 from agentrunner.planners.workplace import Workplace
 from agentrunner.plans.conversation import Check, Conversation
+from agentrunner.plans.repository_view import RepositoryView
 from agentrunner.plans.store import PlanStore
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message
@@ -155,9 +154,18 @@ class PanelPlanner:
     """Asks the candidates for the planner's role in order, each until it answers or cannot."""
 
     def __init__(
-        self, panel: Panel, log: CallLog, redact: Callable[[str], str], clock: Clock, salt: str
+        self,
+        panel: Panel,
+        log: CallLog,
+        redact: Callable[[str], str],
+        clock: Clock,
+        salt: str,
+        view: RepositoryView,
     ) -> None:
         self._panel = panel
+        self._view = view
+        self.progress: Callable[[Written], None] | None = None
+        """Is told how far an answer has come, of a planner that streams it; not redacted."""
         self._log = log
         self._redact = redact
         self._clock = clock
@@ -202,6 +210,7 @@ class PanelPlanner:
         def before_attempt() -> None:
             self._log.begin(self._log.counters().calls, prompt.type, self._clock.stamp())
 
+        self._view.begin()
         return Asker(
             client,
             record=record,
@@ -209,6 +218,8 @@ class PanelPlanner:
             sleep=self._clock.sleep,
             redact=self._redact,
             allowance=self._log.allowance,
+            look=self._view.answer if self._view.looks else None,
+            progress=self.progress,
         )
 
     def _until(self, role_candidates: RoleCandidates, failure: PlannerUnavailable) -> str:
@@ -241,7 +252,8 @@ async def open_conversation(
     make_private(place)
     salt = _salt(place / "salt")
     log = CallLog(place, spec, load_prices(prices_file(environ)), redactor.redact)
-    planner = PanelPlanner(panel, log, redactor.redact, clock, salt)
+    view = RepositoryView(spec, place, state_dir, redactor.redact)
+    planner = PanelPlanner(panel, log, redactor.redact, clock, salt, view)
     talk = Conversation(
         store=PlanStore(folder.plan),
         planner=planner,
@@ -250,7 +262,8 @@ async def open_conversation(
         stamp=clock.stamp,
         author=author,
         redact=redactor.redact,
-        look=_looking(spec, place, state_dir, redactor),
+        look=view.facts,
+        see=view.see,
     )
     try:
         async with _housed(panel, spec, folder, state_dir, environ, redactor):
@@ -264,24 +277,6 @@ def _salt(path: Path) -> str:
     if not path.exists():
         write_private(path, secrets.token_hex(16).encode())
     return path.read_text()
-
-
-def _looking(
-    spec: TaskSpec, place: Path, state_dir: Path, redactor: Redactor
-) -> Callable[[], dict[str, object] | None]:
-    """What the planner is told of the repository; nothing where nobody reads it."""
-    candidates = spec.runner.profiles.meta.candidates
-    kinds = {one.kind for one in candidates} or {spec.runner.meta.kind}
-    if not any(planner_kind(kind).calls_model for kind in kinds):
-        return lambda: None
-
-    def look() -> dict[str, object]:
-        repo = Path(spec.repo)
-        worked = worked_mark(state_dir, repo)
-        snapshots = Snapshots(place / "snapshots", repo, spec.runner.note.dir, worked=worked)
-        return repository_context(snapshots, snapshots.take().tree, repo, redactor.redact)
-
-    return look
 
 
 @asynccontextmanager

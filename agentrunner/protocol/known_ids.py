@@ -42,7 +42,10 @@ def with_known_ids(message: Message, known: Collection[str]) -> tuple[Message, l
         payload = payload.model_copy(update={"acceptance_criteria": drafts})
     elif isinstance(payload, NextAction):
         updates = [_with_id(one, taken) for one in payload.updated_acceptance_criteria]
-        payload = payload.model_copy(update={"updated_acceptance_criteria": updates})
+        changed = [_with_id(one, taken) for one in payload.changed_checks]
+        payload = payload.model_copy(
+            update={"updated_acceptance_criteria": updates, "changed_checks": changed}
+        )
     elif isinstance(payload, CompletionAssessment):
         passed = [taken(one) for one in payload.details.passed_criteria]
         details = payload.details.model_copy(update={"passed_criteria": passed})

@@ -97,6 +97,29 @@ class CheckDraft(Wire):
         return self
 
 
+def _check_of(check: Any, path: str, warnings: Warnings) -> Any:
+    """A check as it is written: a text is a command, an empty one is none."""
+    if isinstance(check, str) and check.strip():
+        check = {"kind": "command", "run": check}
+    if isinstance(check, dict):
+        check = tidy(CheckDraft, check, f"{path}check.", warnings)
+    return None if is_blank(check) else check or None
+
+
+def _validated(check: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The keys that were given; raises what names the one at fault."""
+    if check is None:
+        return None
+    try:
+        return CheckDraft.model_validate(check).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        at = ".".join(str(part) for part in first["loc"])
+        inner = first.get("ctx", {}).get("at", "")
+        code = first["type"] if first["type"] in ("missing", "placeholder") else "invalid"
+        raise fault(code, ".".join(filter(None, (at, inner))), first["msg"]) from error
+
+
 class CriterionDraft(Wire):
     """An acceptance criterion as planned; its status is never the planner's word."""
 
@@ -115,28 +138,14 @@ class CriterionDraft(Wire):
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
         """A text check is a command, an empty one is none."""
-        check = data.get("check")
-        if isinstance(check, str) and check.strip():
-            check = {"kind": "command", "run": check}
-        if isinstance(check, dict):
-            check = tidy(CheckDraft, check, f"{path}check.", warnings)
         tests = data.get("tests")
         tests = [tests] if isinstance(tests, str) and tests.strip() else tests or []
-        return {**data, "tests": tests, "check": None if is_blank(check) else check or None}
+        return {**data, "tests": tests, "check": _check_of(data.get("check"), path, warnings)}
 
     @field_validator("check", mode="after")
     @classmethod
     def _valid_check(cls, check: dict[str, Any] | None) -> dict[str, Any] | None:
-        if check is None:
-            return None
-        try:
-            return CheckDraft.model_validate(check).model_dump(exclude_unset=True)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            at = ".".join(str(part) for part in first["loc"])
-            inner = first.get("ctx", {}).get("at", "")
-            code = first["type"] if first["type"] in ("missing", "placeholder") else "invalid"
-            raise fault(code, ".".join(filter(None, (at, inner))), first["msg"]) from error
+        return _validated(check)
 
 
 class PlanTask(Wire):
@@ -234,6 +243,26 @@ class CriterionUpdate(Wire):
     comment: Remark = ""
 
 
+class CheckChange(Wire):
+    """A check that the planner takes back, because it asks for the wrong thing."""
+
+    id: Id
+    """Of the criterion; description and weight of it stay."""
+    reason: Text
+    check: dict[str, Any] | None = None
+    """What stands in its place; none where it is withdrawn."""
+
+    @classmethod
+    def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
+        """A text check is a command, an empty one is none."""
+        return {**data, "check": _check_of(data.get("check"), path, warnings)}
+
+    @field_validator("check", mode="after")
+    @classmethod
+    def _valid_check(cls, check: dict[str, Any] | None) -> dict[str, Any] | None:
+        return _validated(check)
+
+
 class NextAction(Wire):
     """The decision of one round."""
 
@@ -245,6 +274,8 @@ class NextAction(Wire):
     question: Text | None = None
     """For ask_human; without one the reason is the question."""
     options: list[Line] = Field([], max_length=MAX_OPTIONS)
+    changed_checks: list[CheckChange] = Field([], max_length=MAX_CRITERIA)
+    """Checks of its own that it withdraws or replaces."""
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:

@@ -188,6 +188,8 @@ class Choices:
     """Ids."""
     kinds: tuple[str, ...] = ()
     """Of checks; of CHECK_KINDS all but `diff` where none are named."""
+    own_checks: tuple[str, ...] = ()
+    """Ids of criteria whose checks the planner wrote; only these can be withdrawn or replaced."""
 
 
 MOST_WORDS = 200
@@ -235,6 +237,11 @@ def _narrow_action(payload: Schema, choices: Choices) -> None:
         _drop(payload, "used_patterns")
     elif words := _words(choices.patterns):
         keys["used_patterns"] = _list(words)
+    if choices.own_checks:
+        id_ = _words(choices.own_checks) or _ID
+        change = _object(id=id_, reason=_text(), check=_checks_of(choices))
+        keys["changed_checks"] = _list(change, MAX_CRITERIA)
+        payload["required"].append("changed_checks")
 
 
 def _narrow_assessment(payload: Schema, choices: Choices) -> None:
@@ -245,10 +252,15 @@ def _narrow_assessment(payload: Schema, choices: Choices) -> None:
 
 
 def _narrow_plan(payload: Schema, choices: Choices) -> None:
+    criterion = payload["properties"]["acceptance_criteria"]["items"]
+    criterion["properties"]["check"] = _checks_of(choices)
+
+
+def _checks_of(choices: Choices) -> Schema:
+    """A check of a kind that can be executed here, or none."""
     kinds: Sequence[str] = [kind for kind in choices.kinds if kind in KINDS] or KINDS
     checks = [copy.deepcopy(_check_of(kind)) for kind in kinds]
-    criterion = payload["properties"]["acceptance_criteria"]["items"]
-    criterion["properties"]["check"] = {"anyOf": [*checks, {"type": "null"}]}
+    return {"anyOf": [*checks, {"type": "null"}]}
 
 
 _NARROW: dict[MessageType, Callable[[Schema, Choices], None]] = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agentrunner.execution.planner_candidates import Chosen
+from agentrunner.execution.seeing import seeing
 from agentrunner.money.counters import cost_of
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import PlannerCall
@@ -55,6 +56,7 @@ class _Planner:
     def __init__(self, stage: Stage, calls: Calls) -> None:
         self._stage = stage
         self._calls = calls
+        self._view = seeing(stage.state, stage.deps)
 
     async def ask(self, prompt: PromptInput, check: Check) -> Message:
         """See `conversation.Planner`."""
@@ -72,6 +74,7 @@ class _Planner:
             before_attempt=lambda: None,
             sleep=deps.clock.sleep,
             redact=deps.redactor.redact,
+            look=self._view.answer if self._view.looks else None,
         )
         return (await asker.ask(replace(prompt, call_number=first), check)).message
 
@@ -96,6 +99,7 @@ async def about_plan(named: Named, stage: Stage, calls: Calls) -> Given:
         stamp=deps.clock.stamp,
         author="",
         redact=deps.redactor.redact,
-        look=lambda: stage.repository,
+        look=lambda _: stage.repository,
+        see=seeing(stage.state, deps).see,
     )
     return Given(proposal=await talk.propose(scene.message))

@@ -17,8 +17,9 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.summary import next_lines
+from agentrunner.state.decisions import about_check
 from agentrunner.state.lifecycle import rounds_of
-from agentrunner.state.run_state import IN_WORDS
+from agentrunner.state.run_state import CHECK_AFTER, IN_WORDS
 
 _NAMES = {
     "plan": "plan approval",
@@ -92,6 +93,9 @@ def paused_screen(
 
 def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
     subject = _NAMES.get(kind) or result.title or ""
+    waiting = result.waiting
+    if waiting is not None and about_check(waiting.kind, waiting.subject):
+        subject = "a check cannot run"
     names = " · ".join(flat(text) for text in (str(result.run_id), subject) if text)
     rounds = count(rounds_of(result.loops or 0, result.worker_runs or 0), "round")
     right = ", ".join([rounds, *worked_and_waited(result.duration_sec, result.waited_sec)])
@@ -155,7 +159,20 @@ def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[s
     return next_lines([*steps, (f"agentrunner cancel{name}", "end here")], width)
 
 
+def _about_check(waiting: InboxItem, name: str) -> list[tuple[str, str]]:
+    steps = [
+        (f"agentrunner answer{name} again", "try it again, once what it lacks is there"),
+        (f'agentrunner answer{name} "check: COMMAND"', "another check in its place"),
+        (f"agentrunner answer{name} drop", "go on without it"),
+    ]
+    if json.loads(waiting.subject)["asked_for"] == CHECK_AFTER:
+        steps.append((f'agentrunner answer{name} "accept: REASON"', "you looked, and it is met"))
+    return steps
+
+
 def _in_its_place(waiting: InboxItem, name: str, run_id: str) -> list[tuple[str, str]]:
+    if about_check(waiting.kind, waiting.subject):
+        return _about_check(waiting, name)
     steps = [
         (f"agentrunner answer{name} again", "ask it again, once that is put right"),
         (f'agentrunner answer{name} "model: NAME"', "ask another model of the same kind"),

@@ -84,8 +84,13 @@ def doing_words(story: Story, silent: float, awaited: float) -> str:
 
 
 def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:
-    """`planner: thinking, 12 s`; of one that streams `planner: writing, 120 tokens, 14 s: …`."""
+    """`planner: thinking, 12 s`; of one that streams `planner: reading 3k tokens, 12 s`, then
+    `planner: writing, 120 tokens, 14 s: …`.
+    """
     written, text = awaited.get("written_tokens"), flat(str(awaited.get("text") or ""))
+    reads = awaited.get("prompt_tokens")
+    if not isinstance(written, int) and isinstance(reads, int):
+        return f"planner: reading {amount(reads)}, {whole(seconds)}"
     if not isinstance(written, int):
         return f"planner: thinking, {whole(seconds)}"
     if not text:

@@ -6,6 +6,7 @@ shows them marks them as a person's words.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,11 @@ REASONS_STEER = frozenset({"plan", "worker", "complete", "tests_changed", "prote
 """Kinds whose rejection with a reason says what is wanted."""
 
 View = dict[str, Any]
+
+
+def about_check(kind: str, subject: str) -> bool:
+    """Whether a question of kind `planner` is about a check that cannot run."""
+    return kind == "planner" and "criterion" in json.loads(subject or "{}")
 
 
 def decided(

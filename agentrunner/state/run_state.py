@@ -113,6 +113,22 @@ class Awaited(StateModel):
     """The test's file and name, or the tool's name."""
 
 
+class FormerCheck(StateModel):
+    """A check that a criterion had, and that was withdrawn or replaced while the run went on."""
+
+    what: str
+    """The check, as people read it."""
+    outcome: Literal["passed", "failed", "not_run"] = "not_run"
+    """What it said last."""
+    detail: str = ""
+    reason: str = ""
+    by: Literal["planner", "person"] = "planner"
+    replaced: bool = False
+    """Whether another check stands in its place."""
+    worker_runs: int = 0
+    """How many there had been by then."""
+
+
 class Criterion(StateModel):
     """An acceptance criterion and where it stands. Status and evidence are set by code."""
 
@@ -145,6 +161,14 @@ class Criterion(StateModel):
     """One line: what was run or read, and what came out."""
     comment: str = ""
     """The planner's word about it."""
+    former: list[FormerCheck] = []
+    """The checks that it had, the last five."""
+
+    @property
+    def withdrawn(self) -> FormerCheck | None:
+        """The check that was taken away after work had begun: nothing proves it from then on."""
+        last = self.former[-1] if self.former and self.check is None else None
+        return last if last is not None and last.worker_runs else None
 
 
 class RedTest(StateModel):
@@ -220,6 +244,8 @@ class CheckOutcome(StateModel):
     """Of its tests, where they are reported by name."""
     writes: list[str] = []
     """Of a run on the tree before the run: paths that it wrote into the repository by itself."""
+    unstarted: bool = False
+    """Whether it never came to decide anything, for its tool or shell could not start it."""
 
 
 class Proof(StateModel):
@@ -286,6 +312,8 @@ class Evidence(StateModel):
     """Fail-to-pass facts: what was red before and is green now."""
     proofs: list[Proof] = []
     """The same with grades; only of evidence that was `examined`."""
+    stale: bool = False
+    """Whether checks were withdrawn or replaced since, so that the tree is measured again."""
     examined: bool = False
     """Whether completion was asked for on this tree, so that all of the verification was made."""
     allowed: list[str] = []
@@ -468,6 +496,11 @@ QuestionKind = Literal[
 ]
 IN_WORDS: frozenset[QuestionKind] = frozenset({"ask_human", "budget", "planner"})
 """Kinds that are answered with a text; all others with yes or no."""
+
+
+CHECK, CHECK_AFTER = "check", "check_after_work"
+"""What a question of kind `planner` asks for that is about a check which cannot run: before the
+first worker, and later, where what is there may be accepted."""
 
 
 class Question(StateModel):

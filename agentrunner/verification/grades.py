@@ -28,7 +28,8 @@ def assigned(
 
     First a criterion's own check. Then the tests that a person or the planner mapped to it. Then
     what is left of the suite's proofs: each test stands for one criterion that it names. Only where
-    nothing else was asked for may it stand for one that it does not name.
+    nothing else was asked for may it stand for one that it does not name. Nothing proves one whose
+    check was taken away after work had begun.
     """
     found: dict[str, Proof] = {}
     best = _best(evidence.proofs)
@@ -44,13 +45,15 @@ def assigned(
             if criterion.check.name:
                 spent.update(*(one.tests for one in evidence.proofs if one.target == criterion.id))
     for criterion in criteria:
-        if criterion.check is None and criterion.tests and not criterion.late:
+        withdrawn = criterion.withdrawn is not None
+        if criterion.check is None and criterion.tests and not (criterion.late or withdrawn):
             free = [name for name in criterion.tests if name not in spent]
             if proof := _mapped(free, evidence.proofs):
                 found[criterion.id] = proof
                 if criterion.tests_origin == "model":
                     spent.update(proof.tests)
-    open_ones = [c for c in criteria if c.check is None and c.id not in found]
+    without = [c for c in criteria if c.check is None and c.withdrawn is None]
+    open_ones = [c for c in without if c.id not in found]
     for criterion, proof in _by_subject(open_ones, others, evidence.proofs, spent):
         found[criterion.id] = proof
     nameless = next((p for p in evidence.proofs if p.target == TEST and not p.tests), None)

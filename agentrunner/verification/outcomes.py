@@ -55,6 +55,7 @@ def check_outcome(
         reader=by_name.reader if by_name else "",
         results=results,
         red=red_tests(by_name),
+        unstarted=bool(why),
     )
 
 

@@ -10,7 +10,7 @@ import asyncio
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -52,21 +52,29 @@ class Proposal:
 
 def proposed(criterion: Criterion) -> bool:
     """Whether a planner wrote this criterion's check, and it is one of its own."""
+    return criterion.check_origin == "model" and has_own_check(criterion)
+
+
+def has_own_check(criterion: Criterion) -> bool:
+    """Whether it has a check that is not just the task's test command."""
     check = criterion.check
-    whole = check is not None and check.kind == "test" and not check.name
-    return check is not None and criterion.check_origin == "model" and not whole
+    return check is not None and not (check.kind == "test" and not check.name)
 
 
 async def try_checks(
-    verifier: Verifier, criteria: Sequence[Criterion], baseline: Baseline, asked: str
+    verifier: Verifier,
+    criteria: Sequence[Criterion],
+    baseline: Baseline,
+    asked: str,
+    of: Callable[[Criterion], bool] = proposed,
 ) -> tuple[Baseline, list[Proposal]]:
-    """Run the planner's checks of `criteria` on the tree before the run, in a clean room.
+    """Run the checks of `criteria` on the tree before the run, in a clean room.
 
-    `asked` is what people ask for: what a check lacks and they speak of is still to be installed.
-    The baseline holds what each check said; one that could not run was not red. Raises
-    SandboxError and OSError.
+    Only those for which `of` says yes, the planner's unless told. `asked` is what people ask for:
+    what a check lacks and they speak of is still to be installed. The baseline holds what each
+    check said; one that could not run was not red. Raises SandboxError and OSError.
     """
-    mine = [one for one in criteria if proposed(one)]
+    mine = [one for one in criteria if of(one)]
     if not mine:
         return baseline, []
     tried = await verifier.first_tries(mine, baseline)

@@ -37,6 +37,12 @@ STRICT: frozenset[Grade] = frozenset({"proven", "accepted", "kept"})
 SHOWN = 10
 """Names of tests in one sentence, of each kind."""
 LATE = "the planner wrote that down after the work had begun"
+LAST = {
+    "passed": "where it had passed",
+    "failed": "where it had failed",
+    "not_run": "where it had not run",
+}
+"""Of a check that was withdrawn: what it said last."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
 
 NOT_EXAMINED = "What turned green is looked at as a proof once nothing has to be mended any more."
@@ -176,6 +182,12 @@ def _executed(
     if evidence is None:
         return _CriterionState()
     check, proof = criterion.check, proofs.get(criterion.id)
+    if (gone := criterion.withdrawn) is not None:
+        who = "the planner" if gone.by == "planner" else "a person"
+        return _CriterionState(
+            proof=f"{who} withdrew its check `{gone.what}` after the work had begun,"
+            f" {LAST[gone.outcome]}"
+        )
     if check is None:
         if proof is None:
             return _CriterionState(proof=evidence.doubts.get(criterion.id, ""))
@@ -351,6 +363,8 @@ def _lacks_proof(criterion: Criterion, mode: Mode, *, proven: bool) -> bool:
 
 def _why_unproven(criterion: Criterion, mode: Mode) -> str:
     if criterion.status == "passed" and mode == "strict":
+        if criterion.withdrawn is not None:
+            return f"{criterion.id} {_BELOW_STRICT['judged']}; {criterion.proof}"
         return f"{criterion.id} {_BELOW_STRICT.get(criterion.grade, '')}: {criterion.description}"
     return f"{criterion.id} is not shown to be met: {criterion.proof or criterion.description}"
 
@@ -373,18 +387,36 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
         return Verdict(
             state="COMPLETE",
             reason="unproven",
-            text="The model's word was admitted as evidence (completion: judged).",
+            text=f"{withdrawn_checks(criteria)}The model's word was admitted as evidence"
+            " (completion: judged).",
             grade=grade,
         )
     text = "; ".join(_once(evidence.proofs)[:2]) or "Accepted by a person"
     text += "."
     if judged:
         text = f"{len(judged)} of {len(critical)} criteria on the planner's word. {text}"
+    text = f"{withdrawn_checks(criteria)}{text}"
     if evidence.test is not None and evidence.test.known_red:
         number = len(evidence.test.known_red)
         text += f" {number} {'test was' if number == 1 else 'tests were'} red before and still"
         text += f" {'is' if number == 1 else 'are'}: {_some(evidence.test.known_red)}."
     return Verdict(state="COMPLETE", reason="complete", text=text, grade=grade)
+
+
+def withdrawn_checks(criteria: Sequence[Criterion]) -> str:
+    """Whose checks were withdrawn or replaced after work had begun; "" where none was."""
+    late = [one for one in criteria if one.former and one.former[-1].worker_runs]
+    rows = (
+        ("withdrawn by the planner", [c.id for c in late if c.withdrawn and _by_planner(c)]),
+        ("replaced by the planner", [c.id for c in late if not c.withdrawn and _by_planner(c)]),
+        ("withdrawn by a person", [c.id for c in late if c.withdrawn and not _by_planner(c)]),
+    )
+    parts = [f"{what}: {_some(ids)}" for what, ids in rows if ids]
+    return f"Checks {'; '.join(parts)}. " if parts else ""
+
+
+def _by_planner(criterion: Criterion) -> bool:
+    return criterion.former[-1].by == "planner"
 
 
 def _once(proofs: Sequence[Proof]) -> list[str]:
@@ -417,6 +449,7 @@ def end_at_limit(
         if executed
         else "Nothing could be executed; only a person can decide."
     )
+    text = f"{withdrawn_checks(criteria)}{text}"
     missing = list(dict.fromkeys([*judgement.missing, *refused]))
     return Verdict(state="NEEDS_REVIEW", reason=reason, text=text, missing=missing)
 

@@ -74,6 +74,10 @@ class Run:
         """Answer the question of the planner."""
         return self.respond(Answer(id=question_id, kind="ask_human", text=text))
 
+    def respond_text(self, text: str) -> dict[str, Any]:
+        """Answer in words whatever is asked."""
+        return self.respond(Answer(id="", kind=self.kind, text=text))
+
     def approve(self, question_id: str = "", edit: str = "") -> dict[str, Any]:
         """Say yes to what is asked."""
         return self.respond(Answer(id=question_id, kind=self.kind, decision="approve", edit=edit))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agentrunner.discovery.seeing.safe import (
     Redact,
@@ -25,8 +25,17 @@ AROUND = 12
 """Lines around a place in a language that is not read."""
 
 
-def sources_of(snapshots: Snapshots, tree: str, reds: Sequence[RedTest], redact: Redact) -> str:
-    """Each red test with its message and its source, as far as it is found. Raises GitFailed."""
+def sources_of(
+    snapshots: Snapshots,
+    tree: str,
+    reds: Sequence[RedTest],
+    redact: Redact,
+    ids: Mapping[str, str] | None = None,
+) -> str:
+    """Each red test with its message and its source, as far as it is found. Raises GitFailed.
+
+    `ids` are what long names are called by.
+    """
     reds = list({one.name: one for one in reds}.values())[:MOST_TESTS]
     if not reds:
         return ""
@@ -43,7 +52,8 @@ def sources_of(snapshots: Snapshots, tree: str, reds: Sequence[RedTest], redact:
         source = ""
         if path and data is not None and not is_binary(data):
             source = "" if holds_credentials(path, data) else _source(one, path, data)
-        message = clean_text(f"{one.name}\n{one.message}".strip(), redact)
+        name = (ids or {}).get(one.name, one.name)
+        message = clean_text(f"{name}\n{one.message}".strip(), redact)
         text = f"=== {message}\n"
         if source:
             text += f"--- {shown_name(path)}\n{_cut(clean_text(source, redact), TEST_CHARS)}\n"

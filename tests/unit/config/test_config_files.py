@@ -54,6 +54,20 @@ def sight(machine: Machine, task: str = "{}", **more: Any) -> str:
     return seen_by(machine.load(task, **more).runner.meta)
 
 
+def test_plain_http_is_allowed_by_the_person_alone(machine: Machine) -> None:
+    plain = "{meta: {allow_plain_http: true}}"
+    for error in (machine.refused(plain), machine.refused("{meta: {allow_plain_http: 'yes'}}")):
+        assert "runner.meta.allow_plain_http" in error.message and "--set" in error.remedy
+    option: dict[str, Any] = {"overrides": ["runner.meta.allow_plain_http=true"]}
+    assert machine.load(**option).runner.meta.allow_plain_http
+    assert machine.load(plain, **option).runner.meta.allow_plain_http
+    machine.user(f"runner: {plain}")
+    assert machine.load().runner.meta.allow_plain_http
+    assert not machine.load("{meta: {allow_plain_http: false}}").runner.meta.allow_plain_http
+    machine.project(f"runner: {plain}")
+    assert "A repository may not set" in machine.refused().message
+
+
 def test_what_a_planner_sees_is_lowered_by_a_task_and_raised_by_the_person(
     machine: Machine,
 ) -> None:

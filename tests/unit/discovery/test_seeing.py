@@ -192,6 +192,17 @@ def test_looks_at_what_is_not_to_be_shown(place: Place, tmp_path: Path) -> None:
     assert place.look(list=".").splitlines()[1:] == ["b.bin", "folder", "src/ (1 files)", "way"]
 
 
+def test_a_hundred_megabytes_are_not_read(place: Place) -> None:
+    place.begin({"a.py": "x\n"})
+    with (place.repo / "huge.txt").open("wb") as huge:
+        huge.truncate(100 << 20)
+    looker = place.looker()
+    looks = [{"read": "huge.txt"}, {"diff": "huge.txt"}, {"search": "x"}, {"list": "."}]
+    text = looker.answer([Look.model_validate(one) for one in looks])
+    assert len(text) < 2_000 and "a.py:1: x" in text
+    assert "not shown" in text.split("=== 2")[0] and "huge.txt" in text.split("=== 2")[1]
+
+
 def test_only_the_snapshot_is_looked_at(place: Place) -> None:
     place.begin({"a.py": "old\n"})
     looker = place.looker()

@@ -364,6 +364,25 @@ def test_base_urls_that_are_fine(make_spec: MakeSpec, url: str) -> None:
     assert described(make_spec, {}, base_url=url)
 
 
+PRIVATE = ["10.1.2.3", "172.31.0.1", "192.168.1.20:8080", "169.254.0.9", "[fd00::1]", "[fe80::1]"]
+FOREIGN = ["8.8.8.8", "172.32.0.1", "[fc00::1]", "[::ffff:10.0.0.1]", "10.0.0.1.example", "box.lan"]
+
+
+@pytest.mark.parametrize("host", [*PRIVATE, *FOREIGN])
+def test_plain_http_stays_in_the_persons_own_network(make_spec: MakeSpec, host: str) -> None:
+    url = f"http://{host}/v1"
+    with pytest.raises(UsageError) as caught:
+        described(make_spec, {}, base_url=url)
+    named = "runner.meta.allow_plain_http=true" in caught.value.remedy
+    assert named == (host in PRIVATE)
+    if host in PRIVATE:
+        told = described(make_spec, {}, base_url=url, allow_plain_http=True)
+        assert told.endswith(host.strip("[]"))
+        return
+    with pytest.raises(UsageError):
+        described(make_spec, {}, base_url=url, allow_plain_http=True)
+
+
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf"])
 def test_a_timeout_that_is_none(make_spec: MakeSpec, text: str) -> None:
     with pytest.raises(InfraError, match="META_TIMEOUT_SEC"):

@@ -82,6 +82,7 @@ async def test_what_has_come_is_told_and_the_answer_is_the_same_as_in_one_piece(
     assert streamed == await ask(make_spec, server) == await ask(make_spec, server)
     assert streamed.text == TEXT and streamed.known == "counted"
     assert told and told[-1].text == TEXT
+    assert [one.reading > 0 for one in told][:2] == [True, False]  # first it reads
     assert server.requests[0]["stream"] is True
 
 

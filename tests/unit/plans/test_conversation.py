@@ -19,6 +19,7 @@ from agentrunner.plans.patch import PatchRejected, apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.planner_view import plan_facts
 from agentrunner.plans.proposal import keep, kept, propose
+from agentrunner.plans.repository_view import RepositoryView
 from agentrunner.plans.store import StoredTask
 from agentrunner.prompts import assemble
 from agentrunner.protocol import PlanPatch, parse_reply
@@ -485,3 +486,43 @@ async def test_another_candidate_plans_where_a_quota_is_spent(tmp_path: Path) ->
         with pytest.raises(TaskFailed) as raised:
             await talk.propose("And more.")
     assert raised.value.code == "meta-unavailable"
+
+
+async def test_it_looks_before_it_plans(tmp_path: Path) -> None:
+    talks = Talks(tmp_path)
+    look = {"type": "look", "version": 1, "payload": {"looks": [
+        {"read": "shop.py"}, {"read": ".env"}, {"read": "../state/secret"}, {"diff": "shop.py"},
+        {"output": "test"}, {"search": "price", "in": "."},
+    ]}}  # fmt: skip
+    talks.repo.mkdir()
+    (talks.repo / "shop.py").write_text("def price(article):\n    return 3\n")
+    (talks.repo / ".env").write_text("TOKEN=1\n")
+    async with talks.open({"reply": look}, decompose(phase("Do", task("t1", "Pages")))) as talk:
+        proposal = await talk.propose("Make it a shop.")
+    assert len(proposal.changes.created) == 2
+    seen = talks.page(1)
+    assert "1: def price(article):" in seen and "shop.py:1: def price" in seen
+    assert "looks like credentials" in seen and "stays in it" in seen
+    assert "nothing changed there" in seen and "no such output" in seen
+    assert "TOKEN" not in seen
+
+
+@pytest.mark.parametrize(
+    ("see", "told", "looks"),
+    [("nothing", False, False), ("change", True, False), ("repo", True, True)],
+)
+async def test_what_leaves_is_what_the_person_allows(
+    tmp_path: Path, see: str, told: bool, looks: bool
+) -> None:
+    talks = Talks(tmp_path, [f"runner.meta.see={see}"])
+    talks.repo.mkdir()
+    (talks.repo / "shop.py").write_text("def price(article):\n    return 3\n")
+    async with talks.open(decompose(phase("Do", task("t1", "Pages")))) as talk:
+        view = RepositoryView(talk.spec, talks.place, talks.state_dir, str)
+        assert (view.looks, talk.see) == (looks, see)
+        meta = talk.spec.runner.meta.model_copy(update={"kind": "openai-chat"})
+        runner = talk.spec.runner.model_copy(update={"meta": meta})
+        spec = talk.spec.model_copy(update={"runner": runner})
+        facts = RepositoryView(spec, talks.place, talks.state_dir, str).facts("Pages.")
+    assert (facts is not None) == told
+    assert facts is None or "def price" in facts["outline"]["files"]["shop.py"]

@@ -42,7 +42,7 @@ from agentrunner.prompts import rounds as rounds_module
 from agentrunner.prompts.assembly import task_view
 from agentrunner.prompts.marking import defanged, marked, number_of
 from agentrunner.prompts.reading import to_yaml
-from agentrunner.protocol import message_schema
+from agentrunner.protocol import Choices, message_schema
 from agentrunner.state.decisions import TEXT, shown, with_decision
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
@@ -206,9 +206,26 @@ def people(language: Language) -> People:
     )  # fmt: skip
 
 
-REPOSITORY = facts_of(
-    FILES, lambda path: FILES[path].encode(), lambda text: text.replace("hunter2", "[KEY redacted]")
-)
+REPOSITORY = {
+    **facts_of(
+        FILES,
+        lambda path: FILES[path].encode(),
+        lambda text: text.replace("hunter2", "[KEY redacted]"),
+    ),
+    "outline": {
+        "files": {
+            "app/links.py": "class Links\n  def add(self, url: str) -> str\ndef shorten(url: str)",
+            "app/__init__.py": '"""Short links."""',
+        },
+        "further_files": 3,
+    },
+    "tests": {
+        "ids": {"T1": "tests/test_links.py::TestLinks::test_an_unknown_link_is_not_found"},
+        "red_now": ["T1"],
+        "passing_now": ["test_short"],
+        "in_all": 2,
+    },
+}
 
 
 def prompt(
@@ -364,7 +381,11 @@ def test_hostile_text_stays_text_in_its_block(type_: PromptType, payload: str) -
         prd_text=payload,
         task={"title": payload},
         facts={"last_worker_result": {"stdout_tail": payload}},
-        repository={"readme": {"path": "README.md", "text": payload}},
+        repository={
+            "readme": {"path": "README.md", "text": payload},
+            "outline": {"files": {"a.py": payload}},
+            "tests": {"ids": {"T1": payload}, "red_now": ["T1", payload]},
+        },
         after=[Repair(error=payload, answer=payload), Looked(payload, 2)],
         rounds=[Round("1-0", payload, payload, change=payload, sources=payload)],
         now={"proof": payload},
@@ -398,7 +419,9 @@ def test_every_key_of_the_schema_is_explained_and_no_other(
     for key in _keys(message_schema(type_)):
         assert re.search(rf"\b{key}\b", contract), key
     kinds = {"command", "test", "file", "pytest", "playwright"}
-    assert listed - kinds <= _keys(message_schema(type_, looks=True))
+    choices = Choices(models=("m-1",), patterns=("tdd",), own_checks=("AC-1",))
+    seldom = _keys(message_schema(type_, choices)) if type_ == "next_action" else set()
+    assert listed - kinds <= _keys(message_schema(type_, looks=True)) | seldom
 
 
 def _keys(schema: Any) -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.paused import asked_screen, paused_screen
 
@@ -28,3 +30,24 @@ def test_inline_it_is_no_word_of_the_planner() -> None:
     asked = asked_screen(WAITING)
     assert "planner" not in asked
     assert "1  usd=+5" in asked
+
+
+CHECK = InboxItem(
+    id="0123456789ab",
+    kind="planner",
+    text="The check of AC-1, `tool -q`, cannot run, here: tool: not found. Put right what it"
+    " lacks, give another check, or drop it.",
+    options=["again", "drop", "end"],
+    subject=json.dumps({"asked_for": "check", "criterion": "AC-1", "check": "tool -q"}),
+)
+
+
+def test_a_check_that_cannot_run_is_no_silence_of_the_planner() -> None:
+    result = Result(run_id="probe-0000", title="Add.", waiting=CHECK, worker_runs=0, exit_code=4)
+    screen = paused_screen(result, where="hana@devbox")
+    assert "WAITING FOR YOU  probe-0000 · a check cannot run" in screen
+    assert 'answer "check: COMMAND"' in screen and "answer drop" in screen
+    assert "model: NAME" not in screen and "accept" not in screen
+    subject = json.dumps({"asked_for": "check_after_work", "criterion": "AC-1"})
+    later = result.model_copy(update={"waiting": CHECK.model_copy(update={"subject": subject})})
+    assert "accept: REASON" in paused_screen(later, where="hana@devbox")

@@ -116,6 +116,8 @@ def test_a_log_of_a_job_says_nothing_of_waiting() -> None:
 def test_an_answer_that_is_streamed_is_seen_to_grow() -> None:
     view, _ = fed(THINKS)
     at = float(len(story_events()))
+    view.feed({**THINKS, "prompt_tokens": 2900}, at)
+    assert "planner: reading 3k tokens, 5 s" in view.status(at + 5)
     thoughts = {**THINKS, "written_tokens": 300, "text": ""}
     view.feed(thoughts, at + 4)
     assert "planner: thinking, 300 tokens, 6 s" in view.status(at + 6), "it began to think before"

@@ -1,0 +1,81 @@
+"""One line on the terminal while a planner answers in a conversation: it reads, it writes, its end.
+
+The line is overwritten after a carriage return and taken away at the end, so that nothing of an
+answer stays that is not used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from agentrunner.commands.console import width_of
+from agentrunner.screens.status_line import awaited_words
+from agentrunner.text.terminal import cell_width, shorten
+
+if TYPE_CHECKING:
+    from agentrunner.planners.base import Written
+    from agentrunner.plans.planner import PanelPlanner
+
+TICK_SEC = 0.5
+
+
+@asynccontextmanager
+async def answer_line(
+    planner: PanelPlanner | None, redact: Callable[[str], str], stream: TextIO | None = None
+) -> AsyncIterator[None]:
+    """Show how far the answer has come, as long as it is waited for; nothing without a terminal."""
+    target = stream or sys.stderr
+    if planner is None or not target.isatty():
+        yield
+        return
+    line = _Line(target, redact)
+    planner.progress = line.written
+    ticking = asyncio.create_task(line.tick())
+    try:
+        yield
+    finally:
+        planner.progress = None
+        ticking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await ticking
+        line.show("")
+
+
+class _Line:
+    def __init__(self, target: TextIO, redact: Callable[[str], str]) -> None:
+        self._target = target
+        self._redact = redact
+        self._begun = time.monotonic()
+        self._so_far: Written | None = None
+        self._cells = 0
+
+    def written(self, so_far: Written) -> None:
+        """What has come so far; it is shown with the next tick."""
+        if so_far.reading or so_far.text or so_far.thoughts:  # else a sign of life alone
+            self._so_far = so_far
+
+    async def tick(self) -> None:
+        """Show it anew, twice a second."""
+        from agentrunner.execution.written import facts_of
+
+        while True:
+            facts = facts_of(self._so_far, self._redact) if self._so_far else None
+            awaited: dict[str, Any] = {"who": "planner", **(facts or {})}
+            self.show(awaited_words(awaited, time.monotonic() - self._begun))
+            await asyncio.sleep(TICK_SEC)
+
+    def show(self, text: str) -> None:
+        """The line as it is now; an empty one takes it away."""
+        shown = shorten(f"-- {text}", width_of(self._target) - 1) if text else ""
+        cells = cell_width(shown)
+        with contextlib.suppress(OSError):
+            blank = " " * max(0, self._cells - cells)
+            self._target.write(f"\r{shown}{blank}" + ("" if shown else "\r"))
+            self._target.flush()
+        self._cells = cells

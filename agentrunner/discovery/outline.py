@@ -1,0 +1,195 @@
+"""What a repository defines: classes and functions by their heads, small files whole. Blocking.
+
+Sources are hostile. They are parsed by a child that has no keys, no network where the kernel can
+take it away, and little memory; a file that is too slow or too large for it has no outline.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from select import select
+from typing import Any
+
+from agentrunner.discovery.seeing.safe import (
+    Redact,
+    clean_text,
+    holds_credentials,
+    is_binary,
+    is_stand_in,
+    shown_name,
+    shown_text,
+)
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.syntax.languages import language_of
+
+MOST_TOKENS = 4_000
+"""Of the outline of a repository."""
+LEAST_TOKENS = 40
+"""Left, with which no further file is looked at."""
+BATCH = 50
+"""Files that one child reads."""
+MOST_FILES = 400
+"""That are looked at."""
+FILE_CHARS = 2_000
+"""Of the outline of one file."""
+WHOLE_CHARS = 1_200
+"""A file that is no longer is shown whole."""
+MOST_BYTES = 256 << 10
+"""Of one file."""
+FILE_SEC = 2.0
+"""That the child may take for one file."""
+ALL_SEC = 20.0
+"""For all of them."""
+MOST_STARTS = 3
+"""How often a child is started; a file that kills one is left out."""
+MEMORY = 256 << 20
+"""Of the child."""
+_TEST = re.compile(r"(?:^|[/_.])(?:tests?|spec|__tests__|fixtures|testdata|vendor)(?:[/_.]|$)")
+"""Parts of a path whose files come last: names of tests are told elsewhere."""
+
+Outline = dict[str, Any]
+
+
+def outline_of(snapshots: Snapshots, tree: str, redact: Redact, asked: str = "") -> Outline | None:
+    """What the files of a tree define, within `MOST_TOKENS`; None where nothing can be said.
+
+    Files that `asked` names come first, then those near the top. Of what git ignores, of files for
+    credentials and of links nothing is told. Raises GitFailed.
+    """
+    from agentrunner.prompts.rounds import tokens
+
+    listed = snapshots.list(tree)
+    ranked = _ranked(listed, asked)
+    ignored = snapshots.ignored_paths(ranked)
+    sizes = snapshots.sizes(tree, ranked)
+    paths = [
+        path for path in ranked if path not in ignored and 0 < sizes.get(path, 0) <= MOST_BYTES
+    ]
+    texts = _texts(snapshots, tree, paths, redact)
+    shown: dict[str, str] = {}
+    left = MOST_TOKENS
+    for path, text in texts:
+        size = tokens(f"{path}{text}") + 4
+        if size <= left:
+            left -= size
+            shown[shown_name(path)] = text
+        if left < LEAST_TOKENS:
+            break
+    if not shown:
+        return None
+    more = sum(map(_has_code, listed)) - sum(map(_has_code, shown))
+    return {"files": shown, **({"further_files": more} if more > 0 else {})}
+
+
+def _unshown(path: str, data: bytes) -> bool:
+    return is_binary(data) or is_stand_in(data) or holds_credentials(path, data)
+
+
+def _has_code(path: str) -> bool:
+    return language_of(path) is not None
+
+
+def _ranked(listed: dict[str, Entry], asked: str) -> list[str]:
+    """Files of code, and any that is named: those first, tests and what lies deep last."""
+    words = set(re.findall(r"[\w.\-/]*\w", asked))
+
+    def named(path: str) -> bool:
+        return path in words or ("." in (name := PurePosixPath(path).name) and name in words)
+
+    files = [path for path, (mode, _) in listed.items() if mode.startswith("100")]
+    wanted = [path for path in files if _has_code(path) or named(path)]
+    wanted.sort(key=lambda p: (not named(p), bool(_TEST.search(p.lower())), p.count("/"), p))
+    return wanted[:MOST_FILES]
+
+
+def _texts(
+    snapshots: Snapshots, tree: str, paths: Sequence[str], redact: Redact
+) -> Iterator[tuple[str, str]]:
+    """Each file that can be told of with its text: whole where it is small, else its heads."""
+    until = time.monotonic() + ALL_SEC
+    for at in range(0, len(paths), BATCH):  # as many as there is room for are read, no more
+        read = snapshots.read_many(tree, paths[at : at + BATCH])
+        batch = [
+            (path, read[path])
+            for path in paths[at : at + BATCH]
+            if path in read and not _unshown(path, read[path])
+        ]
+        long = [one for one in batch if len(one[1]) > WHOLE_CHARS and _has_code(one[0])]
+        heads = _heads(long, until)
+        for path, data in batch:
+            if len(data) <= WHOLE_CHARS:
+                yield path, shown_text(data, redact).rstrip()
+            elif lines := heads.get(path):
+                text = clean_text("\n".join(lines), redact)
+                yield path, text if len(text) <= FILE_CHARS else f"{text[:FILE_CHARS]}\n…"
+
+
+# -- the child -------------------------------------------------------------------------------------
+
+
+def _heads(sources: Sequence[tuple[str, bytes]], until: float) -> dict[str, list[str]]:
+    """The heads of each file, as children find them; files that kill one are left out."""
+    found: dict[str, list[str]] = {}
+    left = list(sources)
+    for _ in range(MOST_STARTS):
+        if not left:
+            break
+        done = _by_child(left, found, until)
+        left = left[done + 1 :]  # the one that it did not live to tell of is left out
+    return found
+
+
+def _by_child(
+    sources: Sequence[tuple[str, bytes]], found: dict[str, list[str]], until: float
+) -> int:
+    """How many files one child has told of; what it told is added to `found`."""
+    command = [sys.executable, "-I", "-m", "agentrunner.discovery.outline_child", str(MEMORY)]
+    environ = {"PATH": os.defpath, "LANG": "C.UTF-8"}  # without any key
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env=environ, cwd="/",
+    ) as child:  # fmt: skip
+        try:
+            for number, (path, data) in enumerate(sources):
+                lines = _asked(child, language_of(path) or "", data, until)
+                if lines is None:
+                    return number
+                found[path] = lines
+            return len(sources)
+        finally:
+            child.kill()
+
+
+def _asked(
+    child: subprocess.Popen[bytes], language: str, data: bytes, until: float
+) -> list[str] | None:
+    """What the child tells of one file; None where it is gone or takes too long."""
+    assert child.stdin is not None and child.stdout is not None
+    order = json.dumps({"language": language, "source": data.decode("utf-8", "replace")})
+    try:
+        child.stdin.write(order.encode() + b"\n")
+        child.stdin.flush()
+    except OSError:
+        return None
+    answer = b""
+    # The first answer takes the child's own start, too.
+    end = min(until, time.monotonic() + FILE_SEC + ALL_SEC / 4)
+    while not answer.endswith(b"\n"):
+        ready, _, _ = select([child.stdout], [], [], max(0.0, end - time.monotonic()))
+        part = os.read(child.stdout.fileno(), 1 << 16) if ready else b""
+        if not part or len(answer) > 4 * MOST_BYTES:
+            return None
+        answer += part
+    lines = json.loads(answer)
+    return [str(line) for line in lines] if isinstance(lines, list) else None
+
+
+__all__ = ["MOST_TOKENS", "Outline", "outline_of"]

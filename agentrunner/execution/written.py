@@ -1,0 +1,24 @@
+"""How far an answer of the planner has come, as facts for whoever waits for it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agentrunner.planners.base import Written
+from agentrunner.prompts.rounds import tokens
+
+SHOWN_CHARS = 160
+"""Of the end of what is written."""
+
+
+def facts_of(so_far: Written, redact: Callable[[str], str]) -> dict[str, Any] | None:
+    """What a prompt has while it is read, or what is written; None for a mere sign of life."""
+    if so_far.reading:
+        return {"prompt_tokens": so_far.reading}
+    if not (so_far.text or so_far.thoughts):
+        return None
+    # Redacted before it is cut: half a secret would not be known for one.
+    end = redact(so_far.text)[-SHOWN_CHARS:]
+    written = tokens(so_far.text) + so_far.thoughts // 4
+    return {"written_tokens": written, "text": " ".join(end.split())}

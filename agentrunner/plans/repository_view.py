@@ -1,0 +1,77 @@
+"""What the planner of a conversation is told of the repository, and what it looks at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.agents import See, seen_by
+from agentrunner.config.kinds import planner_kind
+from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery.context import repository_context
+from agentrunner.discovery.seeing.looks import Looker
+from agentrunner.git.snapshots import Snapshots, worked_mark
+from agentrunner.protocol import Look
+from agentrunner.storage.failpoints import reach
+
+
+class RepositoryView:
+    """The repository as it is when a message is said; never the folder itself, but a snapshot."""
+
+    def __init__(
+        self, spec: TaskSpec, place: Path, state_dir: Path, redact: Callable[[str], str]
+    ) -> None:
+        """`place` is the conversation's own folder. Nothing is read yet."""
+        self.see: See = seen_by(spec.runner.meta)
+        self._spec = spec
+        self._place = place
+        self._state_dir = state_dir
+        self._redact = redact
+        self._taken: tuple[Snapshots, str] | None = None
+        self._looker: Looker | None = None
+
+    @property
+    def looks(self) -> bool:
+        """Whether the planner may look."""
+        return self.see == "repo"
+
+    def facts(self, asked: str) -> dict[str, Any] | None:
+        """What it is told; None where nobody reads it or nothing may leave. Blocking.
+
+        Raises GitFailed.
+        """
+        self._taken, self._looker = None, None  # another message: the files may be others by now
+        runner = self._spec.runner
+        kinds = {one.kind for one in runner.profiles.meta.candidates} or {runner.meta.kind}
+        if self.see == "nothing" or not any(planner_kind(kind).calls_model for kind in kinds):
+            return None
+        snapshots, tree = self._snapshot()
+        repo = Path(self._spec.repo)
+        return repository_context(snapshots, tree, repo, self._redact, asked)
+
+    def begin(self) -> None:
+        """Another candidate is asked: it has seen nothing of what the one before looked at."""
+        self._looker = None
+
+    async def answer(self, looks: Sequence[Look]) -> str:
+        """What the planner looks at; raises GitFailed."""
+        found = await asyncio.to_thread(self._answer, looks)
+        reach("after_look")
+        return found
+
+    def _answer(self, looks: Sequence[Look]) -> str:
+        if self._looker is None:
+            snapshots, tree = self._snapshot()
+            self._looker = Looker(snapshots, tree, tree, self._redact, lambda _: None)
+        return self._looker.answer(looks)
+
+    def _snapshot(self) -> tuple[Snapshots, str]:
+        if self._taken is None:
+            repo = Path(self._spec.repo)
+            worked = worked_mark(self._state_dir, repo)
+            folder = self._place / "snapshots"
+            snapshots = Snapshots(folder, repo, self._spec.runner.note.dir, worked=worked)
+            self._taken = snapshots, snapshots.take().tree
+        return self._taken
