@@ -98,8 +98,9 @@ class ExitProof:
             if doubt := await self._asks_too_little(target, world, criteria):
                 return ExitFound(author, doubt=doubt)
             return ExitFound(author, "shown")
-        if world.unsure:
-            return ExitFound(author, "shown", notes=_of_unsure(world.unsure))
+        inputs = await asyncio.to_thread(self.differential.inputs, world.new, [target])
+        if unsure := [path for path in world.unsure if inputs.is_unsure(path)]:
+            return ExitFound(author, "shown", notes=_of_unsure(unsure))
         if await self._is_a_report(target, world, criteria):
             note = "the worker wrote the file that it reads, and no code of the project is run"
             return ExitFound("worker", "shown", notes=[note])
