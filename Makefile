@@ -3,7 +3,7 @@
 .PHONY: help demo test test-whole test-workers lint format bench man clean
 
 BIN := .venv/bin
-WORKERS ?= 2
+WORKERS ?= 3 # more than two cores: tests wait for programs, time limits and disks as well
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
