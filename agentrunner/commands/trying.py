@@ -186,7 +186,7 @@ class _Attempt:
     async def _one(
         self, inside: DecisionSandbox, folder: RunFolder, found: Found, copy: CopyOfRepo | None
     ) -> TriedCommand:
-        from agentrunner.discovery.judging import TriedCommand, mended
+        from agentrunner.discovery.judging import TriedCommand
         from agentrunner.verification.start_up import why_not_started
 
         if self.on_try:
@@ -202,13 +202,23 @@ class _Attempt:
                 if why and not self.done and await inside.fall_back(why):
                     continue
                 left = max(1.0, left - ran.duration_sec)
-                better = mended(found.command, _output(folder, ran)) if ran.exit_code == 4 else ""
+                better, how = self._better(found.command, ran, _output(folder, ran))
                 if not better:
                     return self._judged(found, ran, folder)
-                where = f"{found.where}, without plug-ins that are not installed"
+                where = f"{found.where}, {how}"
                 found = replace(found, command=better, where=where)
         except AgentRunnerError as error:
             return TriedCommand(found, "fails", summary=error.message)
+
+    def _better(self, command: str, ran: CommandOutcome, output: str) -> tuple[str, str]:
+        """The same command as it may start here, and what was done to it; "" for none."""
+        from agentrunner.discovery.judging import from_the_root, mended
+
+        if ran.exit_code == 4:
+            return mended(command, output), "without plug-ins that are not installed"
+        if ran.exit_code == 2:
+            return from_the_root(command, output, self.repo), "with the modules at the root"
+        return "", ""
 
     def _judged(self, found: Found, ran: CommandOutcome, folder: RunFolder) -> TriedCommand:
         from agentrunner.discovery.judging import judge

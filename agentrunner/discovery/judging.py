@@ -185,8 +185,9 @@ def _lies_in(path: str, repo: Path) -> bool:
     return any((repo / Path(*parts[at:])).is_file() for at in range(len(parts)))
 
 
-def _is_own(module: str, repo: Path) -> bool:
-    return any((repo / folder / module).is_dir() for folder in (".", "src", "lib"))
+def _is_own(module: str, repo: Path, folders: Sequence[str] = (".", "src", "lib")) -> bool:
+    places = [repo / folder / module for folder in folders]
+    return any(one.is_dir() or one.with_name(f"{module}.py").is_file() for one in places)
 
 
 def telling_line(output: str) -> str:
@@ -256,6 +257,19 @@ def ranked(seen: Sequence[TriedCommand]) -> list[TriedCommand]:
 
 
 _UNKNOWN = re.compile(r"error: unrecognized arguments: (.+)")
+
+
+def from_the_root(command: str, output: str, repo: Path) -> str:
+    """The command by `python -m pytest`, which finds modules at the root as `pytest` does not.
+
+    "" where nothing there is missing: what cannot be imported lies elsewhere, or nowhere.
+    """
+    hit = re.match(r"(?:(\S+/)(?=pytest\b))?pytest\b(?!\S)", command)
+    missing = {name.split(".")[0] for name in _NO_MODULE.findall(output)}
+    if hit is None or not missing or not all(_is_own(name, repo, (".",)) for name in missing):
+        return ""
+    python = f"{hit[1]}python" if hit[1] else "python3"
+    return f"{python} -m pytest{command[hit.end() :]}"
 
 
 def mended(command: str, output: str) -> str:

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from agentrunner.discovery import Found
-from agentrunner.discovery.judging import Kind, TriedCommand, judge, mended, not_tried, ranked
+from agentrunner.discovery.judging import (
+    Kind,
+    TriedCommand,
+    from_the_root,
+    judge,
+    mended,
+    not_tried,
+    ranked,
+)
 from agentrunner.state.run_state import FileRef
 from agentrunner.verification.counts import read_counts
 from agentrunner.verification.decision_sandbox import CommandOutcome
@@ -159,6 +167,18 @@ def test_the_best_is_what_was_seen_to_test_the_most() -> None:
 def test_options_of_plug_ins_that_are_not_there(command: str, unknown: str, better: str) -> None:
     said = f"ERROR: usage: x\npytest: error: unrecognized arguments: {unknown}\n"
     assert mended(command, said) == better
+
+
+def test_modules_at_the_root_are_found_by_python(tmp_path: Path) -> None:
+    (tmp_path / "slug.py").touch()
+    (tmp_path / "shop").mkdir()
+    error = "E   ModuleNotFoundError: No module named '{}'\n"
+    own = error.format("slug") + error.format("shop.cart")
+    assert from_the_root("pytest -q", own, tmp_path) == "python3 -m pytest -q"
+    assert from_the_root(".venv/bin/pytest", own, tmp_path) == ".venv/bin/python -m pytest"
+    assert from_the_root("pytest -q", own + error.format("trio"), tmp_path) == ""
+    assert from_the_root("python3 -m pytest", own, tmp_path) == ""
+    assert from_the_root("pytest-watch", own, tmp_path) == ""
 
 
 def test_nothing_is_mended_that_is_not_told() -> None:
