@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,14 +16,13 @@ from agentrunner.discovery.seeing.diffs import Diff, diff_of
 from agentrunner.discovery.seeing.looks import Looker
 from agentrunner.discovery.seeing.reds import sources_of
 from agentrunner.execution.deps import Deps
+from agentrunner.execution.looking import Looking
 from agentrunner.prompts import PromptType, Round, Seen
 from agentrunner.prompts.reading import to_yaml
 from agentrunner.prompts.rounds import STAY, folded_until
-from agentrunner.protocol import Look
 from agentrunner.protocol.known_names import TEST_ID
 from agentrunner.state.run_state import FileRef, RedTest, TaskContext
 from agentrunner.state.summary import without_host
-from agentrunner.storage.failpoints import reach
 
 CONTEXT_FILE = "repository.json"
 """In the run's folder: what the planner was told of the repository, and of which tree."""
@@ -47,7 +45,7 @@ class _Kept:
 
 
 @dataclass
-class Seeing:
+class Seeing(Looking):
     """What one question to the planner is made of, beside the facts."""
 
     state: TaskContext
@@ -57,7 +55,6 @@ class Seeing:
     """The whole change as it is shown."""
     names: dict[str, str] = field(default_factory=dict)
     """Long names of tests by the ids that the prompt has for them."""
-    _looker: Looker | None = field(default=None, repr=False)
 
     @property
     def looks(self) -> bool:
@@ -72,35 +69,22 @@ class Seeing:
     @property
     def missing(self) -> list[str]:
         """Files whose change is not shown whole, neither by diffs nor by looks of this asking."""
-        seen = self._looker.seen if self._looker is not None else set()
+        seen = self.looker.seen if self.looker is not None else set()
         return [path for path in self.change.paths if path not in seen]
 
     @property
     def has_to_look(self) -> bool:
         """Whether parts of the change are left out that it could look at, and it did at none."""
-        looked_at = self._looker.looked_at if self._looker is not None else set()
+        looked_at = self.looker.looked_at if self.looker is not None else set()
         cut = self.looks and bool(self.change.to_look_at)
         return cut and looked_at.isdisjoint(self.change.to_look_at)
 
-    def begin(self) -> None:
-        """Another candidate is asked: it has seen nothing of what the one before looked at."""
-        self._looker = None
-
-    async def answer(self, looks: Sequence[Look]) -> str:
-        """What the planner looks at."""
-        found = await asyncio.to_thread(self._answer, looks)
-        reach("after_look")
-        return found
-
-    def _answer(self, looks: Sequence[Look]) -> str:
+    def make_looker(self) -> Looker:
+        """Who answers looks; raises GitFailed."""
         deps = self.deps
-        if self._looker is None:
-            before, now = _trees(self.state)
-            now = now or before or deps.snapshots.take().tree
-            self._looker = Looker(
-                deps.snapshots, before or now, now, deps.redactor.redact, self._output
-            )
-        return self._looker.answer(looks)
+        before, now = _trees(self.state)
+        now = now or before or deps.snapshots.take().tree
+        return Looker(deps.snapshots, before or now, now, deps.redactor.redact, self._output)
 
     def _output(self, name: str) -> str | None:
         """What a worker run, or the last test run, has printed."""

@@ -241,7 +241,7 @@ class Snapshots:
         folder is read as it is on the disk; None for everything else.
         """
         entries = self.list(tree)
-        folders = _folders_of(entries)
+        folders = folders_of(entries)
         ignored = tuple(f"{name}/" for name in self.ignored_folders())
 
         def read(path: str) -> bytes | None:
@@ -464,7 +464,7 @@ def followed(
     return None
 
 
-def _folders_of(paths: Iterable[str]) -> set[str]:
+def folders_of(paths: Iterable[str]) -> set[str]:
     """All folders that files are in; the top is "."."""
     found = {"."}
     for path in paths:

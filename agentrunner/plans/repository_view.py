@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,11 @@ from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.discovery.seeing.looks import Looker
+from agentrunner.execution.looking import Looking
 from agentrunner.git.snapshots import Snapshots, worked_mark
-from agentrunner.protocol import Look
-from agentrunner.storage.failpoints import reach
 
 
-class RepositoryView:
+class RepositoryView(Looking):
     """The repository as it is when a message is said; never the folder itself, but a snapshot."""
 
     def __init__(
@@ -30,7 +28,6 @@ class RepositoryView:
         self._state_dir = state_dir
         self._redact = redact
         self._taken: tuple[Snapshots, str] | None = None
-        self._looker: Looker | None = None
 
     @property
     def looks(self) -> bool:
@@ -42,7 +39,7 @@ class RepositoryView:
 
         Raises GitFailed.
         """
-        self._taken, self._looker = None, None  # another message: the files may be others by now
+        self._taken = self.looker = None  # another message: the files may be others by now
         runner = self._spec.runner
         kinds = {one.kind for one in runner.profiles.meta.candidates} or {runner.meta.kind}
         if self.see == "nothing" or not any(planner_kind(kind).calls_model for kind in kinds):
@@ -51,21 +48,10 @@ class RepositoryView:
         repo = Path(self._spec.repo)
         return repository_context(snapshots, tree, repo, self._redact, asked)
 
-    def begin(self) -> None:
-        """Another candidate is asked: it has seen nothing of what the one before looked at."""
-        self._looker = None
-
-    async def answer(self, looks: Sequence[Look]) -> str:
-        """What the planner looks at; raises GitFailed."""
-        found = await asyncio.to_thread(self._answer, looks)
-        reach("after_look")
-        return found
-
-    def _answer(self, looks: Sequence[Look]) -> str:
-        if self._looker is None:
-            snapshots, tree = self._snapshot()
-            self._looker = Looker(snapshots, tree, tree, self._redact, lambda _: None)
-        return self._looker.answer(looks)
+    def make_looker(self) -> Looker:
+        """Who answers looks; raises GitFailed."""
+        snapshots, tree = self._snapshot()
+        return Looker(snapshots, tree, tree, self._redact, lambda _: None)
 
     def _snapshot(self) -> tuple[Snapshots, str]:
         if self._taken is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.own_assertions import ask_assertions
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import own_name
 from agentrunner.verification.script_canary import unequal_test
 from agentrunner.verification.syntax.beside import random_tests
 from agentrunner.verification.syntax.canary import changed_literal
@@ -227,7 +227,7 @@ class Canaries:
             text = applied(source, edits)
             token = f"agentrunner_{secrets.token_hex(4)}"
             beside = random_tests(text, language, path, token)
-            random |= {_own_name(canary.name): path for canary in beside}
+            random |= {own_name(canary.name): path for canary in beside}
             text = combined(text, beside)
             if text != source:
                 made[path] = text
@@ -308,11 +308,6 @@ def _not_reported(flock: _Flock, seen: Measured, places: Places) -> list[str]:
     missing = {flock.random[name] for name in flock.random if not _is_there(name, seen)}
     names = {name for name in flock.names if name not in seen.results.names}
     return [path for path in places if path in missing or names.intersection(places[path])]
-
-
-def _own_name(name: str) -> str:
-    """The last part of a name within a file, as every tool reports it."""
-    return re.split(r"::| > |\.", name)[-1]
 
 
 def _unseen(names: Sequence[str], seen: Measured) -> list[str]:

@@ -6,7 +6,6 @@ That a test may be adapted to a move or a new name settles its imports, and not 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence, Set
 
 from agentrunner.git.restore import Entry
@@ -14,6 +13,7 @@ from agentrunner.verification.case import Case
 from agentrunner.verification.examination import Examination
 from agentrunner.verification.findings import tests_reworded
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import own_name
 from agentrunner.verification.steering import matches
 from agentrunner.verification.struck import MISSING
 from agentrunner.verification.syntax.carried import carried, defined_instead
@@ -67,17 +67,12 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
 
 def _claimed(names: Sequence[str], now: Results) -> list[str]:
     """The claimed tests that pass now, also where their module has another name now."""
-    own = {_own_name(name): name for name in names if name not in now.names}
+    own = {own_name(name): name for name in names if name not in now.names}
     return [
         test.name
         for test in now.tests
-        if test.outcome == "passed" and (test.name in names or _own_name(test.name) in own)
+        if test.outcome == "passed" and (test.name in names or own_name(test.name) in own)
     ]
-
-
-def _own_name(name: str) -> str:
-    """A test's name within its file."""
-    return re.split(r"::| > |\.|/", name)[-1]
 
 
 def _permitted_by_the_prd(exam: Examination) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.restore import Entry
-from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.snapshots import Snapshots, folders_of
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.asked import asked_in, data_asked_in, moved_in, wanted_gone
 from agentrunner.verification.inputs.changes import (
@@ -25,6 +25,7 @@ from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.moves import renamed_modules, says_the_same
+from agentrunner.verification.results.names import own_name
 from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.steering import matches
 from agentrunner.verification.syntax.definitions import definitions
@@ -239,7 +240,7 @@ class Differential:
 
     def _is_to_go(self, name: str) -> bool:
         """Whether a sentence of the PRD asks for a test of this name to be removed."""
-        last = re.escape(re.split(r"::|\.|\s>\s", name)[-1])
+        last = re.escape(own_name(name))
         for sentence in re.split(r"(?<=[.!?。])\s|\n{2,}", self._wanted):
             if re.search(rf"(?<!\w){last}(?!\w)", sentence) and REMOVES.search(sentence):
                 return not KEEPS.search(sentence)
@@ -379,11 +380,6 @@ def _is_product_too(path: str, read: ReadFile) -> bool:
     if language is None or source is None:
         return False
     return any(region.kind != "main" for region in regions_of_tests(source, language))
-
-
-def folders_of(paths: Collection[str]) -> set[str]:
-    """The folders that lie above these files."""
-    return {str(above) for path in paths for above in PurePosixPath(path).parents} - {"."}
 
 
 def in_repo(file: str, cwd: str) -> str:

@@ -19,7 +19,7 @@ from agentrunner.verification.case import Case, label
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.examination import Examination
 from agentrunner.verification.findings import flaky, inputs_written, looks_at_nothing
-from agentrunner.verification.inline_programs import ended_at_once, written_out
+from agentrunner.verification.inline_programs import STEM, killed_at_once, written_out
 from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.set_up_again import holds_with_old_packages
 from agentrunner.verification.struck import TakenOut
@@ -192,7 +192,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
 
 async def _canaries(exam: Examination, target: Target) -> CanaryReport:
     """Whether the command can still say no; programs in its own text are written out for that."""
-    stem = f"agentrunner_{secrets.token_hex(4)}_"
+    stem = f"{STEM}{secrets.token_hex(4)}_"
     made = written_out(target.shell, target.cwd, stem)
     if made is None or not made.files:
         notes = [NOT_READ] if made is not None else []
@@ -212,7 +212,7 @@ async def _canaries(exam: Examination, target: Target) -> CanaryReport:
         return await exam.run(replace(target, shell=made.put_back(texts)), bare, only)
 
     # `! python3 -c "…"` and the like are left alone: how these end is not what decides.
-    fails = {path: ended_at_once(path) for path in made.files}
+    fails = {path: killed_at_once(path) for path in made.files}
     if (await run(target, await asyncio.to_thread(_with_files, exam, fails), ())).passed:
         return CanaryReport()
     if not (await run(target, tree, ())).passed:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.tree import join
+from agentrunner.verification.syntax.programs import KILLS, program_language
 
 INLINE = re.compile(
     r"(?:^|(?<=[\s;&|(/]))"
@@ -22,20 +23,12 @@ INLINE = re.compile(
     r"|(?:-[ \t]+)?<<-?[ \t]*(?P<quote>['\"])(?P<mark>\w+)(?P=quote)[ \t]*\n)"
 )
 """An interpreter with a program behind its option, or in a document."""
+STEM = "agentrunner_inline_"
+"""How names of written-out files begin; no tree keeps one."""
+_FILE = re.compile(rf"(?:[\w./-]+/)?{STEM}\w+\.\w+")
 TAKES = {"python": "c", "node": "e", "php": "r", "ruby": "e", "perl": "e", "lua": "e", "sh": "c"}
 """The last letter of the option that takes a program."""
 ENDINGS = {"ruby": ".rb", "perl": ".pl", "lua": ".lua", "sh": ".sh"}
-FAILS = {
-    "py": b"__import__('os').kill(__import__('os').getpid(), 9)\n",
-    "cjs": b"process.kill(process.pid, 'SIGKILL');\n",
-    "mjs": b"process.kill(process.pid, 'SIGKILL');\n",
-    "php": b"<?php exec('kill -9 $PPID');\n",
-    "rb": b"Process.kill(:KILL, $$)\n",
-    "pl": b"kill 9, $$;\n",
-    "lua": b"os.execute('kill -9 $PPID')\n",
-    "sh": b"kill -9 $$\n",
-}
-"""Programs that are killed, before anything of the product can say otherwise."""
 ESCAPED = re.compile(r"\\([\"\\$`\n])")
 MODULE = re.compile(r"(?m)^\s*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
 BEHIND = re.compile(r"[\s;&|)<>]|$")
@@ -121,9 +114,15 @@ def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
     )
 
 
-def ended_at_once(path: str) -> bytes:
-    """A program, to stand in a written-out file, that does nothing and fails."""
-    return FAILS[path.rpartition(".")[2]]
+def for_people(text: str) -> str:
+    """A text in which written-out programs are where a person sees them: in the command."""
+    return _FILE.sub("the command", text)
+
+
+def killed_at_once(path: str) -> bytes:
+    """A program, to stand in a written-out file, that is killed before anything else."""
+    kill = f"{KILLS[program_language(path)]};\n"
+    return (f"<?php {kill}" if path.endswith(".php") else kill).encode()
 
 
 def _kind(found: re.Match[str]) -> str:

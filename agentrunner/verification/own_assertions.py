@@ -8,7 +8,6 @@ fail, and the command has to be red.
 from __future__ import annotations
 
 import asyncio
-import posixpath
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,15 @@ from time import monotonic
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.inline_programs import for_people
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.script_canary import C_MAIN, program_is_known
-from agentrunner.verification.stated_literals import KILLS_IN, other_expectations
+from agentrunner.verification.stated_literals import other_expectations
 from agentrunner.verification.syntax.edits import Edit, applied
-from agentrunner.verification.syntax.failing import KILLS, Failing, failing_in_tree
-from agentrunner.verification.syntax.languages import language_of, parse
-from agentrunner.verification.word_assertions import PHP_KILL, RUBY_KILL, failing_by_words
+from agentrunner.verification.syntax.failing import Failing, failing_in_tree
+from agentrunner.verification.syntax.languages import parse
+from agentrunner.verification.syntax.programs import KILLS, WITH_TREES, program_language
+from agentrunner.verification.word_assertions import failing_by_words
 from agentrunner.verification.world import SnapshotTrees
 
 MOST = 8
@@ -130,7 +131,8 @@ async def _each_alone(asking: _Asking, groups: Sequence[_Group]) -> str:
 
 def _dead(group: _Group) -> str:
     last = group.failing[-1]
-    return f"it is green although `{last.kind}` in {group.path} (line {last.line}) has to fail"
+    where = for_people(group.path)
+    return f"it is green although `{last.kind}` in {where} (line {last.line}) has to fail"
 
 
 @dataclass(frozen=True)
@@ -150,9 +152,10 @@ class _Asking:
                 continue
             source = read(one.path) or b""
             some_program = True
-            language = _language(one.path, source)
-            known = known or (language not in _KILLS and program_is_known(one.path, source))
-            if language is None:
+            language = program_language(one.path, source)
+            if language not in WITH_TREES | BY_WORDS:
+                known = known or program_is_known(one.path, source)
+            if not language:
                 continue
             kinds: dict[tuple[str, bool], list[Failing]] = {}
             for failing in _failing(source, language):
@@ -187,57 +190,36 @@ class _Asking:
     def _first(self, path: str) -> Edit:
         """What ends a program before anything else of it runs."""
         source = self.snapshots.reader(self.world.new)(path) or b""
-        language = _language(path, source) or ""
+        language = program_language(path, source)
         at = source.find(b"\n") + 1 if source.startswith(b"#!") else 0
         if language == "php":
             hit = re.search(rb"<\?php\s", source)
             at = hit.end() if hit else at
         if language == "c" and (main := C_MAIN.search(source.decode("latin-1"))):
             at = main.end()
-        return Edit(at, at, f"{_KILLS.get(language) or KILLS_IN[language]};\n")
+        return Edit(at, at, f"{KILLS[language]};\n")
 
 
-_KILLS = {**KILLS, "php": PHP_KILL, "ruby": RUBY_KILL}
-"""Expressions, by languages whose assertions are known."""
-_SUFFIXES = {
-    ".php": "php",
-    ".rb": "ruby",
-    ".sh": "sh",
-    ".bash": "sh",
-    ".pl": "perl",
-    ".t": "perl",
-    **dict.fromkeys((".c", ".cc", ".cpp", ".cxx"), "c"),
-    ".lua": "lua",
-}
-_PROGRAM = re.compile(rb"#!.*\b(python|node|php|ruby|perl|lua|(?:ba|da|z|k)?sh)\b")
-_CALLED = {b"node": "javascript"}
-
-
-def _language(path: str, source: bytes) -> str | None:
-    """The language of a program of which something is known here."""
-    named = language_of(path) or _SUFFIXES.get(posixpath.splitext(path)[1])
-    if named is None and (hit := _PROGRAM.match(source)):
-        word = hit[1]
-        named = _CALLED.get(word) or ("sh" if word.endswith(b"sh") else word.decode())
-    return named if named in _KILLS or named in KILLS_IN else None
+BY_WORDS = frozenset({"php", "ruby"})
+"""Languages without a grammar here whose assertions are known all the same."""
 
 
 def _failing(source: bytes, language: str) -> list[Failing]:
     """The assertions of a program, then other places where it expects something."""
     found: list[Failing] = []
-    if language in KILLS:
+    if language in WITH_TREES:
         found = failing_in_tree(source, language)
-    elif language in _KILLS:
+    elif language in BY_WORDS:
         found = failing_by_words(source, language)
     lines = {one.line for one in found if one.kill}
-    kill = _KILLS.get(language) or KILLS_IN[language]
-    others = [one for one in other_expectations(source, kill) if one.line not in lines]
+    several = other_expectations(source, KILLS[language])
+    others = [one for one in several if one.line not in lines]
     return [*found, *others]
 
 
 def _readable(source: bytes, language: str) -> bool:
     """Whether a changed program is well-formed, as far as that can be seen here."""
-    if language not in KILLS:
+    if language not in WITH_TREES:
         return True
     parsed = parse(source, language)
     return parsed is not None and not parsed.root.has_error

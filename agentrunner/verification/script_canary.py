@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.syntax.programs import program_language
 
 SHELL_EXIT = re.compile(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
 SHELL_EQUAL = re.compile(r"""((?:\btest\b|\[)[^|;&\n]*\s==?\s+)(?:"[^"$]*"|'[^']*'|[\w./:-]+)""")
@@ -36,7 +37,7 @@ ENDS = {
         f"raise SystemExit({FAIL})",
         'raise AssertionError("made to fail")',
     ),
-    "node": Ends(
+    "javascript": Ends(
         NODE_EXIT,
         f"process.exit({FAIL})",
         '(() => { throw new (require("assert").AssertionError)({ message: "made to fail" }); })()',
@@ -67,15 +68,6 @@ ENDS = {
         f"os.exit({FAIL})",
         'error("made to fail")',
     ),
-}
-ENDINGS = {
-    **dict.fromkeys((".sh", ".bash"), "sh"),
-    **dict.fromkeys((".js", ".mjs", ".cjs"), "node"),
-    ".py": "python",
-    ".pl": "perl",
-    ".rb": "ruby",
-    ".php": "php",
-    ".lua": "lua",
 }
 GARBAGE = b"agentrunner: this is another text\n"
 """What stands in the place of a text that something is compared with."""
@@ -109,8 +101,7 @@ def unequal_scripts(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]
 
 
 def _unequal(path: str, text: str) -> str | None:
-    first = text.split("\n", 1)[0]
-    if not (path.endswith((".sh", ".bash")) or re.match(r"#!.*\b(ba|da|z|k)?sh\b", first)):
+    if program_language(path, text.encode("utf-8", "surrogateescape")) != "sh":
         return None
     ends = re.search(r"(?m)^\s*set\s+-\w*e", text)
     lines = [
@@ -164,13 +155,13 @@ def _made(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[str, byte
 
 def _by_code(path: str, text: str) -> str | None:
     """A program that ends with an exit code at each of its ends."""
-    language = _language(path, text)
+    language = program_language(path, text.encode("utf-8", "surrogateescape"))
     if language == "sh":
         # The trap is for an exit in the middle of a line, the rest for a trap of the script's own.
         head, body = _after_first_line(text)
         made = SHELL_EXIT.sub(rf"\g<1>exit {FAIL}", body).rstrip("\n")
         return f"{head}trap 'exit {FAIL}' EXIT\n{made}\nexit {FAIL}\n"
-    if language == "node":
+    if language == "javascript":
         made = NODE_EXIT.sub(f"process.exit({FAIL})", text)
         made = NODE_CODE.sub(f"process.exitCode = {FAIL}", made)
         return made.rstrip("\n") + f"\nprocess.exitCode = {FAIL};\n"
@@ -186,17 +177,8 @@ def _by_code(path: str, text: str) -> str | None:
 
 def _by_error(path: str, text: str) -> str | None:
     """A program that dies of an error at each of its ends, where its language has errors."""
-    ends = ENDS.get(_language(path, text))
+    ends = ENDS.get(program_language(path, text.encode("utf-8", "surrogateescape")))
     return _ended(text, ends, ends.by_error) if ends else None
-
-
-def _language(path: str, text: str) -> str:
-    """What a program is written in, "" where that is not known here."""
-    for ending, language in ENDINGS.items():
-        if path.endswith(ending):
-            return language
-    hit = re.match(r"#!.*\b(python|node|perl|ruby|lua|php|(?:ba|da|z|k)?sh)[\d.]*(?!\w)", text)
-    return "" if hit is None else "sh" if hit[1].endswith("sh") else hit[1]
 
 
 def _ended(text: str, ends: Ends, statement: str) -> str | None:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.failing import Failing
+from agentrunner.verification.syntax.programs import KILLS
 
-PHP_KILL = r"(\exec('kill -9 $PPID') || exit(86))"
-RUBY_KILL = "(Process.kill(:KILL, $$); exit!(86))"
+PHP_KILL, RUBY_KILL = KILLS["php"], KILLS["ruby"]
 _PHP_BLANK = re.compile(
     rb"""/\*.*?\*/|(?:\#(?!\[)|//)[^\n]*?(?=\?>|\n|\Z)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
     rb"""<<<\s*['"]?(\w+)['"]?\n.*?\n\s*\1\b|\?>.*?(?:<\?php|<\?=|\Z)""",

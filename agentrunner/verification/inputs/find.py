@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from agentrunner.verification.inline_programs import written_out
+from agentrunner.verification.inline_programs import STEM, for_people, written_out
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.fixtures import Fixtures
 from agentrunner.verification.inputs.follow import follow_all
@@ -17,9 +16,6 @@ from agentrunner.verification.inputs.recipes import LIFE_CYCLE
 from agentrunner.verification.inputs.shadows import shadows_of
 from agentrunner.verification.inputs.tree import ReadFile, ReadMany, Tree, folder_of, join
 from agentrunner.verification.steering import matches
-
-INLINE_STEM = "agentrunner_inline_"
-_NAMED = re.compile(rf"(?:[\w./-]+/)?{INLINE_STEM}\d+_\d+\.\w+")
 
 
 def find_inputs(
@@ -69,7 +65,7 @@ def _with_programs(
     commands: list[tuple[str, str]] = []
     inline: dict[str, bytes] = {}
     for index, (shell, cwd) in enumerate(shell_commands):
-        made = written_out(shell, cwd, f"{INLINE_STEM}{index}_")
+        made = written_out(shell, cwd, f"{STEM}{index}_")
         commands.append((made.shell if made else shell, cwd))
         inline.update(made.files if made else {})
     return commands, inline
@@ -86,17 +82,13 @@ def _without(files: Collection[str], found: Inputs) -> Inputs:
     """
 
     def kept(several: Sequence[Input]) -> list[Input]:
-        return [
-            replace(one, why=_NAMED.sub("the command", one.why))
-            for one in several
-            if one.path not in files
-        ]
+        return [replace(one, why=for_people(one.why)) for one in several if one.path not in files]
 
     return replace(
         found,
         tests=kept(found.tests),
         product=kept(found.product),
-        unsure=kept([one for one in found.unsure if not _NAMED.search(one.why)]),
+        unsure=kept([one for one in found.unsure if STEM not in one.why]),
         places=kept(found.places),
         before=frozenset(found.before).difference(files),
     )

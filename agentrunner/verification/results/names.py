@@ -36,6 +36,11 @@ NUMBERED = re.compile(r"(?<=[\[-])([^\W\d]\w*?)(\d+)(?=[\]-])")
 BRACKETED = re.compile(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\])?$", re.DOTALL)
 
 
+def own_name(name: str) -> str:
+    """The last part of a test's name, as every tool reports it."""
+    return re.split(r"::|\s>\s|\.", name)[-1]
+
+
 def clean(name: str) -> str:
     """A name that fits on a line: control characters escaped, at most 1,000 characters."""
     if not name.isascii() or not name.isprintable():

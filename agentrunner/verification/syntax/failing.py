@@ -12,15 +12,11 @@ from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
 from agentrunner.verification.syntax.found import Found, TestSpan
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
+from agentrunner.verification.syntax.programs import KILLS, WITH_TREES
 from agentrunner.verification.syntax.script_asserts import REQUIRED, script_asserts
 from agentrunner.verification.syntax.stated import Stated, negated
 from agentrunner.verification.syntax.values import another, leaf
 
-KILLS = {
-    "python": '(__import__("os").kill(__import__("os").getpid(), 9))',
-    **dict.fromkeys(SCRIPTS, '(process.kill(process.pid, "SIGKILL"), process.reallyExit(86))'),
-}
-"""An expression that ends the process and leaves no handler a chance."""
 _IMPORTED = re.compile(
     r"""import\s+([^;'"]+?)\s+from\s*['"](?!\.)|"""
     r"""(?:const|let|var)\s+([^;=]+?)\s*=\s*require\(\s*['"](?!\.)"""
@@ -48,7 +44,7 @@ class Failing:
 
 def failing_in_tree(source: bytes, language: str) -> list[Failing]:
     """The assertions of a program; [] where it cannot be read, or is in another language."""
-    parsed = parse(source, language) if language in KILLS else None
+    parsed = parse(source, language) if language in WITH_TREES else None
     if parsed is None or parsed.root.has_error:
         return []
     root = parsed.root
