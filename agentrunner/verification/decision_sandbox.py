@@ -28,6 +28,7 @@ from agentrunner.sandboxes.base import (
 )
 from agentrunner.state.run_state import TAIL_BYTES, FileRef
 from agentrunner.storage.run_folder import RunFolder
+from agentrunner.verification.byte_code import compiled_elsewhere
 from agentrunner.verification.counts import Counts, read_counts
 from agentrunner.verification.start_up import NO_TESTS
 
@@ -173,6 +174,8 @@ class DecisionSandbox:
             return await self._not_run(name, error.message, NOT_EXECUTABLE)
         if place is None:
             return await self._not_run(name, f"{cwd} is no folder of the repository", NO_FOLDER)
+        if self._sandbox.byte_code is not None:
+            shell = compiled_elsewhere(shell)
         request = Request(
             command=("sh", "-c", shell),
             workdir=place,

@@ -21,6 +21,14 @@ def weakest(grades: Iterable[Grade]) -> Grade:
     return min(grades, key=ORDER.index, default="none")
 
 
+def headline(grades: Sequence[Grade]) -> Grade:
+    """What a run rests on: the weakest of its grades, beside what was so before and still is.
+
+    `kept` is that of a run in which nothing else was asked.
+    """
+    return weakest([grade for grade in grades if grade != "kept"] or grades)
+
+
 def assigned(
     criteria: Sequence[Criterion], evidence: Evidence, test: TestSpec | None
 ) -> dict[str, Proof]:

@@ -29,7 +29,7 @@ from agentrunner.state.run_state import (
     Verdict,
     WorkerRun,
 )
-from agentrunner.verification.grades import assigned, weakest
+from agentrunner.verification.grades import assigned, headline
 
 Mode = Literal["evidence", "strict", "judged"]
 STRICT: frozenset[Grade] = frozenset({"proven", "accepted", "kept"})
@@ -382,7 +382,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
     critical = [c for c in criteria if c.critical]
     judged = [c.id for c in critical if c.grade == "judged"]
     grades = [c.grade for c in critical] or [proof.grade for proof in evidence.proofs]
-    grade = weakest(grades)
+    grade = headline(grades)
     if mode == "judged" and (not evidence.proofs or judged):
         return Verdict(
             state="COMPLETE",

@@ -4,7 +4,7 @@ import pytest
 
 from agentrunner.config.spec import Check, TestSpec
 from agentrunner.state.run_state import Author, Criterion, Evidence, Grade, Proof
-from agentrunner.verification.grades import TURNED, assigned, of_number, weakest
+from agentrunner.verification.grades import TURNED, assigned, headline, of_number, weakest
 
 TEST = TestSpec(command="pytest -q")
 TOTAL, RATE = "tests/test_cart.py::test_total", "tests/test_tax.py::test_rate"
@@ -43,6 +43,20 @@ def given(criteria: list[Criterion], *proofs: Proof) -> dict[str, list[str]]:
 )
 def test_a_whole_is_worth_what_its_weakest_part_is(grades: list[Grade], expected: str) -> None:
     assert weakest(grades) == expected
+
+
+@pytest.mark.parametrize(
+    ("grades", "expected"),
+    [
+        (["proven", "kept"], "proven"),
+        (["shown", "kept", "proven"], "shown"),
+        (["kept", "kept"], "kept"),
+        (["kept", "none"], "none"),
+        ([], "none"),
+    ],
+)
+def test_what_was_so_before_does_not_lower_the_headline(grades: list[Grade], expected: str) -> None:
+    assert headline(grades) == expected
 
 
 def test_a_check_stands_on_its_own_proof_the_better_one() -> None:
