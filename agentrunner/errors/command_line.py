@@ -30,7 +30,10 @@ class BadEnvironment(InfraError):
     """A variable of the environment that AgentRunner reads has a value it cannot use."""
 
     code = "bad-environment"
-    advice = "The message names it."
+    advice = """
+    The message names it. `env | grep AGENTRUNNER` shows what your shell sets;
+    docs/how-to/install.md lists all variables with what each takes.
+    """
 
 
 class AlreadyExists(UsageError):
@@ -58,7 +61,12 @@ class UnknownKind(UsageError):
     """There is no planner, worker, sandbox or image of this kind."""
 
     code = "unknown-kind"
-    advice = "The message lists the kinds there are."
+    advice = """
+    The message lists the kinds there are. `agentrunner doctor` says which of them can be used on
+    this machine. A kind is the adapter's name (`codex`, `claude-code`, `bwrap`), not the name of a
+    model: that is `model:`. Kinds of others come with a package or with `extensions` in your own
+    settings: docs/how-to/extend.md.
+    """
 
 
 class BadExtension(UsageError):

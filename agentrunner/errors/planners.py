@@ -11,7 +11,11 @@ class BaseUrlRefused(UsageError):
     """
 
     code = "base-url-refused"
-    advice = "The message says what is wrong with it."
+    advice = """
+    Write it as `https://host/v1`, without a user or key in it: the key comes from a variable. Plain
+    `http://` is for this machine (`http://127.0.0.1:8080/v1`). For a server in your own network set
+    `allow_plain_http` in your own settings, or give it as an option; a project can't.
+    """
 
 
 class InheritedUrlRefused(InfraError):

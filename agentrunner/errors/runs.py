@@ -151,7 +151,10 @@ class BadNoteTemplate(UsageError):
     """The template of the note cannot be rendered."""
 
     code = "note-template"
-    advice = "The message says why; `core` and `architecture` are built in."
+    advice = """
+    Templates `core` and `architecture` are built in. For one of your own, the message has the place
+    and what is wrong there; docs/reference/task-note.md lists what a template can use.
+    """
 
 
 class NothingDelivered(UsageError):

@@ -31,7 +31,10 @@ class BadSandboxRequest(InfraError):
 
     code = "sandbox-invalid-request"
     old_codes = ("sandbox-invalid_request",)
-    advice = "The message says what."
+    advice = """
+    Look at `cwd` of the check or command that the message names: a folder of the repository,
+    relative to its top. `agentrunner validate FILE` shows how each was read.
+    """
 
 
 class SandboxTimeout(InfraError):

@@ -20,7 +20,11 @@ class BadValue(UsageError):
     """A setting has a value that it cannot have."""
 
     code = "bad-value"
-    advice = "The message says which values it can have."
+    advice = """
+    The message has the line and the values that the setting can have. In YAML a bare `yes`, `no`,
+    `on` or `1.10` is no text: put quotes around it. `agentrunner validate FILE` tries the file
+    again; docs/reference/task-file.md describes each setting.
+    """
 
 
 class DuplicateId(UsageError):
@@ -90,7 +94,10 @@ class MissingKey(UsageError):
     """A setting that is needed is not there."""
 
     code = "missing-key"
-    advice = "The message names it."
+    advice = """
+    Add it at the place that the message names. `agentrunner init` writes a task file that has all
+    that is needed; docs/reference/task-file.md says what each setting takes.
+    """
 
 
 class NoTestCommand(UsageError):
@@ -169,7 +176,12 @@ class YamlSyntax(UsageError):
     """The file is not valid YAML."""
 
     code = "yaml-syntax"
-    advice = "The message has the line."
+    advice = """
+    Go to the line that the message names, and look at the one above it, too. The usual causes: a
+    tab where blanks belong, a text with `: ` or ` #` in it that has no quotes, a quote that is not
+    closed, or a key that stands deeper or less deep than its neighbours. `command: 'pytest -k "a:
+    b"'` is right.
+    """
 
 
 class BadTaskId(UsageError):
@@ -223,7 +235,10 @@ class BadLimit(UsageError):
     """A limit of the sandbox cannot be read, or cannot be kept by this sandbox."""
 
     code = "limit"
-    advice = "The message says which; `memory` is written `512m` or `4g`."
+    advice = """
+    The message says which. Write `memory: 512m` or `4g`, `cpus: 2` or `0.5`, `pids: 512`. Some
+    limits need a sandbox that can keep them: `agentrunner doctor` says what each can do here.
+    """
 
 
 class BadReadPath(UsageError):
