@@ -418,6 +418,12 @@ class TaskSpec(BaseModel):
     """The user's repository, whose plan it is a task of; "" for a task of its own."""
 
     @property
+    def wanted(self) -> str:
+        """All that was asked for, as text: the PRD, and criteria with their details."""
+        parts = [self.prd_text, *(f"{one.description}\n{one.detail}" for one in self.criteria)]
+        return "\n\n".join(parts)
+
+    @property
     def shown_repo(self) -> str:
         """The repository as people know it: where the run is listed, and its note is left."""
         return self.landing.repo if self.landing else self.plan_repo or self.repo

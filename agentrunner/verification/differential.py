@@ -61,12 +61,6 @@ class Differential:
         return self.spec.task.test
 
     @property
-    def _wanted(self) -> str:
-        """All that was asked for, as text."""
-        parts = [self.spec.prd_text, *(f"{c.description}\n{c.detail}" for c in self.spec.criteria)]
-        return "\n\n".join(parts)
-
-    @property
     def _may_change(self) -> Sequence[str]:
         return self._test.may_change if self._test else []
 
@@ -83,6 +77,7 @@ class Differential:
                 declared_product=self._test.product if self._test else (),
                 results_files=self._whole(tree, files),
                 read_many=lambda paths: self.snapshots.read_many(tree, paths),
+                wanted=self.spec.wanted,
             )
         return self._inputs[key]
 
@@ -136,7 +131,7 @@ class Differential:
     def _wished(self, total: Changes, data: Collection[str]) -> set[str]:
         """Changed paths that the task allows or the PRD asks to change, move or remove."""
         may = self._may_change
-        text = self._wanted
+        text = self.spec.wanted
         paths = [*total.all]
         found = {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
         found |= {path for path in data if data_asked_in(text, path, paths)}
@@ -144,7 +139,7 @@ class Differential:
 
     def _changed_on_the_way(self, old: str, new: str, total: Changes) -> set[str]:
         """Files that were only to be moved, but say something else now: where they were and are."""
-        text, paths = self._wanted, [*total.all]
+        text, paths = self.spec.wanted, [*total.all]
         moved = {path for path in total.all if moved_in(text, path, paths)}
         left, reached = sorted(moved & total.deleted), sorted(moved & total.added)
         if not left:
@@ -241,7 +236,7 @@ class Differential:
     def _is_to_go(self, name: str) -> bool:
         """Whether a sentence of the PRD asks for a test of this name to be removed."""
         last = re.escape(own_name(name))
-        for sentence in re.split(r"(?<=[.!?。])\s|\n{2,}", self._wanted):
+        for sentence in re.split(r"(?<=[.!?。])\s|\n{2,}", self.spec.wanted):
             if re.search(rf"(?<!\w){last}(?!\w)", sentence) and REMOVES.search(sentence):
                 return not KEEPS.search(sentence)
         return False
@@ -357,9 +352,8 @@ class Differential:
         if not case:
             return False
         words = [word for word in re.split(r"[-_,\s]+", case[1]) if len(word) > 1]
-        text = "\n".join([self.spec.prd_text, *(c.description for c in self.spec.criteria)])
         return bool(words) and any(
-            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in words
+            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.spec.wanted) for word in words
         )
 
     def _with(self, tree: str, made: Mapping[str, bytes | None], old: Mapping[str, Entry]) -> str:

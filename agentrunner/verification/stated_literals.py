@@ -84,6 +84,11 @@ def comparing_functions(text: str) -> set[str]:
     return {one.name for one in _helpers(text) if one.counts}
 
 
+def functions_of_two(text: str) -> set[str]:
+    """Names of a file's functions that compare two of their parameters with each other."""
+    return {name for name, given, body in _functions(text) if _of_two(given, body)}
+
+
 def _places(line: str, helpers: dict[str, _Helper]) -> Iterator[tuple[str, int, int, bool]]:
     """Kinds of what a line expects, where it stands in the line, and whether it has to matter."""
     called = [hit for hit in CALLED.finditer(line) if hit[1] in helpers]
@@ -110,16 +115,32 @@ def _places(line: str, helpers: dict[str, _Helper]) -> Iterator[tuple[str, int, 
 
 def _helpers(text: str) -> Iterator[_Helper]:
     """Functions of the file that compare a parameter."""
+    for name, names, body in _functions(text):
+        if places := _compared(body, names):
+            yield _Helper(name, places, bool(REACTS.search(body)))
+
+
+def _functions(text: str) -> Iterator[tuple[str, list[str], str]]:
+    """Functions of the file: name, names of the parameters, and body."""
     starts = list(DEFINES.finditer(text))
     for index, hit in enumerate(starts):
         end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
         body = text[hit.end() : min(end, hit.end() + 2_000)]
         name = hit["macro"] or hit["name"] or hit["shell"] or hit["arrow"]
         given = hit["ofmacro"] or hit["of"] or hit["ofarrow"]
-        names = _names(given) if given else _taken(body)
-        places = _compared(body, names)
-        if places:
-            yield _Helper(name, places, bool(REACTS.search(body)))
+        yield name, _names(given) if given else _taken(body), body
+
+
+def _of_two(names: Sequence[str], body: str) -> bool:
+    def bare(name: str) -> str:
+        return rf"(?<![\w.])(?:[\w.]+\(\s*)*[$@]?{re.escape(name)}(?![\w.\[])[)\s]*"
+
+    return any(
+        re.search(rf"{bare(one)}(?:{SAME}|-)\s*{bare(other)}", body)
+        for one in names[:6]
+        for other in names[:6]
+        if one and other and one != other
+    )
 
 
 def _names(parameters: str) -> list[str]:

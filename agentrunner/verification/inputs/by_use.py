@@ -9,16 +9,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 
-from agentrunner.verification.stated_literals import comparing_functions
+from agentrunner.verification.stated_literals import comparing_functions, functions_of_two
 
 _CALL = (
     r"[ \t]*(?:await[ \t]+)?(?:\$?\w+(?:::|\.|->|\\))*(?P<name>\w+)!?(?:\(|[ \t]+)(?P<given>.*)$"
 )
 STATEMENTS = (re.compile(rf"(?m)^{_CALL}"), re.compile(rf"(?m)=>[ \t]*\{{?{_CALL}"))
 """Calls whose value nobody takes: lines, and the bodies of short functions."""
+ASSERTED = re.compile(
+    r"(?:\b(?:assert|ok|if|unless|expect|is|affirm)\b|\bassert\w*|\w+\.(?:[Tt]rue|ok|isTrue|truthy)\b)"
+    rf"!?[ \t(!]*(?:not[ \t(]+)?{_CALL.removeprefix('[ ]*')}"
+)
+"""Calls whose value is all that an assertion, or an `if`, asks."""
 INNER = re.compile(r"[\w)\]]\(|\$\(|`")
 """Another call among what is handed over."""
+OWN_ASSERTION = re.compile(
+    r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
+    re.MULTILINE,
+)
 NO_CALLS = frozenset(
     """if for while until unless return let const var my our local import from use require include
     def function fn func sub class struct public private static void int echo print printf puts do
@@ -29,21 +39,49 @@ NO_CALLS = frozenset(
 
 def called_as_statements(text: str) -> set[str]:
     """Functions to which a test hands the result of another call and a further value."""
-    found = set()
-    for hit in (hit for form in STATEMENTS for hit in form.finditer(text)):
-        name, given = hit["name"], hit["given"]
-        several = "," in given or re.search(r"[\"')]\s+\S", given)
-        if name not in NO_CALLS and several and INNER.search(given):
-            found.add(name)
-    return found
+    return {
+        hit["name"]
+        for form in STATEMENTS
+        for hit in form.finditer(text)
+        if _hands_over(hit) and not OWN_ASSERTION.search(_block(text, hit.start("name")))
+    }
 
 
-def comparing(paths: Iterable[tuple[str, str]], wanted: Iterable[str]) -> dict[str, str]:
-    """By name: the one file of (path, text) whose function of that name compares what it gets."""
-    names = set(wanted)
+def asserted_calls(text: str) -> set[str]:
+    """Functions to which a test hands as much, and whose answer alone it asserts."""
+    return {hit["name"] for hit in ASSERTED.finditer(text) if _hands_over(hit)}
+
+
+def comparing(
+    paths: Iterable[tuple[str, str]], wanted: Iterable[str], *, each_other: Iterable[str] = ()
+) -> dict[str, str]:
+    """By name: the one file of (path, text) whose function of that name compares what it gets.
+
+    Those of `each_other` have to compare two of their parameters with each other.
+    """
+    several, pairs = set(wanted), set(each_other)
     found: dict[str, list[str]] = {}
     for path, text in paths:
-        if any(name in text for name in names):
-            for name in names.intersection(comparing_functions(text)):
+        if any(name in text for name in several | pairs):
+            compares = several & comparing_functions(text)
+            for name in compares | (pairs & functions_of_two(text)):
                 found.setdefault(name, []).append(path)
     return {name: places[0] for name, places in found.items() if len(set(places)) == 1}
+
+
+def _hands_over(hit: re.Match[str]) -> bool:
+    name, given = hit["name"], hit["given"]
+    several = "," in given or re.search(r"[\"')]\s+\S", given)
+    return name not in NO_CALLS and bool(several) and bool(INNER.search(given))
+
+
+def _block(text: str, at: int) -> str:
+    """The lines around a place that stand as deep as it does, or deeper: most often one test."""
+    start = text.rfind("\n", 0, at) + 1
+    depth = len(text[start:]) - len(text[start:].lstrip(" \t"))
+    if not depth:
+        return text
+    inside = re.compile(rf"[ \t]{{{depth}}}|\s*$")
+    before, after = text[:start].split("\n")[:-1], text[start:].split("\n")
+    above = takewhile(inside.match, reversed(before))
+    return "\n".join([*above, *takewhile(inside.match, after)])

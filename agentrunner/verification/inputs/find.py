@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from agentrunner.verification.inline_programs import STEM, for_people, written_out
+from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.fixtures import Fixtures
 from agentrunner.verification.inputs.follow import follow_all
@@ -27,13 +28,15 @@ def find_inputs(
     declared_product: Sequence[str] = (),
     results_files: Collection[str] = (),
     read_many: ReadMany | None = None,
+    wanted: str = "",
 ) -> Inputs:
     """What decides about the commands, each a pair of shell text and folder; pure, never raises.
 
     `paths` are all files of the tree before the run and `read` gives their content; only what
     commands and tests lead to is read. `declared_tests` and `declared_product` are globs of a
     person and win; `results_files` are those that a report named as test files. `read_many` reads
-    many files in one go, where a single one is costly.
+    many files in one go, where a single one is costly. `wanted` is the text of all that was asked
+    for: code that a person speaks of is what tests are about, though they assert its answer alone.
     """
     commands, inline = _with_programs(shell_commands)
     if inline:
@@ -51,7 +54,7 @@ def find_inputs(
             context.collected[path] = why
             context.add(path, why, "test")
     leads = Leads(tree, context.python_path)
-    found = _assembled(context, leads, declared_tests, declared_product)
+    found = _assembled(context, leads, declared_tests, declared_product, Asked(wanted))
     return _without(inline, found) if inline else found
 
 
@@ -95,7 +98,11 @@ def _without(files: Collection[str], found: Inputs) -> Inputs:
 
 
 def _assembled(
-    context: Context, leads: Leads, declared_tests: Sequence[str], declared_product: Sequence[str]
+    context: Context,
+    leads: Leads,
+    declared_tests: Sequence[str],
+    declared_product: Sequence[str],
+    asked: Asked,
 ) -> Inputs:
     tree = context.tree
     for pattern in declared_tests:
@@ -113,7 +120,7 @@ def _assembled(
             kind = "runner" if family_of(run.path) in ("", "shell") else "test"
             context.add(run.path, f"{run.by} runs it", "runner" if kind == "runner" else "test")
             context.roots.add(folder_of(run.path))
-    fixtures = Fixtures(context, leads, tests | executed)
+    fixtures = Fixtures(context, leads, tests | executed, asked=asked)
     fixtures.find(also=tuple(unsure))
     unsure = {**fixtures.unsure, **unsure}
     product.update(fixtures.used)

@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agentrunner.verification.inputs.by_use import called_as_statements, comparing
+from agentrunner.verification.inputs.between import Asked
+from agentrunner.verification.inputs.by_use import (
+    OWN_ASSERTION,
+    asserted_calls,
+    called_as_statements,
+    comparing,
+)
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside, literal
 from agentrunner.verification.inputs.leads import GO_IMPORT, Leads, family_of
@@ -14,14 +20,10 @@ from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.inputs.product import Product
 from agentrunner.verification.inputs.subjects import Subjects, paired
 from agentrunner.verification.inputs.tree import above, folder_of
-from agentrunner.verification.stated_literals import comparing_functions
+from agentrunner.verification.stated_literals import comparing_functions, functions_of_two
 
 ASSERTS = re.compile(
     r"\bassert\b|AssertionError|\.fail\(|\bexpect\(|self\.assert|t\.(?:Error|Fatal)"
-)
-OWN_ASSERTION = re.compile(
-    r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
-    re.MULTILINE,
 )
 CALLED = re.compile(
     r"^(?:[ \t]+|[ \t]*(?:test|it|specify)\b.{0,300}?=>\s*\{?\s*)(?:await\s+)?(?:(\w+)\.)?(\w+)\(",
@@ -39,6 +41,8 @@ SAMPLE = 200
 MOST_CODE = 400
 """Source files of a folder that are looked at before it is taken for one of product code."""
 MOST_FIXTURES = 5_000
+MOST_ROUNDS = 4
+"""How far helpers of helpers are followed."""
 
 
 @dataclass
@@ -54,6 +58,7 @@ class Fixtures:
     """Folders that hold tests and nothing of the product, and why."""
     used: dict[str, str] = field(default_factory=dict)
     """Files of such folders that the product uses, and who does."""
+    asked: Asked = field(default_factory=lambda: Asked(""))
 
     def __post_init__(self) -> None:
         self.product = Product(
@@ -88,11 +93,15 @@ class Fixtures:
             self.context.inputs.setdefault(
                 inside(folder, "**"), Input(inside(folder, "**"), why, "fixture", old_only=True)
             )
-        readers = list(self._readers())
-        self.context.tree.prefetch(readers)
-        for reader in readers:
-            self._helpers(reader)
-        for reader in [*readers, *also]:
+        done: set[str] = set()
+        for _ in range(MOST_ROUNDS):  # a helper leads to further ones
+            readers = [reader for reader in self._readers() if reader not in done]
+            self.context.tree.prefetch(readers)
+            for reader in readers:
+                self._helpers(reader)
+                self._between(reader)
+            done.update(readers)
+        for reader in [*sorted(done), *also]:
             self._by_use(reader)
         for reader in list(self._readers()):
             self._mentions(reader)
@@ -252,24 +261,65 @@ class Fixtures:
                 why = f"imported by {test} and by no product file"
                 self.context.add(path, why, "fixture")
 
-    def _by_use(self, test: str) -> None:
-        """Files that compare for a test that asserts nothing itself, however it loads them."""
-        text = self.context.tree.text(test) or ""
-        names = called_as_statements(text)
-        if not names or OWN_ASSERTION.search(text):
+    def _between(self, reader: str) -> None:
+        """Code that a test reaches, that no product code uses and that nothing asked for names.
+
+        A test has to reach other code, too, which it is about then; a helper has not.
+        """
+        if not self.asked:
             return
-        names -= comparing_functions(text)
+        reached = {path for path in self._reached(reader) if not self._belongs(path)}
+        alone = {path for path in reached if self._stands_alone(path)}
+        texts = ((path, self.context.tree.text(path) or "") for path in sorted(alone))
+        unnamed = self.asked.unnamed(texts)
+        if reader in self.tests and len(unnamed) == len(reached):
+            return
+        for path in unnamed:
+            why = f"{reader} uses it, no product file does, and nothing that was asked for names it"
+            self.context.add(path, why, "fixture")
+
+    def _reached(self, reader: str) -> Iterator[str]:
+        """Code that a file imports or names, wherever it lies where its name is the only one."""
+        files, missing = self.leads.imports(reader)
+        yield from files
+        yield from (path for path, _ in self.leads.mentioned(reader) if family_of(path))
+        for name in missing:
+            yield from self.leads.only_file(name, family_of(reader))
+
+    def _stands_alone(self, path: str) -> bool:
+        """Whether no product code uses a file, it uses none, and no test is named after it."""
+        users = self.product.imported.get(path, set())
+        return (
+            all(map(self._belongs, users))
+            and path not in self.product.entries
+            and all(map(self._belongs, self.leads.imports(path)[0]))
+            and not self._subjects.namesakes_of(path)
+        )
+
+    def _by_use(self, test: str) -> None:
+        """Files that compare for a test, however it loads them.
+
+        Tests that assert nothing themselves call them; others assert their answer. The latter may
+        be what the test is about: one that a person speaks of is no input.
+        """
+        text = self.context.tree.text(test) or ""
+        own = comparing_functions(text) | functions_of_two(text)
+        names = called_as_statements(text) - own
+        asserted = asserted_calls(text) - own if self.asked else set()
+        asserted = {name for name in asserted if not self.asked.names_code(name)}
         family = family_of(test)
+        if not names and not asserted:
+            return
         code = [
             path
             for path in sorted(self.context.tree.paths)
             if family_of(path) == family and path not in self.tests and not self._belongs(path)
         ]
-        if not names or len(code) > MOST_CODE:
+        if len(code) > MOST_CODE:
             return
         self.context.tree.prefetch(code)
         texts = ((path, self.context.tree.text(path) or "") for path in code)
-        for name, path in sorted(comparing(texts, names).items()):
+        for name, path in sorted(comparing(texts, names, each_other=asserted).items()):
             if not paired(path, test):
                 why = f"{test} calls {name} of it, which compares what it is given"
                 self.context.add(path, why, "fixture")

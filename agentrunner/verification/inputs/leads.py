@@ -63,7 +63,10 @@ PASSING = re.compile(r"(?i)tmp|temp|write|mkdir|touch")
 """A line that makes files of its own: what it names is not what lies in the tree."""
 JS_ENDINGS = ("", ".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx", ".mts", ".cts", ".json",
               "/index.js", "/index.ts", "/index.mjs", "/index.tsx", "/index.jsx")  # fmt: skip
+ENDING = re.compile(r"[\"'`](?P<any>(?:\*\*/)?\*)?(?P<ending>\.\w[\w.]*)[\"'`]")
 MOST_LITERALS = 5_000
+MOST_FITTING = 200
+"""Files of one ending, beyond which a pattern says nothing about any of them."""
 
 
 def family_of(path: str) -> str:
@@ -243,6 +246,16 @@ class Leads:
         fitting = self._by_name.get(parts[-1] + ending, [])
         return set(fitting[:3])
 
+    def only_file(self, name: str, family: str) -> list[str]:
+        """The source file of this name, where the tree has only one: its folder is not known."""
+        stem = name.rpartition("/")[2].partition(".")[0]
+        fitting = [
+            path
+            for ending in FAMILIES.get(family, ())
+            for path in self._by_name.get(f"{stem}.{ending}", [])
+        ]
+        return fitting if len(fitting) == 1 else []
+
     def _first(self, places: list[str], names: tuple[str, ...]) -> set[str]:
         for place in places:
             for name in names:
@@ -270,6 +283,7 @@ class Leads:
         own = folder_of(path)
         bases = [*above(own), *folders]
         seen: set[str] = set()
+        yield from ((found, False) for found in self._patterns(path))
         for word, in_paths in self.words(path):
             deep = "/" in word.strip("/")
             plain = deep or "." in word.strip(".")
@@ -283,6 +297,16 @@ class Leads:
                 if is_inside(place) and (place in self.tree.paths or place in self.tree.folders):
                     yield place, not plain
                     break
+
+    def _patterns(self, path: str) -> Iterator[str]:
+        """Files that a literal means by their ending: `*.json`, or `.want` for the one beside."""
+        stem = path.rpartition(".")[0]
+        for found in ENDING.finditer(self.tree.text(path) or ""):
+            beside = {f"{stem}{found['ending']}", f"{path}{found['ending']}"}
+            yield from sorted(beside & self.tree.paths - {path})
+            if found["any"]:
+                fitting = [one for one in self.tree.paths if one.endswith(found["ending"])]
+                yield from sorted(fitting) if len(fitting) <= MOST_FITTING else ()
 
 
 def _family_by_first_line(text: str) -> str:

@@ -38,6 +38,7 @@ def inputs_of_task(spec: TaskSpec, paths: Collection[str], read: ReadFile) -> In
         read,
         declared_tests=test.paths if test else (),
         declared_product=test.product if test else (),
+        wanted=spec.wanted,
     )
 
 

@@ -1,0 +1,47 @@
+"""Code between a test and what was asked for: helpers, builders, matchers, tables. Pure.
+
+A file that tests use and no product code does may be what the tests are about, or stand between.
+What was asked for tells: it speaks of the one, by the name of the file or of what is defined in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from agentrunner.verification.claims import words_of
+
+DEFINED = re.compile(
+    r"(?:\b(?:def|class|function|const|let|var|func|fn|sub|interface|struct|trait|enum|type|module)\s+"
+    r"|\bexports\.|^\s*)(?:self\.)?([A-Za-z_]\w{2,})(?=\s*[(:={<]|\s*$)",
+    re.MULTILINE,
+)
+MOST = 2_000
+"""Names of one file."""
+
+
+class Asked:
+    """What was asked for, as a text in which code may be named."""
+
+    def __init__(self, text: str) -> None:
+        """`text` is empty where it is not known what was asked for."""
+        self.words = words_of(text)
+        self._names = frozenset(re.findall(r"\w+", text.casefold()))
+
+    def __bool__(self) -> bool:
+        return bool(self.words)
+
+    def names(self, path: str, text: str) -> bool:
+        """Whether it speaks of a file: by its name, or by something that is defined in it."""
+        if not self.words.isdisjoint(words_of(path.rpartition("/")[2].partition(".")[0])):
+            return True
+        return any(map(self.names_code, dict.fromkeys(DEFINED.findall(text)[:MOST])))
+
+    def names_code(self, name: str) -> bool:
+        """Whether it speaks of a function or class, as it is written or in words."""
+        words = words_of(name)
+        return name.casefold() in self._names or (len(words) > 1 and words <= self.words)
+
+    def unnamed(self, files: Iterable[tuple[str, str]]) -> list[str]:
+        """Those of (path, text) that it does not speak of."""
+        return [path for path, text in files if not self.names(path, text)]
