@@ -137,6 +137,17 @@ class Differential:
         found |= {path for path in data if data_asked_in(text, path, paths)}
         return found | (total.deleted & self._gone_by_checks())
 
+    def wished(self, paths: Collection[str]) -> set[str]:
+        """Those of some changed paths that the task allows or the PRD asks to change."""
+        text, may = self.spec.wanted, self._may_change
+        return {
+            path
+            for path in paths
+            if matches(path, may)
+            or asked_in(text, path, paths)
+            or (not family_of(path) and data_asked_in(text, path, paths))
+        }
+
     def _changed_on_the_way(self, old: str, new: str, total: Changes) -> set[str]:
         """Files that were only to be moved, but say something else now: where they were and are."""
         text, paths = self.spec.wanted, [*total.all]

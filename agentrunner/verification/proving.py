@@ -29,7 +29,7 @@ from agentrunner.verification.old_inputs import with_old_inputs
 from agentrunner.verification.struck import TakenOut
 from agentrunner.verification.syntax import is_same_code, language_of
 from agentrunner.verification.target import TEST, target_of, test_target
-from agentrunner.verification.unnamed_files import hold_without_unnamed
+from agentrunner.verification.unexplained_files import hold_without_unexplained
 from agentrunner.verification.verifier import Verifier
 from agentrunner.verification.world import SnapshotTrees
 
@@ -187,7 +187,7 @@ class Prover:
 async def _examine(exam: Examination, case: Case) -> None:
     """One command: with the old inputs first, then by names or by its exit code."""
     held = await with_old_inputs(exam, case)
-    if held is None or not await hold_without_unnamed(exam, case):
+    if held is None or not await hold_without_unexplained(exam, case):
         return
     if case.now is None:
         await prove_by_exit(exam, case, red_with_old=held.red)

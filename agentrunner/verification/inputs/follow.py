@@ -16,7 +16,7 @@ from agentrunner.verification.inputs import (
 )
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.interpreters import INTERPRETERS, hand_over, run_interpreter
-from agentrunner.verification.inputs.shell import Step, steps_of
+from agentrunner.verification.inputs.shell import PASSES_ON, Step, steps_of
 from agentrunner.verification.inputs.tree import folder_of, join
 
 Handler = Callable[[Context, Step, list[str], str], None]
@@ -55,6 +55,11 @@ SHELLS = re.compile(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")
 PYTHON = re.compile(r"^(python|pypy)[\d.]*t?$")
 COMPARES = frozenset("diff cmp comm colordiff sdiff".split())
 LOOKS = frozenset("grep egrep fgrep rg test [ [[ jq wc ls stat cat head tail file md5sum".split())
+ALSO_LOOK = frozenset("! cd echo printf true false find xargs cut awk git".split())
+RUNS = re.compile(
+    r"(?<![\w./-])(?:python[\d.]*|node|ruby|perl|php|lua|java|go|cargo|make|npm|npx|(?:ba|da)?sh)\s"
+)
+"""What would run code, wherever it stands in a text: below `xargs`, in a program of awk."""
 READS_PATTERNS = frozenset("grep egrep fgrep rg jq".split())
 """Those whose `-f FILE` is what they look for; that of `test` asks whether a file is there."""
 PATH_TEST = re.compile(r"(test|\[\[?)( !)? -[adefhLrswx] [^\s\0\1$]+( \]\]?)?")
@@ -207,6 +212,17 @@ def _run_file(context: Context, path: str, step: Step, words: list[str], by: str
         return
     context.execute(path, step, by)
     hand_over(context, step, words, by)
+
+
+def only_looks(command: str) -> bool:
+    """Whether a command runs nothing but programs that look at files: they are what it is about."""
+    steps = steps_of(command)
+    looking = LOOKS | COMPARES | PASSES_ON | ALSO_LOOK
+    return (
+        bool(steps)
+        and all(step.words[0].rpartition("/")[2] in looking for step in steps if step.words)
+        and not RUNS.search(command)
+    )
 
 
 def asks_for_paths(command: str) -> bool:
