@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.git.restore import Entry
@@ -28,10 +28,9 @@ from agentrunner.verification.syntax.edits import Canary, Edit, applied, combine
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.find import TestSpan, find_test
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Measured, Target
+from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
-Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
 MOST_TESTS = 20
 """Claimed tests of which canaries are made."""
 Places = Mapping[str, Sequence[str]]

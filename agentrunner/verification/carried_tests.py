@@ -16,7 +16,7 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.steering import matches
 from agentrunner.verification.struck import MISSING
-from agentrunner.verification.syntax.carried import carried, defined_instead
+from agentrunner.verification.syntax.carried import bound_otherwise, carried, defined_instead
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
 
@@ -41,6 +41,12 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
         for path, (one, other) in pairs.items()
         if (names := defined_instead(one, other, language_of(path) or ""))
     ]
+    asked = exam.verifier.spec.wanted
+    instead += [
+        f"{path} imports {', '.join(names)} as something else than before"
+        for path, (one, other) in pairs.items()
+        if (names := bound_otherwise(one, other, language_of(path) or "", asked))
+    ]
     target = case.target
     if instead:
         finding = tests_reworded(target, [], sorted(pairs), instead[0])
@@ -48,16 +54,16 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
     tree, same = await asyncio.to_thread(_tree, exam, pairs)
     if same:
         return []
-    asked = await exam.run(target, tree, claimed)
-    if asked.results is None:
+    ran = await exam.run(target, tree, claimed)
+    if ran.results is None:
         return []
     lost = [
         test
-        for test in asked.results.tests
+        for test in ran.results.tests
         if test.name in claimed and test.outcome == "failed" and not MISSING.search(test.message)
     ]
     if not lost:
-        return [name for name in claimed if asked.results.passed(name)]
+        return [name for name in claimed if ran.results.passed(name)]
     first = lost[0]
     message = first.message.strip().splitlines()[0][:200] if first.message.strip() else "it fails"
     names = [test.name for test in lost]

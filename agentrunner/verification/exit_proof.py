@@ -9,13 +9,14 @@ import asyncio
 import posixpath
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.git.restore import Entry
 from agentrunner.state.run_state import Author, Criterion, Grade, Proof
 from agentrunner.verification.canaries import CanaryReport
 from agentrunner.verification.case import Case, label
+from agentrunner.verification.data_alone import BY_DATA, turned_by_data
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.examination import Examination
 from agentrunner.verification.findings import flaky, inputs_written, looks_at_nothing
@@ -24,16 +25,14 @@ from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.set_up_again import holds_with_old_packages
 from agentrunner.verification.struck import TakenOut
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Measured, Target
+from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
-Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
 GREEN_BEFORE = "it is green on the code before the run as well"
 GREEN_BY_ITSELF = (
     "it is green on the old code as soon as what the worker wrote to decide it is there"
 )
 FILES_ONLY = "it only asks whether a file is there"
-BY_DATA = "was changed so that the old code passes by that alone"
 TEXT_ONLY = "it reads the code and does not run it"
 NOT_READ = (
     "the program in this command could not be read, and so not be made to fail; so this shows, and"
@@ -92,8 +91,10 @@ class ExitProof:
             )
         if (await self.run(target, old, ())).passed:
             return ExitFound(author, doubt=GREEN_BEFORE if author == "person" else GREEN_BY_ITSELF)
-        if author == "person" and (path := await self._turned_by_data(target, world)):
-            return ExitFound(author, doubt=f"{path} {BY_DATA}")
+        if author == "person":
+            path, _ = await turned_by_data(self.run, self.differential, target, world)
+            if path:
+                return ExitFound(author, doubt=f"{path} {BY_DATA}")
         if author != "person":
             if doubt := await self._asks_too_little(target, world, criteria):
                 return ExitFound(author, doubt=doubt)
@@ -105,17 +106,6 @@ class ExitProof:
             note = "the worker wrote the file that it reads, and no code of the project is run"
             return ExitFound("worker", "shown", notes=[note])
         return ExitFound(author)
-
-    async def _turned_by_data(self, target: Target, world: SnapshotTrees) -> str:
-        """Expected data of which one change alone makes the old code green; "" for none."""
-        for path, texts in await asyncio.to_thread(
-            self.differential.single_changes_of_data, world, target
-        ):
-            for text in texts:
-                tree = await asyncio.to_thread(self.differential.with_text, world.old, path, text)
-                if (await self.run(target, tree, ())).passed:
-                    return path
-        return ""
 
     async def _asks_too_little(
         self, target: Target, world: SnapshotTrees, criteria: Sequence[Criterion]

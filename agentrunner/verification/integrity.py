@@ -8,15 +8,12 @@ wants. Where no reporter of ours can look, nothing is claimed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.findings import tool_exchanged
 from agentrunner.verification.results.model import Exchanged, Results
-from agentrunner.verification.target import Measured, Target
+from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
-Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
 SILENT = "the look itself, which reported in the runs before the change and is silent now"
 
 

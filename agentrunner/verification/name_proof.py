@@ -10,6 +10,7 @@ from agentrunner.verification.canaries import NO_CANARY
 from agentrunner.verification.carried_tests import hold_as_worded
 from agentrunner.verification.case import Case, text_of
 from agentrunner.verification.claims import fresh, turned
+from agentrunner.verification.data_alone import BY_DATA, turned_by_data
 from agentrunner.verification.differential import in_repo, in_tree
 from agentrunner.verification.examination import Examination
 from agentrunner.verification.findings import tests_gone
@@ -39,6 +40,12 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     stood = await exam.confirmed_red(case, _turned(exam, case, held))
     stood += await _moved(exam, case, now, stood, held)
     stood = await _red_without_the_work(exam, case, now, stood)
+    if stood:
+        data, by_data = await turned_by_data(exam.run, exam.differential, target, world, stood)
+        stood = [name for name in stood if name not in by_data]
+        if data and not stood:
+            report.doubts[target.id] = f"{data} {BY_DATA}"
+            return
     as_worded = [name for name in as_worded if name not in stood]
     stood += await exam.confirmed_red(case, as_worded)
     others = _not_seen_before(case.before, now, stood)

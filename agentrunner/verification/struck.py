@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.git.restore import Entry
@@ -23,10 +23,9 @@ from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.words import identifiers
-from agentrunner.verification.target import Measured, Target
+from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
-Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
 UNSOUND = re.compile(
     r"SyntaxError|IndentationError|TabError|fixture '[^']+' not found|[Tt]imed? ?out|TimeoutError"
 )

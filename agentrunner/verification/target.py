@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from agentrunner.config.spec import TaskSpec, TestSpec
@@ -45,6 +46,10 @@ class Measured:
     def passed(self) -> bool:
         """Whether the exit code is the one that means yes."""
         return self.ran.exit_code == self.target.expect_exit and not self.ran.timed_out
+
+
+Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
+"""Runs a target on a tree, of its tests only those named, if any is."""
 
 
 def test_target(test: TestSpec) -> Target:

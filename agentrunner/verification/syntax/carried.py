@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 
 from tree_sitter import Node
 
@@ -14,6 +15,7 @@ _IMPORTS = frozenset(
     "import_statement import_from_statement import_declaration package_clause use_declaration"
     " package_declaration".split()
 )
+_ENDING = re.compile(r"\.(?:[cm]?[jt]sx?|json|node)\b")
 _DEFINES = frozenset(
     "function_definition class_definition function_declaration class_declaration function_item"
     " assignment variable_declarator generator_function_declaration".split()
@@ -52,6 +54,37 @@ def defined_instead(before: bytes, after: bytes, language: str) -> list[str]:
         return []
     left = imports_in(old).keys() - imports_in(new).keys()
     return sorted(left & set(_defined(new)))
+
+
+def bound_otherwise(before: bytes, after: bytes, language: str, asked: str) -> list[str]:
+    """Names of the old file that the new one's imports give another meaning.
+
+    One may come from where its module went: a module of the same name, or of one that stands in
+    `asked`. What else it is bound to, and a name that was no import's, is the new file's own.
+    """
+    old, new = parse(before, language), parse(after, language)
+    if old is None or new is None:
+        return []
+    words = frozenset(re.findall(r"\w+", asked))
+    was, now = imports_in(old), imports_in(new)
+    found = [
+        name
+        for name in was.keys() & now.keys()
+        if was[name] != now[name]
+        and any(
+            there != here and there not in words
+            for here, there in zip_longest(_end_of(was[name]), _end_of(now[name]), fillvalue="")
+        )
+    ]
+    used = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", old.text(old.root)))
+    own = {*was, *_defined(old)}
+    return sorted([*found, *(name for name in now if name in used - own - words)])
+
+
+def _end_of(imported: str) -> list[str]:
+    """What is imported, and the last part of the module that it comes from."""
+    parts = re.findall(r"[\w-]+", _ENDING.sub("", imported.removeprefix("require")))
+    return list(reversed(parts))[:2]
 
 
 def _imports(parsed: Parsed) -> list[Node]:

@@ -17,4 +17,15 @@ def test_a_single_change_is_no_other_than_the_whole() -> None:
 
 def test_several_changes_are_tried_one_at_a_time() -> None:
     made = single_changes("1\n2\n3\n", "0\n2\n4\n")
-    assert made == ["0\n2\n3\n", "1\n2\n4\n"]
+    assert sorted(made) == ["0\n2\n3\n", "1\n2\n4\n"]
+
+
+def test_a_word_is_tried_without_what_every_line_gets() -> None:
+    made = single_changes("rows 2\ntotal 22\n", "rows 2 EUR\ntotal 12 EUR\n")
+    assert "rows 2\ntotal 12\n" in made
+
+
+def test_the_same_replacement_is_tried_once() -> None:
+    old = "".join(f"page {number}\n" for number in range(30))
+    made = single_changes(old + "total 22\n", old.replace("page", "sheet") + "total 12\n")
+    assert old + "total 12\n" in made
