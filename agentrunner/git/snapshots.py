@@ -62,6 +62,8 @@ MOST_LISTED = 60_000
 MOST_KEPT = 2 << 20
 """Bytes of recently read contents that are kept in memory, in all."""
 
+LINK = "120000"
+"""The mode of a symbolic link."""
 MOST_LINKS = 20
 """Links that are followed from one path; more go round in circles."""
 
@@ -233,6 +235,10 @@ class Snapshots:
         """A file of a tree (of a link its target); None if there is no such file."""
         entry = self.list(tree).get(path)
         return None if entry is None else self._blob(entry[1])
+
+    def leads_to(self, tree: str, path: str) -> str | None:
+        """The path of a tree that `path` stands for over its links; None where one leads out."""
+        return followed(path, self.list(tree), self._blob)
 
     def reader(self, tree: str) -> Callable[[str], bytes | None]:
         """Reads files of one tree, which is listed once.
@@ -455,7 +461,7 @@ def followed(
     for _ in range(MOST_LINKS):
         parts = place.split("/")
         above = ("/".join(parts[:length]) for length in range(1, len(parts) + 1))
-        link = next((name for name in above if entries.get(name, ("", ""))[0] == "120000"), None)
+        link = next((name for name in above if entries.get(name, ("", ""))[0] == LINK), None)
         if link is None:
             return None if place.startswith(("/", "..")) else place
         rest = parts[link.count("/") + 1 :]

@@ -24,6 +24,7 @@ from agentrunner.verification.inputs.follow import asks_for_paths
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.shell import steps_of
+from agentrunner.verification.linked_inputs import with_links
 from agentrunner.verification.moves import renamed_modules, says_the_same
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.rewritten_data import single_changes
@@ -69,7 +70,7 @@ class Differential:
         shells = tuple((target.shell, target.cwd) for target in targets)
         key = (tree, shells)
         if key not in self._inputs:
-            self._inputs[key] = find_inputs(
+            found = find_inputs(
                 shells,
                 list(self.snapshots.list(tree)),
                 self.snapshots.reader(tree),
@@ -79,6 +80,7 @@ class Differential:
                 read_many=lambda paths: self.snapshots.read_many(tree, paths),
                 wanted=self.spec.wanted,
             )
+            self._inputs[key] = with_links(found, tree, self.snapshots)
         return self._inputs[key]
 
     def _whole(self, tree: str, files: Collection[str]) -> list[str]:
@@ -305,9 +307,13 @@ class Differential:
         inputs = self.inputs(tree, [target])
         return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
 
+    def may_be_gone(self) -> frozenset[str]:
+        """Paths that the PRD, a check or a person wants gone, moved or changed."""
+        return self._settled | self._gone_by_checks()
+
     def looked_at_and_gone(self, target: Target, old: str, new: str) -> list[str]:
         """Paths in a command's own words that were there and are gone, and nobody wants gone."""
-        wanted = self._gone_by_checks() | self._settled
+        wanted = self.may_be_gone()
         before, after = (
             {*tree, *folders_of(tree)} for tree in map(self.snapshots.list, (old, new))
         )

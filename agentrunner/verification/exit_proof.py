@@ -22,6 +22,7 @@ from agentrunner.verification.examination import Examination
 from agentrunner.verification.findings import flaky, inputs_written, looks_at_nothing
 from agentrunner.verification.inline_programs import STEM, killed_at_once, written_out
 from agentrunner.verification.inputs.model import Input
+from agentrunner.verification.moved_back import red_where_it_was
 from agentrunner.verification.set_up_again import holds_with_old_packages
 from agentrunner.verification.struck import TakenOut
 from agentrunner.verification.syntax.languages import language_of
@@ -150,6 +151,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     gone = await asyncio.to_thread(
         exam.differential.looked_at_and_gone, target, world.old, world.new
     )
+    gone = gone or await red_where_it_was(exam, target, exam.differential.may_be_gone())
     if gone and report.stopped_by(looks_at_nothing(target, gone), target.id):
         return
     exits = ExitProof(exam.differential, exam.struck, exam.run)
