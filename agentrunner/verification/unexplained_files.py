@@ -21,6 +21,7 @@ from agentrunner.verification.inputs.follow import only_looks
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.smallest import smallest
 from agentrunner.verification.old_inputs import SEARCH_SEC, differs
+from agentrunner.verification.target import Measured
 from agentrunner.verification.world import InputChange
 
 NEW = "it is new, no product code that stood before and nothing in the task names it"
@@ -55,13 +56,13 @@ async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
         if not paths:
             return True
     without = await exam.run(case.target, await asyncio.to_thread(_put_back, exam, paths))
-    problem = await asyncio.to_thread(differs, exam, case, without)
+    problem = await asyncio.to_thread(_problem, exam, case, without)
     if not problem:
         return True
 
     async def is_red(some: Sequence[str]) -> bool:
         kept = await exam.run(case.target, await asyncio.to_thread(_put_back, exam, some))
-        return bool(await asyncio.to_thread(differs, exam, case, kept))
+        return bool(await asyncio.to_thread(_problem, exam, case, kept))
 
     deadline = monotonic() + min(SEARCH_SEC, 10 + 5 * case.seconds)
     found, cut = await smallest(paths, is_red, deadline)
@@ -74,6 +75,13 @@ async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
     ]
     finding = tests_changed(case.target, changes, problem, cut=cut)
     return not exam.report.stopped_by(finding, case.target.id)
+
+
+def _problem(exam: Examination, case: Case, without: Measured) -> str:
+    """What does not hold without them; "" for nothing. Blocks."""
+    if case.now is None and not without.passed:
+        return f"exit {without.ran.exit_code}"
+    return differs(exam, case, without)
 
 
 def _put_back(exam: Examination, paths: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ BECOMES = re.compile(
     r"(?i)^[`'\"*_)]*\s+(?:(?:is|are|gets?|(?:must|should|shall|will|has\s+to|have\s+to|needs?\s+to"
     r"|(?:is|are)\s+to)\s+(?:be|get))\s+(?:(?:also|then|therefore|thus|likewise|accordingly)\s+)?"
     r"(?:updated|changed|edited|rewritten|replaced|regenerated|refreshed|extended|adapted|adjusted"
-    r"|renewed|generated\s+(?:anew|again)|brought\s+up\s+to\s+date)"
+    r"|renewed|remade|(?:generated|made|written)\s+(?:anew|again)|brought\s+up\s+to\s+date)"
     r"|needs?\s+(?:updating|regenerating|refreshing|adapting|adjusting|an\s+update))"
     r"(?=[\s.,;:!?)]|$)((?:[^.;:!?\n]|\n(?!\s*\n)){0,100})"
 )

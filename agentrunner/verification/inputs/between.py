@@ -7,7 +7,6 @@ What was asked for tells: it speaks of the one, by the name of the file or of wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from agentrunner.verification.claims import words_of
 
@@ -41,7 +40,3 @@ class Asked:
         """Whether it speaks of a function or class, as it is written or in words."""
         words = words_of(name)
         return name.casefold() in self._names or (len(words) > 1 and words <= self.words)
-
-    def unnamed(self, files: Iterable[tuple[str, str]]) -> list[str]:
-        """Those of (path, text) that it does not speak of."""
-        return [path for path, text in files if not self.names(path, text)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.verification.inputs.between import Asked
@@ -268,33 +268,49 @@ class Fixtures:
         """
         if not self.asked:
             return
-        reached = {path for path in self._reached(reader) if not self._belongs(path)}
-        alone = {path for path in reached if self._stands_alone(path)}
-        texts = ((path, self.context.tree.text(path) or "") for path in sorted(alone))
-        unnamed = self.asked.unnamed(texts)
-        if reader in self.tests and len(unnamed) == len(reached):
+        reached = self._reached(reader)
+        product = self._product_of(reached)
+        if reader in self.tests and not product:
             return
-        for path in unnamed:
+        for path in sorted(reached.keys() - product):
             why = f"{reader} uses it, no product file does, and nothing that was asked for names it"
             self.context.add(path, why, "fixture")
 
-    def _reached(self, reader: str) -> Iterator[str]:
-        """Code that a file imports or names, wherever it lies where its name is the only one."""
-        files, missing = self.leads.imports(reader)
-        yield from files
-        yield from (path for path, _ in self.leads.mentioned(reader) if family_of(path))
-        for name in missing:
-            yield from self.leads.only_file(name, family_of(reader))
+    def _reached(self, reader: str) -> dict[str, frozenset[str]]:
+        """Code that a file uses, and what that uses in turn: by path what each imports.
 
-    def _stands_alone(self, path: str) -> bool:
-        """Whether no product code uses a file, it uses none, and no test is named after it."""
-        users = self.product.imported.get(path, set())
-        return (
-            all(map(self._belongs, users))
-            and path not in self.product.entries
-            and all(map(self._belongs, self.leads.imports(path)[0]))
-            and not self._subjects.namesakes_of(path)
-        )
+        A module is found wherever it lies where its name is the only one.
+        """
+        files, missing = self.leads.imports(reader)
+        todo = {*files, *(path for path, _ in self.leads.mentioned(reader) if family_of(path))}
+        todo.update(path for name in missing for path in self.leads.only_file(name, reader))
+        found: dict[str, frozenset[str]] = {}
+        while todo and len(found) < MOST_CODE:
+            path = todo.pop()
+            if path not in found and not self._belongs(path):
+                found[path] = self.leads.imports(path)[0]
+                todo.update(found[path])
+        return found
+
+    def _product_of(self, reached: Mapping[str, frozenset[str]]) -> set[str]:
+        """What of it is product: what was asked for names it, other code uses it, or it product."""
+        found = {
+            path
+            for path in reached
+            if path in self.product.entries
+            or self._subjects.namesakes_of(path)
+            or any(
+                user not in reached and not self._belongs(user)
+                for user in self.product.imported.get(path, ())
+            )
+            or self.asked.names(path, self.context.tree.text(path) or "")
+        }
+        size = -1
+        while size != len(found):
+            size = len(found)
+            found |= {path for path, uses in reached.items() if not found.isdisjoint(uses)}
+            found |= {used for path in found for used in reached[path] if used in reached}
+        return found
 
     def _by_use(self, test: str) -> None:
         """Files that compare for a test, however it loads them.

@@ -246,12 +246,12 @@ class Leads:
         fitting = self._by_name.get(parts[-1] + ending, [])
         return set(fitting[:3])
 
-    def only_file(self, name: str, family: str) -> list[str]:
-        """The source file of this name, where the tree has only one: its folder is not known."""
+    def only_file(self, name: str, reader: str) -> list[str]:
+        """The source file of this name in the reader's language, where the tree has only one."""
         stem = name.rpartition("/")[2].partition(".")[0]
         fitting = [
             path
-            for ending in FAMILIES.get(family, ())
+            for ending in FAMILIES.get(family_of(reader), ())
             for path in self._by_name.get(f"{stem}.{ending}", [])
         ]
         return fitting if len(fitting) == 1 else []
