@@ -36,8 +36,8 @@ async def red_where_it_was(exam: Examination, target: Target, wanted: Collection
     if (await exam.run(target, tree)).passed:
         return []
     nothing = ("100644", await asyncio.to_thread(snapshots.write_blob, b""))
-    hollow = await asyncio.to_thread(snapshots.combine, new, dict.fromkeys(back, nothing))
-    about_content = (await exam.run(target, hollow)).passed  # else it wants no file there at all
+    emptied = await asyncio.to_thread(snapshots.combine, new, dict.fromkeys(back, nothing))
+    about_content = (await exam.run(target, emptied)).passed  # else it wants no file there at all
     return sorted(back) if about_content else []
 
 

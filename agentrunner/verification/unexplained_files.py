@@ -193,11 +193,11 @@ def _not_missed(
     exam: Examination, paths: Sequence[str], new: Sequence[str], output: str
 ) -> list[str]:
     """Without new files that the command missed before the run: it asked for them itself."""
-    told = "\n".join(line for line in output.splitlines() if MISSING.search(line))
+    complaints = "\n".join(line for line in output.splitlines() if MISSING.search(line))
     missed = {
         path
         for path in new
-        if path.rpartition("/")[2] in told
-        or _has_word(path.rpartition("/")[2].partition(".")[0], told)
+        if path.rpartition("/")[2] in complaints
+        or _has_word(path.rpartition("/")[2].partition(".")[0], complaints)
     }
     return [path for path in paths if path not in missed]

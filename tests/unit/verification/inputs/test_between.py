@@ -1,0 +1,83 @@
+"""Code between a test and what was asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.inputs.between import Asked
+from agentrunner.verification.inputs.by_use import asserted_calls, called_as_statements
+from agentrunner.verification.inputs.find import find_inputs
+from agentrunner.verification.inputs.follow import only_looks
+from agentrunner.verification.stated_literals import functions_of_two
+
+CART = b"def total(items):\n    return 0\n"
+TEST = b"from cart import total\nfrom matchers import same\n\n\ndef test_it():\n    %s\n"
+WANTED = "total multiplies price by count."
+
+
+def inputs(files: dict[str, bytes], wanted: str = WANTED) -> set[str]:
+    found = find_inputs([("pytest", ".")], files, files.get, wanted=wanted)
+    return {path for path in files if found.counts(path)}
+
+
+def test_a_helper_that_nobody_speaks_of_is_an_input_and_so_is_what_it_uses() -> None:
+    files = {
+        "cart.py": CART,
+        "matchers/__init__.py": b"from matchers.equal import same\n",
+        "matchers/equal.py": b"def same(got, want):\n    return want.matches(got)\n",
+        "test_cart.py": TEST % b"assert same(total([1]), 2)",
+    }
+    assert inputs(files) == {"test_cart.py", "matchers/__init__.py", "matchers/equal.py"}
+    named = "same() compares without regard to case."
+    assert "matchers/equal.py" not in inputs(files, named)
+
+
+def test_what_product_code_uses_is_product_though_nobody_speaks_of_it() -> None:
+    files = {
+        "cart.py": b"from money import cents\n" + CART,
+        "money.py": b"def cents(amount):\n    return amount\n",
+        "test_cart.py": b"from cart import total\nfrom money import cents\n\n\n"
+        b"def test_it():\n    assert total([1]) == cents(2)\n",
+    }
+    assert inputs(files) == {"test_cart.py"}
+
+
+def test_a_package_that_hands_on_product_code_is_product() -> None:
+    files = {
+        "shop/__init__.py": b"from shop.cart import total\nfrom shop.rates import RATE\n",
+        "shop/cart.py": CART,
+        "shop/rates.py": b"RATE = 1\n",
+        "test_it.py": b"from shop import RATE, total\n\n\ndef test():\n    assert total([]) == 0\n",
+    }
+    assert inputs(files) == {"test_it.py"}
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [("total", True), ("count_items", False), ("price_count", True), ("cart_of", False)],
+)
+def test_a_name_of_code_in_a_text(name: str, named: bool) -> None:
+    assert Asked(WANTED).names_code(name) is named
+
+
+def test_what_a_test_asserts_of_another_functions_answer() -> None:
+    assert asserted_calls("    assert same(total([5]), 15)\n") == {"same"}
+    assert asserted_calls("  expect(same(total(5), 15)).toBe(true)\n") == {"same"}
+    assert asserted_calls("    assert total([5]) == 15\n") == set()
+    assert functions_of_two("def same(a, b):\n    return a == b\n") == {"same"}
+    assert functions_of_two("def has(user, role):\n    return user.role == role\n") == set()
+    one = "def test_a():\n    same(total([5]), 15)\n\n\ndef test_b():\n    assert total([]) == 0\n"
+    assert called_as_statements(one) == {"same"}
+
+
+@pytest.mark.parametrize(
+    ("command", "looks"),
+    [
+        ("! grep -rn 'print(' shop && test -f README.md", True),
+        ("head -1 a.csv | cut -d, -f2", True),
+        ("test \"$(python3 cart.py 5 3)\" -eq \"$(head -1 want.txt)\"", False),
+        ("ls | xargs python3 check.py", False),
+    ],
+)  # fmt: skip
+def test_commands_that_only_look(command: str, looks: bool) -> None:
+    assert only_looks(command) is looks

@@ -1,0 +1,53 @@
+"""What explains a file of data, and what becomes of one that is gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.moved_back import _successor
+from agentrunner.verification.syntax.carried import bound_otherwise
+from agentrunner.verification.unexplained_files import _code, _means
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (b'open("rates.json")', True),
+        (b'for one in ROOT.glob("*.json"):', True),
+        (b'path = f"{name}.json"', True),
+        (b'read(HERE / "data" / name)', True),
+        (b"# loads rates.json", False),
+        (b'"""See rates.json."""', False),
+        (b"/* rates.json */ read(x)", False),
+        (b"#include <rates.json>", True),
+        (b"rates = 1", False),
+    ],
+)
+def test_code_names_data_and_comments_do_not(text: bytes, named: bool) -> None:
+    assert _means("data/rates.json", _code("shop.c", text)) is named
+
+
+def test_a_gone_file_is_found_again_by_its_text_or_its_name() -> None:
+    text = b"a\nb\nc\nd\n"
+    others = {"new/cart.py": b"x\n", "store.py": b"a\nb\nc\nz\n"}
+    assert _successor("shop/old.py", text, others) == "store.py"
+    assert _successor("shop/cart.py", text, {"new/cart.py": b"x\n"}) == "new/cart.py"
+    assert _successor("shop/old.py", text, {"new/cart.py": b"x\n"}) == ""
+
+
+MOVE = "Move cart.py to shop/cart.py and update the tests for the new import."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "names"),
+    [
+        ("from cart import total", "from shop.cart import total", []),
+        ("import cart", "from shop import cart", []),
+        ("from cart import total", "from shop import total", []),
+        ("from cart import total", "from shop.pieces import pieces as total", ["total"]),
+        ("import unittest", "from shop.compat import unittest", ["unittest"]),
+        ("from cart import total\nlen(total)", "from shop.cart import len, total", ["len"]),
+    ],
+)  # fmt: skip
+def test_a_name_that_means_something_else(before: str, after: str, names: list[str]) -> None:
+    assert bound_otherwise(before.encode(), after.encode(), "python", MOVE) == names
