@@ -143,15 +143,3 @@ def test_no_tracked_file_holds_a_path_of_the_machine_it_was_written_on() -> None
             if MACHINE_PATHS.search(line):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
     assert found == []
-
-
-def test_every_link_of_the_documentation_leads_somewhere() -> None:
-    broken = []
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
-    for page in pages:
-        prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-        for target in re.findall(r"\]\(([^)\s]+)\)", prose):
-            path = target.partition("#")[0]
-            if path and "://" not in target and not (page.parent / path).exists():
-                broken.append(f"{page.relative_to(ROOT)} -> {target}")
-    assert broken == []
