@@ -46,7 +46,7 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import me
-from agentrunner.storage.worker_ledger import Absent, NeverStarted
+from agentrunner.storage.worker_ledger import Absent, NotExecuted
 from agentrunner.supervisor.client import (
     SupervisedResult,
     wait,
@@ -85,7 +85,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
 
 
 def _never_ran(deps: Deps, order: WorkerOrder) -> bool:
-    return isinstance(deps.ledger.look(order.worker_run_id), Absent | NeverStarted)
+    return isinstance(deps.ledger.look(order.worker_run_id), Absent | NotExecuted)
 
 
 # -- waiting ------------------------------------------------------------------------------------

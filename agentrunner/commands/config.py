@@ -27,7 +27,7 @@ _NEW = """\
 """
 
 
-class Action(StrEnum):
+class SettingsAction(StrEnum):
     """What is done with settings."""
 
     show = "show"
@@ -37,7 +37,7 @@ class Action(StrEnum):
 
 @opt.with_file
 def config(
-    action: Annotated[Action, typer.Argument(metavar="show|set|edit", help="What to do.")],
+    action: Annotated[SettingsAction, typer.Argument(metavar="show|set|edit", help="What to do.")],
     rest: Annotated[
         list[str] | None,
         typer.Argument(
@@ -59,16 +59,16 @@ def config(
     That is ~/.config/agentrunner/config.yaml, or with --project agentrunner.yaml of the repository.
     """
     words = list(rest or [])
-    most = {Action.show: 1, Action.set: 2, Action.edit: 0}[action]
-    if len(words) > most or (action is Action.set and len(words) < most):
+    most = {SettingsAction.show: 1, SettingsAction.set: 2, SettingsAction.edit: 0}[action]
+    if len(words) > most or (action is SettingsAction.set and len(words) < most):
         raise UsageError(
             f"config {action} takes {('nothing', 'at most a FILE', 'KEY and VALUE')[most]}.",
             remedy="agentrunner config --help",
         )
-    if action is Action.show:
+    if action is SettingsAction.show:
         return _show(words[0] if words else None, everything, as_json)
     file = _file(project)
-    if action is Action.set:
+    if action is SettingsAction.set:
         return _set(file, words[0], words[1], as_json)
     return _edit(file)
 

@@ -33,11 +33,11 @@ from agentrunner.screens.paused import paused_screen
 from agentrunner.screens.summary import summary_screen
 
 if TYPE_CHECKING:
-    from agentrunner.commands.engine import Engine
+    from agentrunner.commands.engine import RunVerbs
     from agentrunner.engine.attempt_run import Options
     from agentrunner.state.run_state import Answer, Question
 
-Work = Callable[["Engine", "Options"], Awaitable["Result"]]
+Work = Callable[["RunVerbs", "Options"], Awaitable["Result"]]
 TICK_SEC = 1.0
 
 

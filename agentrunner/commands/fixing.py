@@ -171,9 +171,9 @@ def _image(environ: Mapping[str, str], worker_kind: str) -> Fix | None:
     recipe = default_recipe(worker_kind)
 
     def do() -> str:
-        from agentrunner.commands.images import Action, image
+        from agentrunner.commands.images import ImageAction, image
 
-        image(Action.build, recipe.kind, None, None, None, False, None)
+        image(ImageAction.build, recipe.kind, None, None, None, False, None)
         return recipe.image
 
     why = "A Docker engine answers and has no image of ours. It fetches a base and packages."

@@ -17,7 +17,7 @@ from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
 from agentrunner.commands.runs import here
-from agentrunner.commands.trying import Trial
+from agentrunner.commands.trying import SandboxTrial
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import AlreadyExists, BadName
 from agentrunner.errors.task_files import Unreadable
@@ -155,7 +155,7 @@ def _marked(best: TriedCommand | None) -> Found | None:
 
 
 def _facts(
-    repo: Path, trial: Trial, setup: Found | None, env: Found | None, state_dir: Path
+    repo: Path, trial: SandboxTrial, setup: Found | None, env: Found | None, state_dir: Path
 ) -> list[tuple[str, str, str]]:
     from agentrunner.discovery import likely_lacking, read_branch
 
@@ -184,7 +184,7 @@ def _facts(
     return [*facts, ("sandbox", sandbox, detail.strip())]
 
 
-def test_rows(trial: Trial) -> list[tuple[str, str, str]]:
+def test_rows(trial: SandboxTrial) -> list[tuple[str, str, str]]:
     """The three best commands with what was seen of each, and the tests that are red already."""
     if trial.best is None:
         return [("tests", "not found", "write them in")]

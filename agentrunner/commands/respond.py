@@ -21,7 +21,7 @@ from agentrunner.errors.runs import NotWaiting
 from agentrunner.screens.layout import flat
 
 if TYPE_CHECKING:
-    from agentrunner.commands.engine import Engine
+    from agentrunner.commands.engine import RunVerbs
     from agentrunner.engine.attempt_run import Options
     from agentrunner.results import Result
     from agentrunner.state.run_state import Answer
@@ -56,7 +56,7 @@ def resume(
 ) -> int:
     """Go on where a run was, or start the next attempt of one that ended."""
 
-    def work(engine: Engine, options: Options) -> Awaitable[Result]:
+    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
         run_id = run_for("resume", run, output.state_dir, output)
         keep = on_change is not None and on_change is opt.OnChange.keep
         change: Literal["replan", "continue"] | None = "continue" if keep else "replan"
@@ -138,7 +138,7 @@ def give(
         if (code := hand_over(state, run_id, answer, output, text)) is not None:
             return code
 
-    def work(engine: Engine, options: Options) -> Awaitable[Result]:
+    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
         return engine.respond(
             run_id, answer.decision, answer.text, question=answer.id, edit=answer.edit,
             by=answer.by, how=options,
@@ -271,7 +271,7 @@ def accept(
     if interactive(output) and not any(not word.upper().startswith("AC-") for word in named):
         named.insert(0, run_for("accept", None, output.state_dir, output))
 
-    async def work(engine: Engine, options: Options) -> Result:
+    async def work(engine: RunVerbs, options: Options) -> Result:
         # In a thread: a run's criteria are read with an event loop of their own.
         given = list(named)
         if known_red:
@@ -347,7 +347,7 @@ def _accepted(words: list[str], output: Output) -> tuple[str, list[str]]:
 def cancel(run: opt.Run = None, *, output: Output) -> int:
     """End a run; the files stay as they are."""
 
-    async def work(engine: Engine, options: Options) -> Result:
+    async def work(engine: RunVerbs, options: Options) -> Result:
         result = await engine.cancel(run_for("cancel", run, output.state_dir, output), options)
         # The run ends FAILED, but that is what was asked for.
         ended = result.state == "FAILED"

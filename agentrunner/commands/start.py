@@ -25,7 +25,7 @@ from agentrunner.errors.command_line import (
 from agentrunner.errors.task_files import UnknownFile
 
 if TYPE_CHECKING:
-    from agentrunner.commands.engine import Engine
+    from agentrunner.commands.engine import RunVerbs
     from agentrunner.config.load import TaskSource
     from agentrunner.config.spec import TaskSpec
     from agentrunner.engine.attempt_run import Options
@@ -129,7 +129,7 @@ def run(
 
     from agentrunner.commands.drive import drive  # asyncio, which `validate` must not pay
 
-    def work(engine: Engine, options: Options) -> Awaitable[Result]:
+    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
         task = spec()
         _refuse_state(task)
         _refuse_events_inside(output.events, Path(task.repo))
@@ -395,7 +395,7 @@ def run_stdin() -> int:
 
     waiting = ""
 
-    async def work(engine: Engine, options: Options) -> Result:
+    async def work(engine: RunVerbs, options: Options) -> Result:
         nonlocal waiting
         spec = load(read_stdin(sys.stdin.buffer), [], {}, auto=False)
         _refuse_state(spec)

@@ -24,7 +24,7 @@ from agentrunner.plans.control_words import control_word
 from agentrunner.plans.patch import PatchRejected
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.proposal import Proposal, keep
-from agentrunner.plans.store import Change, PlanStore
+from agentrunner.plans.store import PlanChange, PlanStore
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import count, flat, wrap
 from agentrunner.screens.plan_diff import diff_lines, proposal_screen
@@ -214,7 +214,7 @@ def applied(
     return 0
 
 
-def undone(before: Plan, after: Plan, change: Change, *, as_json: bool = False) -> int:
+def undone(before: Plan, after: Plan, change: PlanChange, *, as_json: bool = False) -> int:
     """Say what was taken back."""
     if as_json:
         values = {"version": after.version, "undone": change.version, "message": change.message}
@@ -227,7 +227,7 @@ def undone(before: Plan, after: Plan, change: Change, *, as_json: bool = False) 
     return 0
 
 
-def _short(change: Change) -> str:
+def _short(change: PlanChange) -> str:
     text = flat(change.message)
     return text if len(text) <= 60 else text[:59] + "…"
 

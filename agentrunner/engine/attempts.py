@@ -41,7 +41,7 @@ from agentrunner.state.run_state import Acceptance, PersonDecision, Question, Ta
 from agentrunner.storage.locks import Holder, process_start_time, repository_lock, run_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
-from agentrunner.storage.worker_ledger import Absent, Ledger, NeverStarted
+from agentrunner.storage.worker_ledger import Absent, Ledger, NotExecuted
 from agentrunner.supervisor.client import request_stop
 
 STOP_PATIENCE_SEC = 20.0
@@ -73,7 +73,7 @@ def has_worker(folder: RunFolder, state: TaskContext) -> bool:
     order = state.get("order")
     if order is None or state["state"] in TERMINAL:
         return False
-    return not isinstance(Ledger(folder).look(order.worker_run_id), Absent | NeverStarted)
+    return not isinstance(Ledger(folder).look(order.worker_run_id), Absent | NotExecuted)
 
 
 async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:

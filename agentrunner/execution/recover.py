@@ -12,8 +12,8 @@ from agentrunner.execution.failure_policy import (
     TROUBLES,
     AskPerson,
     Continue,
-    Facts,
     FailOver,
+    FailureFacts,
     StartAfresh,
     WaitUntil,
     cool_until,
@@ -139,8 +139,8 @@ def _cure_of_credential(member: Member, deps: Deps) -> str:
     return f"{what}, and approve from a shell that has it."
 
 
-def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -> Facts:
-    return Facts(
+def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -> FailureFacts:
+    return FailureFacts(
         run=run,
         order=order,
         earlier=earlier_tries(state.get("recent", []), order),

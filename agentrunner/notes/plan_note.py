@@ -93,7 +93,7 @@ class PlanQuestion:
 
 
 @dataclass(frozen=True)
-class PlanEvent:
+class NotedEvent:
     """Something that happened."""
 
     at: str
@@ -116,7 +116,7 @@ class PlanFacts:
     rows: tuple[PlanRow, ...] = ()
     questions: tuple[PlanQuestion, ...] = ()
     """Those that are open."""
-    events: tuple[PlanEvent, ...] = ()
+    events: tuple[NotedEvent, ...] = ()
     """In order."""
     bills: Mapping[str, Sequence[BillEntry]] | None = None
     """By task id, or "" for the planning: rows as `money.bill.bill_of` gives them."""

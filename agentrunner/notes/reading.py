@@ -20,7 +20,7 @@ TAIL_CHARS = 6 * 1024
 
 
 @dataclass(frozen=True)
-class Reading:
+class NoteSources:
     """The sources of a note."""
 
     result: Result
@@ -44,7 +44,7 @@ class Reading:
 
 
 def attachment(
-    ref: FileRef | Mapping[str, Any] | None, reading: Reading, *, recent: bool = True
+    ref: FileRef | Mapping[str, Any] | None, reading: NoteSources, *, recent: bool = True
 ) -> Attachment | None:
     """The file a record names, with the end of its text if it is recent and the note full."""
     if ref is None:

@@ -21,14 +21,14 @@ from agentrunner.errors.planners import InvalidScene
 from agentrunner.prompts import Language
 from agentrunner.protocol.loading import load_yaml
 from agentrunner.protocol.message import MessageType
-from agentrunner.scenes.rules import ActionRule, JudgeRule, PlanRule, ProposalRule, Rule
+from agentrunner.scenes.rules import ActionRule, JudgeRule, PlanRule, ProposalRule, SceneRule
 from agentrunner.state.run_state import CheckOutcome, Criterion, Finding, TestOutcome, WorkerRun
 
 LANGUAGES: tuple[Language, ...] = ("en", "ja")
 OWN = Path(__file__).parent / "data"
 """The scenes that come with AgentRunner."""
 Group = Literal["plan", "decide", "trouble", "person", "judge", "attack", "look", "wish"]
-RULES: Mapping[MessageType, type[Rule]] = {
+RULES: Mapping[MessageType, type[SceneRule]] = {
     "plan_task": PlanRule,
     "next_action": ActionRule,
     "completion_assessment": JudgeRule,
@@ -160,7 +160,7 @@ class Scene(ConfigModel):
         self.rules_of("right"), self.rules_of("acceptable")
         return self
 
-    def rules_of(self, which: Literal["right", "acceptable"]) -> list[Rule]:
+    def rules_of(self, which: Literal["right", "acceptable"]) -> list[SceneRule]:
         """The rules as models of what is asked; raises ValidationError."""
         model = RULES[self.asks]
         return [model.model_validate(one) for one in getattr(self, which)]

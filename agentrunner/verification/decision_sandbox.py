@@ -18,11 +18,11 @@ from agentrunner.gateway.process import running
 from agentrunner.launching.route import EGRESS_LOG, route_of
 from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import (
+    CommandResult,
     ErrorKind,
     Mount,
     Network,
     Request,
-    Result,
     Sandbox,
     SandboxError,
 )
@@ -222,7 +222,7 @@ class DecisionSandbox:
         cut_off = network == "none" and not hosts and self._sandbox.isolates
         return OFFLINE if cut_off else {}
 
-    def _texts(self, result: Result) -> tuple[str, str]:
+    def _texts(self, result: CommandResult) -> tuple[str, str]:
         """Standard output and error as text, without secrets."""
         out, err = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
         return self._redact(out), self._redact(err)

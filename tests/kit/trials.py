@@ -33,7 +33,7 @@ from agentrunner.storage.locks import me, repository_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.supervisor.client import SupervisedResult, SupervisorOrder, start, wait
-from agentrunner.workers.base import Ended, Worker, WorkerCall, WorkerCommand, WorkerReading
+from agentrunner.workers.base import Ended, Worker, WorkerCommand, WorkerReading, WorkerRequest
 from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.make import make_worker
 from agentrunner.workers.outcome import WorkerOutcome, outcome_of
@@ -184,12 +184,12 @@ class Bench:
         command = [str(self._program)] if self._program else None
         return make_worker(WorkerSpec(kind=self._kind, command=command, base_url=url))
 
-    def _call(self, trial: Trial, session: str | None) -> WorkerCall:
+    def _call(self, trial: Trial, session: str | None) -> WorkerRequest:
         name, home = f"w{self._runs}", self._folder.sandbox_dir
         prompt_file = home / "prompts" / f"{name}.md"
         prompt_file.parent.mkdir(exist_ok=True)
         prompt_file.write_text(trial.prompt, "utf-8")
-        return WorkerCall(
+        return WorkerRequest(
             worker_run_id=name,
             prompt=trial.prompt,
             workdir=self.repo,
@@ -205,7 +205,7 @@ class Bench:
         )
 
     async def _order(
-        self, worker: Worker, call: WorkerCall, command: WorkerCommand, trial: Trial
+        self, worker: Worker, call: WorkerRequest, command: WorkerCommand, trial: Trial
     ) -> SupervisorOrder:
         for folder in command.folders:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -251,7 +251,7 @@ class Bench:
             companion=companion(gateway, os.environ),
         )
 
-    def _gateway(self, worker: Worker, call: WorkerCall) -> GatewayOrder:
+    def _gateway(self, worker: Worker, call: WorkerRequest) -> GatewayOrder:
         assert worker.wire
         return GatewayOrder(
             sockets=self._folder.sock_dir,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentrunner.engine.attempts import keep_decision
 from agentrunner.errors import AgentRunnerError
-from agentrunner.plans.execution.rounds import Round
+from agentrunner.plans.execution.rounds import TaskRun
 from agentrunner.plans.execution.saved_run import saved_run
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.run_state import People, PersonDecision
@@ -17,7 +17,7 @@ from agentrunner.storage.run_log import RunLog
 
 
 async def decided_before(
-    state_dir: Path, rounds: Iterable[Round], round_: Round, at: str
+    state_dir: Path, rounds: Iterable[TaskRun], round_: TaskRun, at: str
 ) -> People | None:
     """What people decided in earlier runs of a round's task, and to their work.
 
@@ -58,7 +58,7 @@ ALLOWANCES = "allowance-"
 """How the ids begin of what a person allowed once the run had ended."""
 
 
-def keep_allowance(state_dir: Path, round_: Round, asked: str, at: str) -> None:
+def keep_allowance(state_dir: Path, round_: TaskRun, asked: str, at: str) -> None:
     """Record in a run that has ended that a person allowed what its work changes. Blocking."""
     folder = RunFolder(runs_root(state_dir) / round_.run_id)
     one = PersonDecision(

@@ -27,7 +27,7 @@ from agentrunner.plans.execution.instructions import PlanInstructions, check_ord
 from agentrunner.plans.execution.plan_budget import PlanBudget
 from agentrunner.plans.execution.plan_notes import facts_of, leave_notes
 from agentrunner.plans.execution.plan_settings import load_settings
-from agentrunner.plans.execution.rounds import Round, RoundBook
+from agentrunner.plans.execution.rounds import RoundBook, TaskRun
 from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, exit_code
 from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.target import FolderTarget, PlanTarget
@@ -196,7 +196,7 @@ class _Execution:
     def _runs(self, spending: Spending, budget: PlanBudget) -> TaskRuns:
         places = self._target.places
 
-        def spec_of(plan: Plan, task_id: str, round_: Round) -> TaskSpec:
+        def spec_of(plan: Plan, task_id: str, round_: TaskRun) -> TaskSpec:
             wrong = {"evidence": round_.evidence, "marked": round_.marked, "broken": round_.broken}
             return self._order.spec_of(plan, task_id, places.folder(round_), **wrong)
 

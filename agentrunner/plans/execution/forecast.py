@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.plans.execution.questions import UNFIT
-from agentrunner.plans.execution.rounds import Round
+from agentrunner.plans.execution.rounds import TaskRun
 from agentrunner.plans.execution.task_runner import ALLOWANCE, LANDING, asked_for
 from agentrunner.plans.plan import FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.plans.schedule import Schedule
@@ -29,7 +29,7 @@ class Forecast:
 def forecast_of(
     state_dir: Path,
     store: PlanStore,
-    rounds: Iterable[Round],
+    rounds: Iterable[TaskRun],
     tasks: Sequence[str],
     again: Collection[str],
 ) -> Forecast:
@@ -62,7 +62,7 @@ def forecast_of(
     return Forecast(done, waiting, [task for task in behind if task not in waiting])
 
 
-def _accepted(round_: Round, complete: Collection[str]) -> bool:
+def _accepted(round_: TaskRun, complete: Collection[str]) -> bool:
     """Whether its run is COMPLETE since it asked; where landing asks, it was before."""
     return round_.run_id in complete and round_.asked not in (LANDING, ALLOWANCE)
 

@@ -11,7 +11,7 @@ from agentrunner.config.naming import slug
 from agentrunner.errors import AgentRunnerError
 from agentrunner.money.bill import bill_of
 from agentrunner.notes import note_name, write_note
-from agentrunner.notes.plan_note import EventKind, PlanEvent, PlanFacts, PlanQuestion, PlanRow
+from agentrunner.notes.plan_note import EventKind, NotedEvent, PlanFacts, PlanQuestion, PlanRow
 from agentrunner.plans.execution.answers import BY_ITSELF, is_living
 from agentrunner.plans.execution.rounds import RoundBook
 from agentrunner.plans.plan import FELL_SHORT, ROOT, Plan
@@ -149,13 +149,13 @@ def _rows(
         )
 
 
-def _changes(store: PlanStore) -> Iterator[PlanEvent]:
+def _changes(store: PlanStore) -> Iterator[NotedEvent]:
     for change in store.changes():
         kind: EventKind = "undone" if change.kind == "undo" else "changed"
-        yield PlanEvent(change.at, kind, text=f"{change.author}: {change.message}")
+        yield NotedEvent(change.at, kind, text=f"{change.author}: {change.message}")
 
 
-def _events(log: list[Event]) -> Iterator[PlanEvent]:
+def _events(log: list[Event]) -> Iterator[NotedEvent]:
     known: set[str] = set()
     for event in log:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
@@ -166,22 +166,22 @@ def _events(log: list[Event]) -> Iterator[PlanEvent]:
             if kind == "merged" and not event["commit"]:
                 kind = "done"
             detail = event.get("text") or event.get("evidence") or event.get("commit", "")[:10]
-            yield PlanEvent(at, kind, task_id, str(detail).partition("\n")[0])
+            yield NotedEvent(at, kind, task_id, str(detail).partition("\n")[0])
         elif name == "plan_started":
             fresh = [str(text) for text in event["notices"] if text not in known]
             known.update(fresh)
-            yield from (PlanEvent(at, "notice", text=text) for text in fresh)
+            yield from (NotedEvent(at, "notice", text=text) for text in fresh)
         elif name == "plan_task" and status in FELL_SHORT:
-            yield PlanEvent(at, "ended", task_id, f"{status}: {event['detail']}")
+            yield NotedEvent(at, "ended", task_id, f"{status}: {event['detail']}")
 
 
-def _answers(asked: list[OpenQuestion]) -> Iterator[PlanEvent]:
+def _answers(asked: list[OpenQuestion]) -> Iterator[NotedEvent]:
     """What people answered, and what the planner asked; what tasks ask is in the log."""
     for one in asked:
         if not one.task_id:
-            yield PlanEvent(one.at, "asked", text=one.text.partition("\n")[0])
+            yield NotedEvent(one.at, "asked", text=one.text.partition("\n")[0])
         if one.answer is not None and one.answer not in BY_ITSELF:
-            yield PlanEvent(one.answered_at, "answered", one.task_id, one.answer)
+            yield NotedEvent(one.answered_at, "answered", one.task_id, one.answer)
 
 
 def _bill(state_dir: Path, names: list[str]) -> list[BillEntry]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady
 from agentrunner.plans.execution.answers import ASKED_AGAIN, BY_ITSELF, TRIED_AGAIN, unfit_text
-from agentrunner.plans.execution.rounds import Round, RoundBook
+from agentrunner.plans.execution.rounds import RoundBook, TaskRun
 from agentrunner.plans.execution.scheduler import TaskOutcome
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.plans.store import PlanStore
@@ -37,7 +37,7 @@ class TaskQuestions:
         return not (self._unready and self._is_open(self._unready))
 
     def ask(
-        self, task_id: str, status: PlanTaskStatus, text: str, round_: Round | None = None
+        self, task_id: str, status: PlanTaskStatus, text: str, round_: TaskRun | None = None
     ) -> TaskOutcome:
         """Keep a question about a task; `turn` is its round as it is to be kept with it."""
         round_ = round_ or self._book.latest(task_id)
@@ -72,7 +72,7 @@ class TaskQuestions:
             self._book.save(replace(round_, question=self._unready, asked=UNFIT))
         return TaskOutcome(status, error.message, round_.run_id if round_ else "", self._unready)
 
-    def taken_up(self, round_: Round) -> Round:
+    def taken_up(self, round_: TaskRun) -> TaskRun:
         """The round, without its question where it is tried again unasked."""
         if round_.asked != UNFIT:
             return round_
@@ -81,7 +81,7 @@ class TaskQuestions:
         self._book.save(round_)
         return round_
 
-    def answer(self, round_: Round) -> str | None:
+    def answer(self, round_: TaskRun) -> str | None:
         """What a person said to the round's question; "" where it came to need no answer.
 
         A process that was killed may have settled it, and not have kept the round without it.
@@ -89,19 +89,19 @@ class TaskQuestions:
         reply = next((q.answer for q in self._store.questions() if q.id == round_.question), None)
         return "" if reply in BY_ITSELF else reply
 
-    def asked(self, round_: Round) -> str:
+    def asked(self, round_: TaskRun) -> str:
         """The round's question, its first line; "" where it has none."""
         texts = (q.text for q in self._store.questions() if q.id == round_.question)
         return first_line(next(texts, ""))
 
-    def settle(self, round_: Round, how: str) -> None:
+    def settle(self, round_: TaskRun, how: str) -> None:
         """The round's question needs no answer any more.
 
         Neither does any other one about its task: one that a process, killed too soon, had asked.
         """
         self._settle(round_, how)
 
-    def _settle(self, round_: Round, how: str, but: int = 0) -> None:
+    def _settle(self, round_: TaskRun, how: str, but: int = 0) -> None:
         for q in self._store.questions():
             about = q.id == round_.question or q.task_id == round_.task_id
             if about and q.answer is None and q.id != but:

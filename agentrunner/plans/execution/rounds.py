@@ -17,7 +17,7 @@ from agentrunner.storage.run_folder import make_private, write_private
 
 
 @dataclass(frozen=True)
-class Round:
+class TaskRun:
     """One run of a task, and where it works."""
 
     task_id: str
@@ -61,26 +61,26 @@ class RoundBook:
     def __init__(self, folder: PlanFolder) -> None:
         self._folder = folder
 
-    def workspace(self, round_: Round) -> Path:
+    def workspace(self, round_: TaskRun) -> Path:
         """Its work tree."""
         return self._folder.workspace(round_.task_id, round_.number)
 
-    def save(self, round_: Round) -> None:
+    def save(self, round_: TaskRun) -> None:
         """Keep a round as it is now."""
         place = self._file(round_.task_id, round_.number)
         make_private(place.parent)
         write_private(place, json.dumps(asdict(round_)).encode())
 
-    def latest(self, task_id: str) -> Round | None:
+    def latest(self, task_id: str) -> TaskRun | None:
         """The round that a task is in, or came to an end with."""
         return max(self.of(task_id), key=lambda round_: round_.number, default=None)
 
-    def of(self, task_id: str) -> Iterator[Round]:
+    def of(self, task_id: str) -> Iterator[TaskRun]:
         """All rounds of a task."""
         for file in self._file(task_id, 0).parent.glob("*.json"):
             yield _read(file)
 
-    def all(self) -> Iterator[Round]:
+    def all(self) -> Iterator[TaskRun]:
         """All rounds of all tasks."""
         for file in self._folder.work.glob("*/*.json"):
             yield _read(file)
@@ -89,12 +89,12 @@ class RoundBook:
         return self._folder.work / task_id / f"{number}.json"
 
 
-def _read(file: Path) -> Round:
+def _read(file: Path) -> TaskRun:
     try:
         known: dict[str, Any] = json.loads(file.read_bytes())
         names = ("parents", "marked", "broken", "hollow", "allowed")
         lists = {name: tuple(known[name]) for name in names if name in known}
-        return Round(**{**known, **lists})
+        return TaskRun(**{**known, **lists})
     except (ValueError, TypeError, KeyError) as error:
         raise CheckpointCorrupt(
             f"{file} cannot be read: {error}.", path=str(file), remedy=f"rm {file}"

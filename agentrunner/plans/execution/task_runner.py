@@ -35,7 +35,7 @@ from agentrunner.plans.execution.answers import (
 )
 from agentrunner.plans.execution.decisions import decided_before, keep_allowance
 from agentrunner.plans.execution.merging.merge_queue import (
-    Conflict,
+    MergeConflict,
     Merged,
     NoLongerPlanned,
     TestsRed,
@@ -43,7 +43,7 @@ from agentrunner.plans.execution.merging.merge_queue import (
 from agentrunner.plans.execution.merging.merge_verdict import text_of_doubts
 from agentrunner.plans.execution.plan_budget import PlanBudget
 from agentrunner.plans.execution.questions import TaskQuestions, first_line
-from agentrunner.plans.execution.rounds import Round, RoundBook
+from agentrunner.plans.execution.rounds import RoundBook, TaskRun
 from agentrunner.plans.execution.saved_run import SavedRun, is_begun, saved_run
 from agentrunner.plans.execution.scheduler import TaskOutcome
 from agentrunner.plans.execution.spending import Spending
@@ -66,7 +66,7 @@ as it does not go together with the rest, or as it changes what proves others.""
 WRONG_ANSWERS = (WrongAnswer, StaleAnswer, PolicyBreach)
 
 Event = Mapping[str, Any]
-SpecOf = Callable[[Plan, str, Round], TaskSpec]
+SpecOf = Callable[[Plan, str, TaskRun], TaskSpec]
 
 
 class TaskRuns:
@@ -174,29 +174,29 @@ class TaskRuns:
             round_ = await self._next(round_, landed, words)
         return await self._leave(round_)
 
-    async def _round(self, task_id: str) -> Round:
+    async def _round(self, task_id: str) -> TaskRun:
         """The round that the task is in; a new one where there is none that it can go on with."""
         round_ = self._book.latest(task_id)
         if round_ is None:
-            return await self._open(Round(task_id, 1))
+            return await self._open(TaskRun(task_id, 1))
         if self._plan_of(round_) is None:
             await self._leave(round_)
         elif self._places.folder(round_).is_dir():
             return self._questions.taken_up(round_)
         self._questions.settle(round_, TRIED_AGAIN)
-        return await self._open(Round(task_id, round_.number + 1))
+        return await self._open(TaskRun(task_id, round_.number + 1))
 
-    def _plan_of(self, round_: Round) -> Plan | None:
+    def _plan_of(self, round_: TaskRun) -> Plan | None:
         """The plan as it is now; None where a round is for a task that it has not, or not so."""
         plan = self._plan()
         if round_.task_id not in plan.tasks:
             return None
         return plan if round_.asked_for in ("", asked_for(plan, round_.task_id)) else None
 
-    def _wanted(self, round_: Round) -> bool:
+    def _wanted(self, round_: TaskRun) -> bool:
         return self._plan_of(round_) is not None
 
-    async def _leave(self, round_: Round) -> TaskOutcome:
+    async def _leave(self, round_: TaskRun) -> TaskOutcome:
         """End a round that nobody wants any more; what it made is in its run's folder."""
         options = replace(self._options, stop=asyncio.Event())
         with contextlib.suppress(AgentRunnerError, OSError):  # it is wanted no more all the same
@@ -208,15 +208,15 @@ class TaskRuns:
         return TaskOutcome(PlanTaskStatus.PENDING, detail, round_.run_id)
 
     async def _next(
-        self, round_: Round, refused: Conflict | TestsRed, words: str | None = None
-    ) -> Round:
+        self, round_: TaskRun, refused: MergeConflict | TestsRed, words: str | None = None
+    ) -> TaskRun:
         """Another round for what was refused; with a person's `words`, the first of as many."""
         comment = f"\n\nA person has looked at it and says: {words}" if words else ""
         evidence = refused.evidence + comment
         self._note(round_.task_id, PlanTaskStatus.FIXING, first_line(refused.evidence))
         self._tell({"event": "plan_fixing", "task_id": round_.task_id, "evidence": evidence})
         broken = refused.broken if isinstance(refused, TestsRed) else ()
-        fresh = Round(
+        fresh = TaskRun(
             round_.task_id,
             round_.number + 1,
             evidence=evidence,
@@ -229,13 +229,15 @@ class TaskRuns:
         await self._places.close(round_)
         return opened
 
-    async def _open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
+    async def _open(
+        self, round_: TaskRun, refused: MergeConflict | TestsRed | None = None
+    ) -> TaskRun:
         opened = await self._places.open(round_, refused)
         folder = str(self._places.folder(opened))
         self._tell({"event": "plan_opened", "task_id": round_.task_id, "folder": folder})
         return opened
 
-    async def _landed(self, round_: Round, landed: Merged) -> TaskOutcome:
+    async def _landed(self, round_: TaskRun, landed: Merged) -> TaskOutcome:
         self._questions.settle(round_, SETTLED)
         ending = TaskOutcome(PlanTaskStatus.COMPLETE, text_of_doubts(landed.doubts), round_.run_id)
         self._note(round_.task_id, ending.status, ending.detail)
@@ -249,7 +251,7 @@ class TaskRuns:
 
     # -- one run --------------------------------------------------------------------------------
 
-    async def _run(self, round_: Round, plan: Plan, stop: asyncio.Event) -> Result | None:
+    async def _run(self, round_: TaskRun, plan: Plan, stop: asyncio.Event) -> Result | None:
         """Drive the round's run as far as it goes now; None where it still waits for a person."""
         options = replace(
             self._options, on_event=lambda event: self._hear(round_.task_id, event), stop=stop
@@ -280,13 +282,13 @@ class TaskRuns:
         how |= {"message": answer, "asked": asked}
         return await runs.resume(round_.run_id, options, **how)
 
-    def _anew(self, round_: Round, plan: Plan) -> TaskSpec | None:
+    def _anew(self, round_: TaskRun, plan: Plan) -> TaskSpec | None:
         """The task under other settings than its run began with; None where they are the same."""
         kept = load_spec(RunFolder.open(self._options.state_dir, round_.run_id)).plan_settings
         spec = self._spec_of(plan, round_.task_id, round_)
         return None if kept in ("", spec.plan_settings) else spec
 
-    async def _start(self, round_: Round, plan: Plan, options: Options) -> Result:
+    async def _start(self, round_: TaskRun, plan: Plan, options: Options) -> Result:
         """Begin the run, under a name that is kept before there is anything of it."""
         spec = self._within_limits(self._spec_of(plan, round_.task_id, round_))
         name = round_.run_id or new_run_id(round_.task_id, secrets.token_bytes(4))
@@ -296,7 +298,7 @@ class TaskRuns:
         return await runs.start(spec, options, run_id=name, people=before)
 
     async def _respond(
-        self, round_: Round, saved: SavedRun, answer: str, options: Options, by: str = ""
+        self, round_: TaskRun, saved: SavedRun, answer: str, options: Options, by: str = ""
     ) -> Result:
         """Give the run its answer; asked once more where it is none to its question."""
         assert saved.question is not None and saved.result is not None
@@ -310,7 +312,7 @@ class TaskRuns:
             waiting = saved.result.waiting.model_copy(update=again)
             return saved.result.model_copy(update={"waiting": waiting})
 
-    async def _pay(self, round_: Round, saved: SavedRun, options: Options) -> Result | None:
+    async def _pay(self, round_: TaskRun, saved: SavedRun, options: Options) -> Result | None:
         """Grant a run that has spent its part of the plan's budget what the plan has left."""
         assert saved.question is not None and saved.state is not None
         spec = load_spec(RunFolder.open(self._options.state_dir, round_.run_id))
@@ -319,7 +321,7 @@ class TaskRuns:
             return saved.result
         return await self._respond(round_, saved, more, options, by=BY_PLAN)
 
-    async def _asks_for_budget(self, round_: Round, result: Result) -> str:
+    async def _asks_for_budget(self, round_: TaskRun, result: Result) -> str:
         """The id of the question about the plan's budget that its run waits with; "" for none."""
         if result.waiting is None or result.waiting.kind != "budget":
             return ""
@@ -348,7 +350,7 @@ class TaskRuns:
 
     # -- what a person is asked -----------------------------------------------------------------
 
-    def _unfinished(self, round_: Round, result: Result) -> TaskOutcome:
+    def _unfinished(self, round_: TaskRun, result: Result) -> TaskOutcome:
         if result.waiting is not None:
             asked = replace(round_, asked=result.waiting.id)
             return self._questions.ask(
@@ -359,14 +361,14 @@ class TaskRuns:
             return self._questions.ask(round_.task_id, status, ended_text(result), round_)
         return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", round_.run_id)
 
-    def _unpaid(self, round_: Round) -> TaskOutcome:
+    def _unpaid(self, round_: TaskRun) -> TaskOutcome:
         """It waits for more than the plan has left: one question for all such tasks."""
         number = self._budget.question()
         return TaskOutcome(
             PlanTaskStatus.BLOCKED, "the plan's budget is spent", round_.run_id, number
         )
 
-    def _still_open(self, round_: Round) -> TaskOutcome:
+    def _still_open(self, round_: TaskRun) -> TaskOutcome:
         """It was asked before, and nobody has answered."""
         before = self._standings.get(round_.task_id)
         detail = before.detail if before else ""
@@ -374,12 +376,12 @@ class TaskRuns:
         status = before.status if before and ended else PlanTaskStatus.BLOCKED
         return TaskOutcome(status, detail, round_.run_id, round_.question)
 
-    def _waits_to_land(self, round_: Round) -> bool:
+    def _waits_to_land(self, round_: TaskRun) -> bool:
         """Whether a person has been asked about work that does not go together with the rest."""
         answered = self._questions.answer(round_) is not None or round_.task_id in self._again
         return round_.asked in (LANDING, ALLOWANCE) and not answered
 
-    def _allowed(self, round_: Round) -> Round:
+    def _allowed(self, round_: TaskRun) -> TaskRun:
         """The round, allowed to change what proves others where a person has said yes to that."""
         if round_.asked != ALLOWANCE or not is_yes(self._questions.answer(round_) or ""):
             return round_
@@ -394,7 +396,7 @@ class TaskRuns:
         self._book.save(round_)
         return round_
 
-    def _more_rounds(self, round_: Round) -> str | None:
+    def _more_rounds(self, round_: TaskRun) -> str | None:
         """What a person said to such work, "" for nothing but that it be tried again."""
         if round_.asked not in (LANDING, ALLOWANCE) or self._waits_to_land(round_):
             return None

@@ -16,7 +16,7 @@ from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.plans.execution.branch import BRANCH
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
 from agentrunner.plans.execution.merging.merge_queue import (
-    Conflict,
+    MergeConflict,
     Merged,
     TaskWork,
     TestsRed,
@@ -25,13 +25,13 @@ from agentrunner.plans.execution.merging.merge_queue import (
 )
 from agentrunner.plans.execution.merging.proofs import of_its_own
 from agentrunner.plans.execution.merging.run_work import RunWork, run_work
-from agentrunner.plans.execution.rounds import Round, RoundBook
+from agentrunner.plans.execution.rounds import RoundBook, TaskRun
 from agentrunner.results import Result
 from agentrunner.storage.run_folder import make_private
 
 _MARK = re.compile(rb"(?m)^(?:<{7}|>{7}) ")
 
-Landing = Merged | Conflict | TestsRed
+Landing = Merged | MergeConflict | TestsRed
 
 
 class Workspaces(Protocol):
@@ -40,24 +40,26 @@ class Workspaces(Protocol):
     landing: str
     """What landing does, for people; "" for nothing."""
 
-    def folder(self, round_: Round) -> Path:
+    def folder(self, round_: TaskRun) -> Path:
         """Where a round works."""
 
-    async def open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
+    async def open(
+        self, round_: TaskRun, refused: MergeConflict | TestsRed | None = None
+    ) -> TaskRun:
         """Give a round its work tree; it is kept with what is known of it then.
 
         `refused` is what its task's work could not be brought together with, and stands in it.
         """
 
     async def land(
-        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, round_: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """Bring what a COMPLETE run has made together with the rest.
 
         Raises NotWanted where that is `wanted` no more; blocking, it is asked in a thread.
         """
 
-    async def close(self, round_: Round) -> None:
+    async def close(self, round_: TaskRun) -> None:
         """Take its work tree away."""
 
 
@@ -84,16 +86,18 @@ class WorkTrees:
         self._landing = asyncio.Lock()
         """Work lands one after another: what is examined on a head that moves was for nothing."""
 
-    def folder(self, round_: Round) -> Path:
+    def folder(self, round_: TaskRun) -> Path:
         """Below the plan's folder."""
         return self._book.workspace(round_)
 
-    async def open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
+    async def open(
+        self, round_: TaskRun, refused: MergeConflict | TestsRed | None = None
+    ) -> TaskRun:
         """From the plan's head, or from the merge that was refused."""
         async with self._one:
             return await asyncio.to_thread(self._open, round_, refused)
 
-    def _open(self, round_: Round, refused: Conflict | TestsRed | None) -> Round:
+    def _open(self, round_: TaskRun, refused: MergeConflict | TestsRed | None) -> TaskRun:
         parents: tuple[str, ...]
         marked: tuple[str, ...]
         if refused is None:
@@ -119,7 +123,7 @@ class WorkTrees:
         self._book.save(round_)
         return round_
 
-    def _marked(self, refused: Conflict | TestsRed) -> tuple[str, ...]:
+    def _marked(self, refused: MergeConflict | TestsRed) -> tuple[str, ...]:
         """Files of a merge that have marks which they did not have before."""
         return tuple(
             path
@@ -129,14 +133,14 @@ class WorkTrees:
         )
 
     async def land(
-        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, round_: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """As a commit on the plan's branch."""
         async with self._landing:
             return await self._land(round_, title, result, wanted)
 
     async def _land(
-        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, round_: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         made = await run_work(self._state_dir, round_.run_id)
         work = TaskWork(
@@ -165,13 +169,13 @@ class WorkTrees:
             return landed
         return replace(landed, files=await asyncio.to_thread(self._files, round_, made, landed))
 
-    def _files(self, round_: Round, made: RunWork, landed: Merged) -> tuple[str, ...]:
+    def _files(self, round_: TaskRun, made: RunWork, landed: Merged) -> tuple[str, ...]:
         """Of all its rounds: the first of a merge's parents has nothing of the task."""
         before = round_.parents[0]
         touched = {*made.paths, *self._clone.changed(before, round_.commit)}
         return tuple(sorted(touched.intersection(self._clone.changed(before, landed.commit))))
 
-    async def close(self, round_: Round) -> None:
+    async def close(self, round_: TaskRun) -> None:
         """The run's folder keeps what it was."""
         async with self._one:
             with contextlib.suppress(OSError):
@@ -186,20 +190,22 @@ class SingleFolder:
     def __init__(self, repo: Path, book: RoundBook) -> None:
         self._repo, self._book = repo, book
 
-    def folder(self, round_: Round) -> Path:
+    def folder(self, round_: TaskRun) -> Path:
         """Always the same."""
         return self._repo
 
-    async def open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
+    async def open(
+        self, round_: TaskRun, refused: MergeConflict | TestsRed | None = None
+    ) -> TaskRun:
         """Nothing is made."""
         self._book.save(round_)
         return round_
 
     async def land(
-        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, round_: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """It is there already."""
         return Merged("", tuple(result.changed_files))
 
-    async def close(self, round_: Round) -> None:
+    async def close(self, round_: TaskRun) -> None:
         """The files stay."""

@@ -12,8 +12,8 @@ from agentrunner.execution.failure_policy import (
     FAULT_BACKOFF_SEC,
     AskPerson,
     Continue,
-    Facts,
     FailOver,
+    FailureFacts,
     StartAfresh,
     WaitUntil,
     next_step,
@@ -51,9 +51,9 @@ def facts(
     wait_sec: float = 3600,
     profile: WorkerRoleSpec | None = None,
     **order: Any,
-) -> Facts:
+) -> FailureFacts:
     fixed = {"worker_run_id": "1-001", "worker": "codex-cli", "member": run.member, **order}
-    return Facts(
+    return FailureFacts(
         run=run,
         order=WorkerOrder(prompt=FileRef(path="p"), **fixed),
         earlier=earlier,

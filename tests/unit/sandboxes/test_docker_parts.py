@@ -18,7 +18,7 @@ from agentrunner.sandboxes.base import Door, Mount, Request, ResourceLimit, Sand
 from agentrunner.sandboxes.docker import labels, words
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.engine import Traits, engine_address
-from agentrunner.sandboxes.docker.exec import Command
+from agentrunner.sandboxes.docker.exec import ExecCommand
 from agentrunner.sandboxes.docker.layout import Mask, host_programs, make_places, sandbox_mounts
 from agentrunner.sandboxes.docker.order import AttachOrder
 from agentrunner.sandboxes.docker.stream import Frames
@@ -44,7 +44,7 @@ def test_frames_come_together_however_they_are_cut(
 
 
 def test_an_order_survives_the_way_through_the_environment() -> None:
-    command = Command(("sh", "-c", "x" * 250_000), {"TOKEN": "ä" * 100}, "/repo")
+    command = ExecCommand(("sh", "-c", "x" * 250_000), {"TOKEN": "ä" * 100}, "/repo")
     order = AttachOrder(
         host="unix:///e.sock",
         folder=Path("/run"),
