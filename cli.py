@@ -18,8 +18,8 @@ import typer
 from typer.main import get_command
 
 from agentrunner import __version__
+from agentrunner.commands.command_line import COMPLETE_VARIABLE, is_goal
 from agentrunner.commands.index import DocumentedCommand, Entries, Index, index_app
-from agentrunner.commands.words import COMPLETE_VARIABLE, is_goal
 from agentrunner.errors import UsageError
 
 GROUPS: Mapping[str, Entries] = {

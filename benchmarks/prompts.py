@@ -29,7 +29,7 @@ from agentrunner.config.spec import (
     TestSpec,
 )
 from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, load_patterns
-from agentrunner.prompts.reading import to_yaml
+from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.rounds import MOST_TOKENS, tokens
 from agentrunner.protocol import Choices, message_schema
 from agentrunner.state.lifecycle import TaskState

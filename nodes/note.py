@@ -23,7 +23,7 @@ from agentrunner.gateway.egress_log import read_egress
 from agentrunner.launching.route import EGRESS_LOG
 from agentrunner.money.bill import bill_of
 from agentrunner.notes import build_view, render_note, write_note
-from agentrunner.notes.model import NoteView, RunFigures
+from agentrunner.notes.note_model import NoteView, RunFigures
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Question, TaskContext, Verdict
 from agentrunner.storage.failpoints import reach

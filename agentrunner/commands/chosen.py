@@ -12,7 +12,7 @@ from agentrunner.screens.doctor import DoctorItem
 if TYPE_CHECKING:
     from agentrunner.config.agents import PlannerSpec
     from agentrunner.discovery.agents import Choice
-    from agentrunner.policy.model import Policy
+    from agentrunner.policy.policy_file import Policy
 
 PEOPLE = {"meta": "planner", "worker": "worker"}
 """Sections of a task file, as people call who is in them."""

@@ -13,7 +13,7 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, show, width_of
-from agentrunner.commands.runs import here
+from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadEnvironment
 from agentrunner.errors.task_files import Unreadable
@@ -111,7 +111,7 @@ def _file(project: bool) -> Path:
 
 
 def _text_of(file: Path) -> str:
-    from agentrunner.config.files import read_text
+    from agentrunner.config.text_files import read_text
 
     return read_text(file, name=str(file)) if file.exists() else ""
 
@@ -162,8 +162,8 @@ def begin_settings(file: Path) -> None:
 
 def _edit(file: Path) -> int:
     """The file in the person's editor, again until it can be read or they give up."""
-    from agentrunner.commands.asking import interruptible, read_line
     from agentrunner.commands.editing import open_editor
+    from agentrunner.commands.question_prompt import interruptible, read_line
     from agentrunner.config.load import load_settings
 
     if not interactive(Output()):

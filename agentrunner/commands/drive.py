@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from agentrunner import environment
 from agentrunner.commands import engine
-from agentrunner.commands.asking import ask_inline, ask_yes, prompt_of
 from agentrunner.commands.console import (
     Console,
     Output,
@@ -25,7 +24,8 @@ from agentrunner.commands.console import (
 )
 from agentrunner.commands.fail import named
 from agentrunner.commands.log_lines import logging_to
-from agentrunner.commands.runs import in_git, name_needed
+from agentrunner.commands.question_prompt import ask_inline, ask_yes, prompt_of
+from agentrunner.commands.which_run import in_git, name_needed
 from agentrunner.errors import AgentRunnerError
 from agentrunner.results import Problem, Result
 from agentrunner.screens.errors import error_screen

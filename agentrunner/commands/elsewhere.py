@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner.commands.console import Console, Output, show
-from agentrunner.commands.runs import is_driven
+from agentrunner.commands.which_run import is_driven
 
 if TYPE_CHECKING:
     from agentrunner.state.run_state import Answer

@@ -65,7 +65,7 @@ def carry_out(found: list[Fix], *, yes: bool, output: Output) -> list[dict[str, 
 
 
 def _is_wanted(fix: Fix) -> bool:
-    from agentrunner.commands.asking import interruptible, read_line
+    from agentrunner.commands.question_prompt import interruptible, read_line
 
     with interruptible(), contextlib.suppress(EOFError):
         question = f"{fix.what[0].upper()}{fix.what[1:]}? {fix.why} [y/N] "

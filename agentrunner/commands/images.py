@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentrunner.commands.console import show
-from agentrunner.commands.runs import here
+from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadOption, UnknownKind
 from agentrunner.errors.sandboxes import BadImageName

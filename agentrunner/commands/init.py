@@ -16,8 +16,8 @@ from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
-from agentrunner.commands.runs import here
 from agentrunner.commands.trying import SandboxTrial
+from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import AlreadyExists, BadName
 from agentrunner.errors.task_files import Unreadable
@@ -119,8 +119,8 @@ def _offer(repo: Path, wanted: bool | None) -> None:
 
 def asked_yes(prompt: str) -> bool | None:
     """Yes or no, asked until it is one of them; Enter is yes, and None is for who leaves."""
-    from agentrunner.commands.asking import interruptible, left_cleanly, read_line
-    from agentrunner.commands.words import is_no, is_yes
+    from agentrunner.commands.command_line import is_no, is_yes
+    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
 
     with interruptible(), left_cleanly():
         while not is_no(line := read_line(prompt)):

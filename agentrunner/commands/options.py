@@ -15,9 +15,9 @@ from typing import Annotated, Any
 
 import typer
 
+from agentrunner.commands.command_line import TASK_FILES
 from agentrunner.commands.console import Output
 from agentrunner.commands.index import DocumentedCommand
-from agentrunner.commands.words import TASK_FILES
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.task_files import Unreadable
 from agentrunner.registry import PLANNERS, SANDBOXES, WORKERS

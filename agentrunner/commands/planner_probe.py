@@ -62,7 +62,7 @@ def _failed(error: AgentRunnerError) -> DoctorItem:
 async def _probed(
     settled: TaskSpec, why: str, environ: Mapping[str, str]
 ) -> tuple[str, list[DoctorItem], bool]:
-    from agentrunner.planners.make import make_planner
+    from agentrunner.planners.factory import make_planner
 
     if not planner_kind(settled.runner.meta.kind).is_chat_model:
         return await _played(settled, why, environ)
@@ -79,8 +79,8 @@ async def _played(
     settled: TaskSpec, why: str, environ: Mapping[str, str]
 ) -> tuple[str, list[DoctorItem], bool]:
     """A planner that is no chat model answers one scene, in its own sandbox."""
-    from agentrunner.scenes.model import load_scenes
     from agentrunner.scenes.playing import Company, play_all
+    from agentrunner.scenes.scene import load_scenes
 
     company = Company(settled, environ)
     head = f"{company.describe()}: {why}"
@@ -116,7 +116,7 @@ def _address(settled: TaskSpec, environ: Mapping[str, str]) -> tuple[str, bool]:
     from urllib.parse import urlsplit
 
     from agentrunner.planners.endpoint import DEFAULT_BASE_URL
-    from agentrunner.planners.limits import is_near
+    from agentrunner.planners.timeouts import is_near
 
     meta = settled.runner.meta
     url = meta.base_url or ""

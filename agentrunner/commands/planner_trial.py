@@ -11,13 +11,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.commands.asking import read_line
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.question_prompt import read_line
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
-    from agentrunner.scenes.model import Named
     from agentrunner.scenes.playing import Company, Played
+    from agentrunner.scenes.scene import Named
 
 NOT_USABLE = 1
 INTERRUPTED = 130

@@ -15,7 +15,7 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, show, who
 from agentrunner.commands.drive import drive
 from agentrunner.commands.pick import run_for
-from agentrunner.commands.runs import here, is_driven, resolve
+from agentrunner.commands.which_run import here, is_driven, resolve
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import NotWaiting
 from agentrunner.screens.layout import flat
@@ -183,7 +183,7 @@ def approve(
 def _edit_in(file: Path | None) -> str:
     """An edited plan as JSON, which the engine reads; a file that is neither is its to refuse."""
     from agentrunner.commands.editing import from_yaml
-    from agentrunner.config.files import read_text
+    from agentrunner.config.text_files import read_text
 
     if file is None:
         return ""
@@ -219,7 +219,7 @@ def reject(
 def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output: Output) -> int:
     """Show what a run asks and let the person answer here; 4 where they leave it waiting."""
     from agentrunner.commands import engine as engines
-    from agentrunner.commands.asking import asked
+    from agentrunner.commands.question_prompt import asked
 
     engines.load()
     from agentrunner.engine import queries

@@ -22,11 +22,11 @@ from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.grounds import grounds
-from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.planner_probe import probe_planner
-from agentrunner.commands.runs import here
+from agentrunner.commands.policy_findings import login_findings, policy_findings
 from agentrunner.commands.sandboxes import SandboxProbe, probe_sandboxes
 from agentrunner.commands.trying import SandboxTrial
+from agentrunner.commands.which_run import here
 from agentrunner.environment import home_of
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.registry import SANDBOXES
@@ -279,7 +279,7 @@ def _system() -> str:
 async def _conformance(kind: str, environ: Mapping[str, str]) -> DoctorReport:
     """Every promise of a sandbox, tried from inside."""
     from agentrunner.config.sandbox import NO_SANDBOX
-    from agentrunner.gateway.process import proxy_starter
+    from agentrunner.gateway.gateway_process import proxy_starter
     from agentrunner.sandboxes.choose import image_to_try, make_sandbox
     from agentrunner.testing.sandboxes import CHECKS, run_conformance
     from agentrunner.testing.sandboxes.egress import egress_checks

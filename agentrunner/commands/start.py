@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agentrunner.commands import options as opt
+from agentrunner.commands.command_line import is_goal
 from agentrunner.commands.console import Output, show, width_of
-from agentrunner.commands.words import is_goal
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.command_line import (
     AlreadyExists,
@@ -312,7 +312,7 @@ def validate(
     """Check a task file or PRD; show what each criterion executes, and what counts as tests."""
     import json
 
-    from agentrunner.commands.limits import policy_line
+    from agentrunner.commands.policy_findings import policy_line
     from agentrunner.discovery.proof import proof_inputs
     from agentrunner.policy.check import narrowed
     from agentrunner.policy.load import load_policies

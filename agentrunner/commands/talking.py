@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from agentrunner import environment
 from agentrunner.commands.answer_line import answer_line
+from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, author, repository
-from agentrunner.commands.words import is_no, is_yes
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
 from agentrunner.plans.patch import PatchRejected
@@ -151,7 +151,7 @@ async def proposed(
 
 def ask_what(question: str) -> bool | str | None:
     """Yes, no, or what should be different; None is a person who leaves."""
-    from agentrunner.commands.asking import interruptible, read_line
+    from agentrunner.commands.question_prompt import interruptible, read_line
 
     with interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
         return meant(read_line(question))

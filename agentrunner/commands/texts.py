@@ -87,7 +87,7 @@ def _schema(name: str) -> dict[str, object]:
 
         return TaskFile.model_json_schema()
     if name == "policy":
-        from agentrunner.policy.model import policy_schema
+        from agentrunner.policy.policy_file import policy_schema
 
         return policy_schema()
     if name == "result":

@@ -16,9 +16,9 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from agentrunner.config.agents import SEES, See
 from agentrunner.config.base import ConfigModel
-from agentrunner.config.files import read_text
 from agentrunner.config.mistakes import dotted, from_validation, mistake
 from agentrunner.config.spec import NOTE_TEMPLATES, RunnerSection, number_from_text
+from agentrunner.config.text_files import read_text
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree, read_yaml
 from agentrunner.environment import user_file as user_file

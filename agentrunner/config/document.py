@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from agentrunner.config.files import MAX_BYTES, decode, read_text, require_size
 from agentrunner.config.spec import TaskFile
+from agentrunner.config.text_files import MAX_BYTES, decode, read_text, require_size
 from agentrunner.config.yaml_text import Place, YamlTree, read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadEncoding, BadValue, UnknownFile, Unreadable, YamlSyntax

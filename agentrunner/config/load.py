@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from agentrunner.config.agents import DEFAULT_META_MODEL, PlannerSpec
 from agentrunner.config.config_files import lay_under, read_layers
 from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
-from agentrunner.config.files import read_text
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.layers import apply_options, apply_overrides
 from agentrunner.config.markdown import detect_language, first_heading
@@ -44,6 +43,7 @@ from agentrunner.config.spec import (
     TaskSection,
     TaskSpec,
 )
+from agentrunner.config.text_files import read_text
 from agentrunner.config.yaml_text import Place, YamlTree
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadValue, EmptyPrd, FileOutside, NoTestCommand

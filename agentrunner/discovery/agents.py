@@ -22,9 +22,9 @@ from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError, InfraError
 from agentrunner.errors.planners import NoPlanner
 from agentrunner.errors.workers import WorkerNotReady
-from agentrunner.policy.agents import barred, login_barred
 from agentrunner.policy.match import covered
-from agentrunner.policy.model import Policy
+from agentrunner.policy.permitted_agents import barred, login_barred
+from agentrunner.policy.policy_file import Policy
 from agentrunner.storage.index import RunIndex
 from agentrunner.storage.run_folder import RunFolder, load_spec
 from agentrunner.verification.checks import is_executable

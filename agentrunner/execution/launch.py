@@ -20,7 +20,7 @@ from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.worker_record import BEFORE, git_places
 from agentrunner.launching.access import CliCredential, worker_access, worker_env
 from agentrunner.launching.launch import CliLaunch, Supervision, make_own, start_supervised
-from agentrunner.launching.limits import disk_bytes
+from agentrunner.launching.permissions import disk_bytes
 from agentrunner.launching.route import EgressRoute
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.worker_git import worker_git

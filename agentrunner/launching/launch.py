@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentrunner.gateway.process import companion, running
+from agentrunner.gateway.gateway_process import companion, running
 from agentrunner.launching.access import CliCredential
 from agentrunner.launching.route import EgressRoute
 from agentrunner.sandboxes.base import (

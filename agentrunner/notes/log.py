@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentrunner.notes.model import (
+from agentrunner.notes.note_model import (
     CommandRow,
     Line,
     Log,
@@ -13,7 +13,7 @@ from agentrunner.notes.model import (
     WorkerRunRow,
     line,
 )
-from agentrunner.notes.reading import NoteSources, attachment, local_time
+from agentrunner.notes.sources import NoteSources, attachment, local_time
 
 MAX_META_CALLS = 200
 MAX_RUNS = 100

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Literal
 
 from agentrunner.notes.markdown import flat
-from agentrunner.notes.model import BillLine
-from agentrunner.notes.reading import local_time, period
+from agentrunner.notes.note_model import BillLine
 from agentrunner.notes.render import Language, marker, render_plan
+from agentrunner.notes.sources import local_time, period
 from agentrunner.notes.view import map_texts, sum_of
 from agentrunner.notes.writer import WrittenNote, write_marked
 from agentrunner.results import BillEntry

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import assert_never, cast
 
 from agentrunner.config.budget_kinds import BUDGET_KINDS
-from agentrunner.notes.model import (
+from agentrunner.notes.note_model import (
     CriterionRow,
     Label,
     Line,
@@ -19,7 +19,7 @@ from agentrunner.notes.model import (
     line,
     next_step_of,
 )
-from agentrunner.notes.reading import NoteSources, local_time
+from agentrunner.notes.sources import NoteSources, local_time
 from agentrunner.results import CriterionResult, InboxItem
 from agentrunner.state.decisions import about_check
 from agentrunner.state.lifecycle import EndName, end_of

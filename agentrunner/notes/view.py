@@ -12,7 +12,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.money.amount import Amount, amount_of_entry, least_usd, total
 from agentrunner.notes import sentences
 from agentrunner.notes.log import build_log, summary_of
-from agentrunner.notes.model import (
+from agentrunner.notes.note_model import (
     BillLine,
     CriterionRow,
     Line,
@@ -23,7 +23,7 @@ from agentrunner.notes.model import (
     Shown,
     TestFacts,
 )
-from agentrunner.notes.reading import NoteSources, attachment, local_time, period
+from agentrunner.notes.sources import NoteSources, attachment, local_time, period
 from agentrunner.results import BillEntry, Result
 from agentrunner.state.decisions import words_of
 from agentrunner.state.lifecycle import LEAST_WAIT_SEC

@@ -32,7 +32,7 @@ from agentrunner.gateway.prices import load_prices
 from agentrunner.nodes.plan import criteria_of, keep_context, names_for_planner, repository_before
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import PromptType
-from agentrunner.scenes.model import (
+from agentrunner.scenes.scene import (
     FileText,
     Filler,
     Named,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentrunner.scenes.model import Group
 from agentrunner.scenes.playing import Played
+from agentrunner.scenes.scene import Group
 
 GROUPS: Mapping[Group, str] = {
     "plan": "plans a task",

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from agentrunner.gateway.process import GatewayCommand
+from agentrunner.gateway.gateway_process import GatewayCommand
 from agentrunner.sandboxes.base import Launch, OnOutput
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import FileLock, boot_id

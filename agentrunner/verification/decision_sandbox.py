@@ -13,8 +13,8 @@ from pathlib import Path
 
 from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.errors.repositories import FolderOutside
+from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GatewayOrder
-from agentrunner.gateway.process import running
 from agentrunner.launching.route import EGRESS_LOG, route_of
 from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import (

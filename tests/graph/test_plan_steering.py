@@ -22,8 +22,8 @@ from agentrunner.plans.execution.merging.merge_checks import MergedTests
 from agentrunner.plans.execution.merging.merge_queue import TestsRed
 from agentrunner.plans.execution.merging.merge_verdict import MergeCandidate, MergeVerdict
 from agentrunner.plans.execution.plan_settings import PlanSettings, load_settings, save_settings
-from agentrunner.plans.execution.rounds import RoundBook, TaskRun
 from agentrunner.plans.execution.status import look
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.plans.execution.workspaces import WorkTrees
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.store import BUDGET
@@ -132,7 +132,7 @@ def test_a_task_that_is_changed_while_at_work_begins_anew(tmp_path: Path) -> Non
     ]
     assert "was changed, and begins anew" in [e["detail"] for e in plan.told("plan_task")]
     assert states(plan) == ["FAILED", "COMPLETE"]
-    assert len(list(RoundBook(plan.folder).of("TASK-0001"))) == 2
+    assert len(list(TaskRunStore(plan.folder).of("TASK-0001"))) == 2
 
 
 def test_what_is_taken_out_while_it_is_brought_together_does_not_land(tmp_path: Path) -> None:

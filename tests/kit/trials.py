@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
+from agentrunner.gateway.gateway_process import companion
 from agentrunner.gateway.order import (
     GATEWAY_PORT,
     GATEWAY_SOCKET,
@@ -23,7 +24,6 @@ from agentrunner.gateway.order import (
     GatewayOrder,
     Upstream,
 )
-from agentrunner.gateway.process import companion
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.money.usage import Usage, read_usage
 from agentrunner.sandboxes.base import Door, Request, SandboxOrder
@@ -35,7 +35,7 @@ from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.supervisor.client import SupervisedResult, SupervisorOrder, start, wait
 from agentrunner.workers.base import Ended, Worker, WorkerCommand, WorkerReading, WorkerRequest
 from agentrunner.workers.cli import CliWorker
-from agentrunner.workers.make import make_worker
+from agentrunner.workers.factory import make_worker
 from agentrunner.workers.outcome import WorkerOutcome, outcome_of
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY
 from tests.kit.model_server import ModelServer

@@ -21,7 +21,7 @@ from agentrunner.plans.execution.forge.request_body import request_body, request
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.merging.merge_checks import MergedTests
 from agentrunner.plans.execution.preflight import done_in_place, make_place
-from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.workspaces import Workspaces, WorkTrees
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.store import PlanStore
@@ -38,7 +38,7 @@ class BranchTarget:
         folder: PlanFolder,
         clone: CloneStore,
         store: PlanStore,
-        book: RoundBook,
+        book: TaskRunStore,
         tell: Callable[[Mapping[str, Any]], None],
     ) -> None:
         self._order, self._folder, self._clone = order, folder, clone
@@ -102,12 +102,12 @@ class BranchTarget:
 
     async def _sweep(self, plan: Plan) -> None:
         """Remove work trees that nothing is done in any more."""
-        for round_ in list(self._book.all()):
-            latest = self._book.latest(round_.task_id)
-            task = plan.tasks.get(round_.task_id)
-            over = task is None or task.status == PlanTaskStatus.COMPLETE or round_ != latest
-            if over and self._places.folder(round_).exists():
-                await self._places.close(round_)
+        for task_run in list(self._book.all()):
+            latest = self._book.latest(task_run.task_id)
+            task = plan.tasks.get(task_run.task_id)
+            over = task is None or task.status == PlanTaskStatus.COMPLETE or task_run != latest
+            if over and self._places.folder(task_run).exists():
+                await self._places.close(task_run)
 
     @property
     def places(self) -> Workspaces:

@@ -1,4 +1,4 @@
-"""The run of a task's round, as it stands on the disk."""
+"""A run of a task, as it stands on the disk."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.delivery import Delivered
 from agentrunner.plans.execution.preflight import check_no_branch
-from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.workspaces import SingleFolder, Workspaces
 from agentrunner.plans.plan import Plan
 
@@ -55,7 +55,7 @@ class FolderTarget:
     most = 1
     kept_back = False
 
-    def __init__(self, repo: Path, clone: CloneStore, book: RoundBook) -> None:
+    def __init__(self, repo: Path, clone: CloneStore, book: TaskRunStore) -> None:
         """`clone` is the one that the plan would have."""
         self._clone = clone
         self.places: Workspaces = SingleFolder(repo, book)

@@ -30,7 +30,7 @@ from agentrunner.sandboxes.base import (
     SandboxError,
     SandboxOrder,
 )
-from agentrunner.sandboxes.docker import labels, words
+from agentrunner.sandboxes.docker import description, labels
 from agentrunner.sandboxes.docker.builds import import_host_image
 from agentrunner.sandboxes.docker.config import SANDBOX_HOME, ContainerSpec, User, container_config
 from agentrunner.sandboxes.docker.copies import Copies
@@ -134,11 +134,11 @@ class DockerSandbox:
     def describe(self) -> str:
         """One line: engine, image, network, what is writable, limits."""
         traits = self._engine.traits if self._engine else None
-        return words.describe(self._spec, traits, str(self._image or ""))
+        return description.describe(self._spec, traits, str(self._image or ""))
 
     def isolation(self) -> Mapping[str, str]:
         """What it holds and by which means."""
-        return words.isolation(self._spec, self._engine.traits if self._engine else None)
+        return description.isolation(self._spec, self._engine.traits if self._engine else None)
 
     def mounts(self) -> list[Mount]:
         """Everything of the host that is visible; the rest is the image's.

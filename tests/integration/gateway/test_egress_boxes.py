@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.gateway.gateway_process import GatewayProcess, proxy_starter
 from agentrunner.gateway.order import PROXY_PORT, PROXY_SOCKET
-from agentrunner.gateway.process import GatewayProcess, proxy_starter
 from agentrunner.sandboxes.base import CommandResult, OnOutput, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox

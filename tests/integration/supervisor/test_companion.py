@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.gateway.process import GatewayCommand
+from agentrunner.gateway.gateway_process import GatewayCommand
 from agentrunner.supervisor.client import read_result
 from tests.integration.supervisor.conftest import Stage, marked
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from agentrunner.config.spec import RunnerSection, TaskSection, TaskSpec
 from agentrunner.execution.result import build_result
-from agentrunner.notes.model import NoteView
+from agentrunner.notes.note_model import NoteView
 from agentrunner.notes.view import build_view
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TaskState

@@ -10,7 +10,7 @@ import pytest
 from agentrunner.config.spec import NOTE_TEMPLATES, NoteSpec
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import BadNoteTemplate
-from agentrunner.notes.model import Line
+from agentrunner.notes.note_model import Line
 from agentrunner.notes.render import MAX_BYTES, TOP_LINES, Words, render_note
 from agentrunner.notes.view import cut_bytes, prd_summary
 from agentrunner.state.run_state import Criterion, FileRef, Finding, Question, Verdict

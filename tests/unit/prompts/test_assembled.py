@@ -39,9 +39,9 @@ from agentrunner.prompts import (
     worker_prompt,
 )
 from agentrunner.prompts import rounds as rounds_module
+from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.assembly import task_view
 from agentrunner.prompts.marking import defanged, marked, number_of
-from agentrunner.prompts.reading import to_yaml
 from agentrunner.protocol import Choices, message_schema
 from agentrunner.state.decisions import TEXT, shown, with_decision
 from agentrunner.state.lifecycle import TaskState

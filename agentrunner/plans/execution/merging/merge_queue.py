@@ -27,7 +27,7 @@ from agentrunner.results import Result
 from agentrunner.storage.failpoints import reach
 
 MAX_EVIDENCE = 12_000
-"""Characters of evidence that a second round is told, at most."""
+"""Characters of evidence that a second run is told, at most."""
 MAX_HUNK = 2_000
 MAX_FILES = 20
 UNFIT = (
@@ -211,14 +211,14 @@ def _refused(
     asks = verdict.asks[:MAX_EVIDENCE]
     evidence = _anew(clone, work, mine, verdict.evidence, "This" if asks else NO_START)
     tree = clone.tree_of(merge.head)
-    if asks:  # what a person decides about is green on either tree: no round could prove it
+    if asks:  # what a person decides about is green on either tree: no run could prove it
         hollow = tuple(proof.key for proof in verdict.broken)
         return TestsRed(evidence, merge.head, tree, asks=asks, hollow=hollow)
     return TestsRed(evidence, merge.head, tree, verdict.broken)
 
 
 def _anew(clone: CloneStore, work: TaskWork, mine: str, why: str, begins: str = NO_START) -> str:
-    """Evidence for a round that begins without the task's work: what that was."""
+    """Evidence for a run that begins without the task's work: what that was."""
     plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
     patch = clone.git.run("diff", *plain, work.parents[0], mine).decode("utf-8", "replace")
     text = f"{why[: MAX_EVIDENCE // 2]}\n{begins}{ANEW}\n"

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
+from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import Console, show, who, width_of
-from agentrunner.commands.words import is_no, is_yes
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.layout import flat

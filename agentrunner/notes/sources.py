@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.notes.model import Attachment
+from agentrunner.notes.note_model import Attachment
 from agentrunner.results import InboxItem, Result
 from agentrunner.state.run_state import FileRef, TaskContext
 from agentrunner.storage.run_log import History
