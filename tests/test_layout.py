@@ -8,10 +8,13 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 
+import grimp
 import pytest
 
+from agentrunner.registry import LOGINS, PLANNERS, SANDBOXES, WORKERS
 from tests.kit.missing import missing
 
 ROOT = Path(__file__).parents[1]
@@ -105,6 +108,18 @@ def test_rooms_import_only_downwards() -> None:
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
+
+
+def test_adapters_are_reached_through_the_registry_and_know_nothing_of_each_other() -> None:
+    graph = grimp.build_graph("agentrunner", cache_dir=None)
+    for table in (PLANNERS.own, SANDBOXES.own, WORKERS.own, LOGINS):
+        adapters = {place.partition(":")[0] for place in table.values()}
+        pairs = permutations(adapters, 2)
+        assert [pair for pair in pairs if graph.chain_exists(*pair, as_packages=True)] == []
+        modules = adapters.union(*map(graph.find_descendants, adapters))
+        for room in (f"agentrunner.{name}" for name in ("engine", "execution", "graph", "nodes")):
+            for module in {room, *graph.find_descendants(room)}:
+                assert not graph.find_modules_directly_imported_by(module) & modules, module
 
 
 def test_git_is_run_in_one_place_only() -> None:
