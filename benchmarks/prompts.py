@@ -36,16 +36,15 @@ from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     Baseline,
     CheckOutcome,
-    CommandSeen,
     Counters,
     Criterion,
     Evidence,
     RedTest,
     TaskContext,
     TestOutcome,
-    WorkerRun,
 )
 from agentrunner.state.summary import summarize
+from agentrunner.state.worker_runs import CommandSeen, WorkerRun
 from benchmarks.measure import Figure
 from benchmarks.measure import report as report_figures
 

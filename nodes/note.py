@@ -25,7 +25,8 @@ from agentrunner.money.bill import bill_of
 from agentrunner.notes import build_view, render_note, write_note
 from agentrunner.notes.note_model import NoteView, RunFigures
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import Question, TaskContext, Verdict
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import TaskContext, Verdict
 from agentrunner.storage.failpoints import reach
 
 IMAGE_CHARS = 19

@@ -36,14 +36,8 @@ from agentrunner.money.amount import Amount
 from agentrunner.money.counters import amounts_of, with_worker
 from agentrunner.money.usage import Usage
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import (
-    RECENT,
-    Counters,
-    Outcome,
-    TaskContext,
-    WorkerOrder,
-    WorkerRun,
-)
+from agentrunner.state.run_state import RECENT, Counters, TaskContext
+from agentrunner.state.worker_runs import Outcome, WorkerOrder, WorkerRun
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import me
 from agentrunner.storage.worker_ledger import Absent, NotExecuted

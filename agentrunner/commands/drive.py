@@ -35,7 +35,7 @@ from agentrunner.screens.summary import summary_screen
 if TYPE_CHECKING:
     from agentrunner.commands.engine import RunVerbs
     from agentrunner.engine.attempt_run import Options
-    from agentrunner.state.run_state import Answer, Question
+    from agentrunner.state.people import Answer, Question
 
 Work = Callable[["RunVerbs", "Options"], Awaitable["Result"]]
 TICK_SEC = 1.0

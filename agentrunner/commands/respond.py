@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentrunner.commands.engine import RunVerbs
     from agentrunner.engine.attempt_run import Options
     from agentrunner.results import Result
-    from agentrunner.state.run_state import Answer
+    from agentrunner.state.people import Answer
 
 
 @opt.with_output
@@ -111,7 +111,7 @@ def _answer(
     text: str = "",
     edit: str = "",
 ) -> Answer:
-    from agentrunner.state.run_state import Answer
+    from agentrunner.state.people import Answer
 
     # Of which kind the question is, the engine finds out under the run's lock.
     return Answer(

@@ -412,7 +412,7 @@ def run_stdin() -> int:
 
 def answer_command(run_id: str, waiting: InboxItem) -> str:
     """The command that lets a waiting run go on."""
-    from agentrunner.state.run_state import IN_WORDS
+    from agentrunner.state.people import IN_WORDS
 
     if waiting.kind in IN_WORDS:
         return f"agentrunner answer {run_id} --id {waiting.id} TEXT"

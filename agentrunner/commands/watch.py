@@ -22,7 +22,7 @@ from agentrunner.errors.runs import AmbiguousRun
 
 if TYPE_CHECKING:
     from agentrunner.results import InboxItem, Result
-    from agentrunner.state.run_state import Question
+    from agentrunner.state.people import Question
     from agentrunner.storage.events import Event as EventLine
 
 LOOK_SEC = 0.25
@@ -192,7 +192,7 @@ class _Watch:
     def _unless_answered(self, question: Question, driven: bool) -> Callable[[], None]:
         """Ends the prompt where somebody else answers, or whoever asked is gone."""
         from agentrunner.commands.question_prompt import AnsweredElsewhere
-        from agentrunner.state.run_state import Answer
+        from agentrunner.state.people import Answer
 
         def look() -> None:
             self._console.poll()

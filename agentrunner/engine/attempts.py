@@ -37,7 +37,8 @@ from agentrunner.nodes.plan import criteria_of
 from agentrunner.results import Result
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.lifecycle import TERMINAL, TaskState
-from agentrunner.state.run_state import Acceptance, PersonDecision, Question, TaskContext, Verdict
+from agentrunner.state.people import PersonDecision, Question
+from agentrunner.state.run_state import Acceptance, TaskContext, Verdict
 from agentrunner.storage.locks import Holder, process_start_time, repository_lock, run_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog

@@ -20,7 +20,7 @@ from agentrunner.errors.workers import (
     WorkerUnreachable,
 )
 from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, cooling_until, moment, next_try, stamp
-from agentrunner.state.run_state import Outcome, Wait, WorkerOrder, WorkerRun
+from agentrunner.state.worker_runs import Outcome, Wait, WorkerOrder, WorkerRun
 
 FAULT_BACKOFF_SEC = (10.0, 30.0, 90.0)
 """Waits for a provider that fails or cannot be reached; then a person is asked."""

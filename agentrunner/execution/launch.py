@@ -25,7 +25,8 @@ from agentrunner.launching.route import EgressRoute
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.worker_git import worker_git
 from agentrunner.state.budget import left_of
-from agentrunner.state.run_state import TaskContext, WorkerOrder
+from agentrunner.state.run_state import TaskContext
+from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.storage.failpoints import reach
 from agentrunner.workers.base import WorkerRequest
 

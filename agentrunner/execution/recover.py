@@ -25,7 +25,9 @@ from agentrunner.execution.questions import answered, question, subject_of
 from agentrunner.execution.quota import cooled, seconds_of, stamp
 from agentrunner.execution.tries import begun_again, ordered_as
 from agentrunner.launching.access import worker_key
-from agentrunner.state.run_state import Question, TaskContext, Verdict, WorkerOrder, WorkerRun
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import TaskContext, Verdict
+from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
 from agentrunner.workers.login import login_for
 from agentrunner.workers.member import Member
 

@@ -23,7 +23,8 @@ from agentrunner.notes.sources import NoteSources, local_time
 from agentrunner.results import CriterionResult, InboxItem
 from agentrunner.state.decisions import about_check
 from agentrunner.state.lifecycle import EndName, end_of
-from agentrunner.state.run_state import IN_WORDS, Criterion, Finding
+from agentrunner.state.people import IN_WORDS
+from agentrunner.state.run_state import Criterion, Finding
 from agentrunner.verification.verdict import approval_of, worker_trouble
 
 MAX_UNSEEN = 3

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from agentrunner.config.spec import TaskSpec
 from agentrunner.notes.note_model import Attachment
 from agentrunner.results import InboxItem, Result
-from agentrunner.state.run_state import FileRef, TaskContext
+from agentrunner.state.run_state import TaskContext
+from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History
 
 TAIL_CHARS = 6 * 1024

@@ -27,8 +27,10 @@ from agentrunner.notes.sources import NoteSources, attachment, local_time, perio
 from agentrunner.results import BillEntry, Result
 from agentrunner.state.decisions import words_of
 from agentrunner.state.lifecycle import LEAST_WAIT_SEC
+from agentrunner.state.people import People
 from agentrunner.state.red_tests import as_values, first_line, how_many, shown_red, title_of
-from agentrunner.state.run_state import FileRef, People, TaskContext, TestOutcome
+from agentrunner.state.run_state import TaskContext, TestOutcome
+from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History
 from agentrunner.text.terminal import cell_width, sanitize
 

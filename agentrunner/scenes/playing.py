@@ -38,8 +38,6 @@ OF_ONE_SCENE = frozenset({"context", "filter", "cut", "unusable", "protocol", "r
 class OutOfReach(InfraError):
     """The planner cannot be asked at all, so that there is nothing to grade."""
 
-    default_code = "meta-unavailable"
-
 
 @dataclass(frozen=True)
 class Played:

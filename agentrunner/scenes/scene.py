@@ -22,7 +22,8 @@ from agentrunner.prompts import Language
 from agentrunner.protocol.loading import load_yaml
 from agentrunner.protocol.message import MessageType
 from agentrunner.scenes.rules import ActionRule, JudgeRule, PlanRule, ProposalRule, SceneRule
-from agentrunner.state.run_state import CheckOutcome, Criterion, Finding, TestOutcome, WorkerRun
+from agentrunner.state.run_state import CheckOutcome, Criterion, Finding, TestOutcome
+from agentrunner.state.worker_runs import WorkerRun
 
 LANGUAGES: tuple[Language, ...] = ("en", "ja")
 OWN = Path(__file__).parent / "data"

@@ -42,20 +42,19 @@ from agentrunner.scenes.scene import (
     TestSeen,
 )
 from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.people import People, PersonDecision
 from agentrunner.state.run_state import (
     Baseline,
     CheckOutcome,
     Counters,
     Criterion,
     Evidence,
-    People,
-    PersonDecision,
     RunInfo,
     TaskContext,
     TestOutcome,
-    WorkerRun,
 )
 from agentrunner.state.summary import REFUSED, summarize
+from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.results.model import Results, TestResult

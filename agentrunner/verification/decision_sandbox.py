@@ -26,7 +26,8 @@ from agentrunner.sandboxes.base import (
     Sandbox,
     SandboxError,
 )
-from agentrunner.state.run_state import TAIL_BYTES, FileRef
+from agentrunner.state.run_state import TAIL_BYTES
+from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.byte_code import compiled_elsewhere
 from agentrunner.verification.counts import Counts, read_counts

@@ -11,7 +11,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.plans.execution.saved_run import saved_run
 from agentrunner.plans.execution.task_runs import TaskRun
 from agentrunner.state.decisions import in_one_line, with_decision
-from agentrunner.state.run_state import People, PersonDecision
+from agentrunner.state.people import People, PersonDecision
 from agentrunner.storage.run_folder import RunFolder, runs_root
 from agentrunner.storage.run_log import RunLog
 

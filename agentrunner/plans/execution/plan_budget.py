@@ -26,7 +26,8 @@ from agentrunner.plans.execution.task_spec import task_spec
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore
 from agentrunner.state.budget import STOP, WHOLE, amount_of, limits_of, read_grants, spent_of
-from agentrunner.state.run_state import Counters, Question
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import Counters
 from agentrunner.storage.plan_folder import PlanFolder
 
 

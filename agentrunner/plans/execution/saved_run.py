@@ -7,7 +7,8 @@ from pathlib import Path
 
 from agentrunner.engine import attempts
 from agentrunner.results import Result
-from agentrunner.state.run_state import Question, TaskContext
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 
 

@@ -52,7 +52,7 @@ from agentrunner.plans.plan import AT_WORK, FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState
-from agentrunner.state.run_state import BY_PLAN
+from agentrunner.state.people import BY_PLAN
 from agentrunner.storage.events import timestamp
 from agentrunner.storage.run_folder import RunFolder, load_spec, new_run_id
 

@@ -27,7 +27,8 @@ from agentrunner.execution.quota import (
     seconds_of,
     stamp,
 )
-from agentrunner.state.run_state import FileRef, Outcome, WorkerOrder, WorkerRun
+from agentrunner.state.state_model import FileRef
+from agentrunner.state.worker_runs import Outcome, WorkerOrder, WorkerRun
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

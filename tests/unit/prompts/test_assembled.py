@@ -45,21 +45,18 @@ from agentrunner.prompts.marking import defanged, marked, number_of
 from agentrunner.protocol import Choices, message_schema
 from agentrunner.state.decisions import TEXT, shown, with_decision
 from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.people import People, PersonDecision, PersonLine
 from agentrunner.state.run_state import (
     CheckOutcome,
-    CommandSeen,
     Counters,
     Criterion,
     Evidence,
-    People,
-    PersonDecision,
-    PersonLine,
     RedTest,
     TaskContext,
     TestOutcome,
-    WorkerRun,
 )
 from agentrunner.state.summary import summarize
+from agentrunner.state.worker_runs import CommandSeen, WorkerRun
 
 Golden = Callable[[str, str], None]
 TYPES: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")
