@@ -1,8 +1,9 @@
 # Everything a newcomer needs: `make demo` and `make test` set up .venv by themselves.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-whole test-workers lint format bench man clean
+.PHONY: help demo test test-whole test-workers lint format docs bench man clean
 
 BIN := .venv/bin
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 WORKERS ?= 3 # more than two cores: tests wait for programs, time limits and disks as well
 
 help: ## show this list
@@ -22,15 +23,26 @@ test-workers: .venv/.dev ## whole runs with further real CLIs, which are install
 	$(BIN)/pytest -s tests/workers_real/whole_runs.py
 	$(BIN)/python -m tests.worker_table
 
-lint: .venv/.dev ## style, types and layers alone
+lint: .venv/.dev ## style, types, layers and links of the documentation alone
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(MKDOCS)
 
 format: .venv/.dev ## put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: .venv/.dev build/mermaid.min.js ## the documentation as a site, in build/site
+	$(MKDOCS)
+
+# Pages draw their diagrams with it; it is not in the check, which asks no network.
+build/mermaid.min.js:
+	@mkdir -p build
+	npm pack --silent --pack-destination build mermaid@11
+	tar -xzf build/mermaid-11*.tgz -C build --strip-components 2 package/dist/mermaid.min.js
+	rm build/mermaid-11*.tgz
 
 bench: .venv/.dev ## what it costs, as ratios to bases measured beside it (10 minutes)
 	@failed=0; for name in cold overhead growth gateway box plan prompts repositories verify; do \

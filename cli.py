@@ -18,8 +18,8 @@ import typer
 from typer.main import get_command
 
 from agentrunner import __version__
-from agentrunner.commands.index import Command, Entries, Index, index_app
-from agentrunner.commands.words import COMPLETE_VARIABLE, is_goal
+from agentrunner.commands.command_line import COMPLETE_VARIABLE, is_goal
+from agentrunner.commands.index import DocumentedCommand, Entries, Index, index_app
 from agentrunner.errors import UsageError
 
 GROUPS: Mapping[str, Entries] = {
@@ -106,10 +106,10 @@ class Commands(Index):
     entries = COMMANDS
     groups = GROUPS
 
-    def class_of(self, cmd_name: str) -> type[Command]:
+    def class_of(self, cmd_name: str) -> type[DocumentedCommand]:
         """`run` has an option that typer cannot read."""
         if cmd_name != "run":
-            return Command
+            return DocumentedCommand
         from agentrunner.commands.options import LooseCommand
 
         return LooseCommand

@@ -36,7 +36,7 @@ from agentrunner.engine.attempt_run import Options  # noqa: E402
 from agentrunner.errors import UsageError  # noqa: E402
 from agentrunner.events import Event, read_event  # noqa: E402
 from agentrunner.results import InboxItem, PlanResult, Result, RunEntry  # noqa: E402
-from agentrunner.state.run_state import Answer  # noqa: E402
+from agentrunner.state.people import Answer  # noqa: E402
 from agentrunner.storage.events import read_from  # noqa: E402
 from agentrunner.storage.index import RunIndex  # noqa: E402
 from agentrunner.storage.locks import run_lock  # noqa: E402

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from agentrunner.results import DRAFT, PlanResult, RedTestEntry, Result
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import Outcome, QuestionKind
+from agentrunner.state.people import QuestionKind
+from agentrunner.state.worker_runs import Outcome
 
 
 class Event(BaseModel):

@@ -48,6 +48,10 @@ class Kinds(MutableMapping[str, str]):
     def __len__(self) -> int:
         return len(list(iter(self)))
 
+    def named(self) -> str:
+        """Those of ours, for the description of a setting that takes one."""
+        return ", ".join(f"`{name}`" for name in self.own)
+
     def _added(self) -> Mapping[str, str]:
         return {**_installed(self.group), **_in_settings(self.group)}
 
@@ -78,7 +82,7 @@ def _in_settings(group: str) -> Mapping[str, str]:
 
 SANDBOXES = Kinds(
     "sandboxes",
-    {
+    {  # in the order in which `auto` tries them; `none` is only taken by name
         "docker": "agentrunner.sandboxes.docker:DockerSandbox",
         "bwrap": "agentrunner.sandboxes.bwrap:BwrapSandbox",
         "none": "agentrunner.sandboxes.local:LocalSandbox",
@@ -106,11 +110,11 @@ LOGINS = {
 }
 PLANNERS = Kinds(
     "planners",
-    {
+    {  # in the order in which `auto` takes CLIs
         "openai-chat": "agentrunner.planners.openai_chat:OpenAIChatPlanner",
         "chat": "agentrunner.planners.chat:ChatPlanner",
-        "codex-cli": "agentrunner.planners.codex_cli:CodexPlanner",
         "claude-code": "agentrunner.planners.claude_code:ClaudePlanner",
+        "codex-cli": "agentrunner.planners.codex_cli:CodexPlanner",
         "mock": "agentrunner.planners.mock:MockPlanner",
         "script": "agentrunner.planners.script:ScriptPlanner",
         "checklist": "agentrunner.planners.checklist:ChecklistPlanner",

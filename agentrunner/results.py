@@ -13,15 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agentrunner.errors import AgentRunnerError
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import (
-    Author,
-    EvidenceKind,
-    Grade,
-    Origin,
-    Question,
-    QuestionKind,
-    Status,
-)
+from agentrunner.state.people import Question, QuestionKind
+from agentrunner.state.run_state import Author, EvidenceKind, Grade, Origin, Status
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 

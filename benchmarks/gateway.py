@@ -23,8 +23,8 @@ from pathlib import Path
 from statistics import median
 from typing import Self
 
+from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GATEWAY_SOCKET, PROXY_SOCKET, GatewayOrder, Upstream
-from agentrunner.gateway.process import running
 from benchmarks.measure import Figure, ms, report
 from benchmarks.provider import Provider
 from benchmarks.proxy import proxy_figures

@@ -18,11 +18,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 from agentrunner.execution.deps import Clock
-from agentrunner.plans.edits import Edit
+from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.scheduler import Scheduler, TaskOutcome
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import ROOT as ROOT_NODE
-from agentrunner.plans.plan import Hint, Node, NodeDesign, Plan, PlanTask, PlanTaskStatus
+from agentrunner.plans.plan import Hint, NodeDesign, Plan, PlannedTask, PlanNode, PlanTaskStatus
 from benchmarks.measure import ROOT, Figure, by_turns, report
 
 MEGABYTE = 1 << 20
@@ -52,10 +52,10 @@ def tasks(number: int) -> Plan:
         for n, name in enumerate(names)
     }
     nodes = {
-        ROOT_NODE: Node(None, tuple(names)),
-        **{name: Node(ROOT_NODE, (), task) for name, task in zip(names, ids, strict=True)},
+        ROOT_NODE: PlanNode(None, tuple(names)),
+        **{name: PlanNode(ROOT_NODE, (), task) for name, task in zip(names, ids, strict=True)},
     }
-    living = {task: PlanTask(name) for task, name in zip(ids, names, strict=True)}
+    living = {task: PlannedTask(name) for task, name in zip(ids, names, strict=True)}
     return Plan(1, "goal", nodes, designs, living, (), number, number)
 
 
@@ -81,9 +81,9 @@ def patch_sec(plan: Plan, operations: int) -> float:
     """CPU seconds to apply a patch of so many operations, half of them changes."""
     names = list(plan.tasks)
     step = max(len(names) // operations, 1)
-    edits = [Edit("create", f"n{n}", {"title": f"n{n}"}) for n in range(operations // 2)]
+    edits = [PlanEdit("create", f"n{n}", {"title": f"n{n}"}) for n in range(operations // 2)]
     edits += [
-        Edit("update", name, {"title": "changed", "dependencies": ()})
+        PlanEdit("update", name, {"title": "changed", "dependencies": ()})
         for name in names[::step][: operations - len(edits)]
     ]
     began = time.process_time()

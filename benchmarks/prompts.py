@@ -29,23 +29,22 @@ from agentrunner.config.spec import (
     TestSpec,
 )
 from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, load_patterns
-from agentrunner.prompts.reading import to_yaml
+from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.rounds import MOST_TOKENS, tokens
 from agentrunner.protocol import Choices, message_schema
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     Baseline,
     CheckOutcome,
-    CommandSeen,
     Counters,
     Criterion,
     Evidence,
     RedTest,
     TaskContext,
     TestOutcome,
-    WorkerRun,
 )
 from agentrunner.state.summary import summarize
+from agentrunner.state.worker_runs import CommandSeen, WorkerRun
 from benchmarks.measure import Figure
 from benchmarks.measure import report as report_figures
 

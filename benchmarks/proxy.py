@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from statistics import median
 
+from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import PROXY_SOCKET, GatewayOrder
-from agentrunner.gateway.process import running
 from benchmarks.measure import Figure, report
 
 CHUNK = 256 << 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import cache
 from pathlib import Path
@@ -36,9 +36,10 @@ from langgraph.types import Interrupt
 from agentrunner.config.spec import Check
 from agentrunner.errors import CheckpointCorrupt
 from agentrunner.errors.runs import DiskFull
-from agentrunner.state import run_state
+from agentrunner.state import people, run_state, state_model, worker_runs
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import SCHEMA_VERSION, StateModel
+from agentrunner.state.run_state import SCHEMA_VERSION
+from agentrunner.state.state_model import StateModel
 
 APPLICATION_ID = 0x41475255  # "AGRU"
 BUSY_MS = 10_000
@@ -61,10 +62,14 @@ delete from checkpoints where thread_id = :thread and (checkpoint_ns, checkpoint
 """
 
 
-FORMER_MODULES = {
-    "agentrunner.task.context": "agentrunner.state.run_state",
-    "agentrunner.task.lifecycle": "agentrunner.state.lifecycle",
-    "agentrunner.task.spec": "agentrunner.config.spec",
+_STATE = (run_state, people, worker_runs, state_model)
+FORMER_MODULES: Mapping[str, tuple[str, ...]] = {
+    "agentrunner.state.lifecycle": ("agentrunner.task.lifecycle",),
+    "agentrunner.config.spec": ("agentrunner.task.spec",),
+    **dict.fromkeys(
+        (module.__name__ for module in _STATE),
+        ("agentrunner.task.context", "agentrunner.state.run_state"),
+    ),
 }
 """Where classes of a state stood in earlier versions, whose runs go on with this one."""
 
@@ -74,10 +79,15 @@ def state_types() -> dict[tuple[str, str], type]:
     """The classes a checkpoint may make objects of, and no others, by module and name."""
     classes: list[type] = [
         value
-        for value in vars(run_state).values()
+        for module in _STATE
+        for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, StateModel)
     ]
-    return {(cls.__module__, cls.__name__): cls for cls in [*classes, Check, TaskState, Interrupt]}
+    return {
+        (module, cls.__name__): cls
+        for cls in [*classes, Check, TaskState, Interrupt]
+        for module in (cls.__module__, *FORMER_MODULES.get(cls.__module__, ()))
+    }
 
 
 def serializer() -> JsonPlusSerializer:
@@ -99,7 +109,7 @@ def _revived(code: int, data: bytes) -> Any:
     module, name, content, *_ = ormsgpack.unpackb(
         data, ext_hook=_revived, option=ormsgpack.OPT_NON_STR_KEYS
     )
-    cls = state_types().get((FORMER_MODULES.get(module, module), name))
+    cls = state_types().get((module, name))
     if cls is None or code not in (
         EXT_CONSTRUCTOR_SINGLE_ARG,
         EXT_CONSTRUCTOR_KW_ARGS,

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.questions import MAX_ANSWER
-from agentrunner.state.run_state import Answer, TaskContext
+from agentrunner.state.people import Answer
+from agentrunner.state.run_state import TaskContext
 
 AFTER = {
     ("plan", "approve"): "decide",

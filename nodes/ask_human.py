@@ -9,7 +9,8 @@ from agentrunner.execution.budget_questions import decided
 from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.questions import MAX_ANSWER
-from agentrunner.state.run_state import Answer, TaskContext
+from agentrunner.state.people import Answer
+from agentrunner.state.run_state import TaskContext
 
 
 class AnswerText(BaseModel):

@@ -23,16 +23,10 @@ from agentrunner.prompts import choose, worker_prompt
 from agentrunner.protocol import Decision, Message, NextAction, WorkerCall
 from agentrunner.state.decisions import shown
 from agentrunner.state.lifecycle import LOOPS, TaskState
-from agentrunner.state.run_state import (
-    Baseline,
-    Counters,
-    Criterion,
-    PersonOrder,
-    TaskContext,
-    Verdict,
-    WorkerOrder,
-)
+from agentrunner.state.people import PersonOrder
+from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext, Verdict
 from agentrunner.state.summary import FROM_PERSON
+from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.verification.verdict import end_at_limit, judge, settle
 from agentrunner.workers.policy import check_call, model_of, settings_of
 

@@ -30,7 +30,8 @@ from agentrunner.execution.silence import planner_question
 from agentrunner.money.counters import caught_up
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.state.lifecycle import TERMINAL, move
-from agentrunner.state.run_state import Counters, StateModel, TaskContext, Verdict
+from agentrunner.state.run_state import Counters, TaskContext, Verdict
+from agentrunner.state.state_model import StateModel
 from agentrunner.text.unicode import clean
 
 Node = Callable[[TaskContext, Deps], Awaitable[Command[str]]]

@@ -23,9 +23,10 @@ from agentrunner.gateway.egress_log import read_egress
 from agentrunner.launching.route import EGRESS_LOG
 from agentrunner.money.bill import bill_of
 from agentrunner.notes import build_view, render_note, write_note
-from agentrunner.notes.model import Facts, NoteView
+from agentrunner.notes.note_model import NoteView, RunFigures
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import Question, TaskContext, Verdict
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import TaskContext, Verdict
 from agentrunner.storage.failpoints import reach
 
 IMAGE_CHARS = 19
@@ -98,7 +99,7 @@ def _into_repository(text: str, state: TaskContext, deps: Deps) -> Path:
     return written.path
 
 
-def _with_sandbox(facts: Facts, deps: Deps) -> Facts:
+def _with_sandbox(facts: RunFigures, deps: Deps) -> RunFigures:
     """What the sandbox turned out to be, and whom commands in it reached or asked for in vain."""
     used = read_egress(deps.folder.root / EGRESS_LOG)
     image = deps.sandbox.image

@@ -25,7 +25,8 @@ from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.seeing import CONTEXT_FILE, seeing
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import Baseline, Criterion, People, TaskContext
+from agentrunner.state.people import People
+from agentrunner.state.run_state import Baseline, Criterion, TaskContext
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_folder import keep_sandbox
 from agentrunner.verification.results.model import Results

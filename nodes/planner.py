@@ -13,7 +13,8 @@ from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.silence import PlannerOrder, read_order
 from agentrunner.nodes.ask_human import AnswerText
-from agentrunner.state.run_state import Answer, PersonOrder, Question, TaskContext, Verdict
+from agentrunner.state.people import Answer, PersonOrder, Question
+from agentrunner.state.run_state import TaskContext, Verdict
 
 CHANGED = "planner"
 """Of the record that another planner answers from here on; under the question's id where a person

@@ -36,17 +36,11 @@ from agentrunner.money.amount import Amount
 from agentrunner.money.counters import amounts_of, with_worker
 from agentrunner.money.usage import Usage
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import (
-    RECENT,
-    Counters,
-    Outcome,
-    TaskContext,
-    WorkerOrder,
-    WorkerRun,
-)
+from agentrunner.state.run_state import RECENT, Counters, TaskContext
+from agentrunner.state.worker_runs import Outcome, WorkerOrder, WorkerRun
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import me
-from agentrunner.storage.worker_ledger import Absent, NeverStarted
+from agentrunner.storage.worker_ledger import Absent, NotExecuted
 from agentrunner.supervisor.client import (
     SupervisedResult,
     wait,
@@ -85,7 +79,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
 
 
 def _never_ran(deps: Deps, order: WorkerOrder) -> bool:
-    return isinstance(deps.ledger.look(order.worker_run_id), Absent | NeverStarted)
+    return isinstance(deps.ledger.look(order.worker_run_id), Absent | NotExecuted)
 
 
 # -- waiting ------------------------------------------------------------------------------------

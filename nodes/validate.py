@@ -25,6 +25,7 @@ from agentrunner.execution.unchanged import why_not_acceptable
 from agentrunner.git.user_config import git_settings
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.people import QuestionKind
 from agentrunner.state.run_state import (
     Acceptance,
     Assessment,
@@ -32,7 +33,6 @@ from agentrunner.state.run_state import (
     Criterion,
     Evidence,
     Finding,
-    QuestionKind,
     TaskContext,
     Verdict,
 )

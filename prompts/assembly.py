@@ -10,9 +10,9 @@ from typing import Any, Literal, Self
 
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.spec import TaskSpec
+from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.marking import marked
 from agentrunner.prompts.patterns import Pattern
-from agentrunner.prompts.reading import to_yaml
 from agentrunner.prompts.rounds import Block, Round, messages_of
 from agentrunner.prompts.templates import Language, render, render_part
 from agentrunner.protocol.schema import Choices

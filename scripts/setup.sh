@@ -41,7 +41,7 @@ case ${1-} in
         command -v bwrap >/dev/null 2>&1 || package='.[sandbox]'
         set -- --editable "$package"
         ;;
-    dev) set -- --editable '.[sandbox,studio]' --group dev ;;
+    dev) set -- --editable '.[sandbox,studio,docs]' --group dev ;;
     *) echo "usage: setup.sh runtime|dev" >&2; exit 2 ;;
 esac
 

@@ -8,10 +8,13 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 
+import grimp
 import pytest
 
+from agentrunner.registry import LOGINS, PLANNERS, SANDBOXES, WORKERS
 from tests.kit.missing import missing
 
 ROOT = Path(__file__).parents[1]
@@ -107,6 +110,18 @@ def test_rooms_import_only_downwards() -> None:
     assert ran.returncode == 0, ran.stdout
 
 
+def test_adapters_are_reached_through_the_registry_and_know_nothing_of_each_other() -> None:
+    graph = grimp.build_graph("agentrunner", cache_dir=None)
+    for table in (PLANNERS.own, SANDBOXES.own, WORKERS.own, LOGINS):
+        adapters = {place.partition(":")[0] for place in table.values()}
+        pairs = permutations(adapters, 2)
+        assert [pair for pair in pairs if graph.chain_exists(*pair, as_packages=True)] == []
+        modules = adapters.union(*map(graph.find_descendants, adapters))
+        for room in (f"agentrunner.{name}" for name in ("engine", "execution", "graph", "nodes")):
+            for module in {room, *graph.find_descendants(room)}:
+                assert not graph.find_modules_directly_imported_by(module) & modules, module
+
+
 def test_git_is_run_in_one_place_only() -> None:
     """T1: a worker may have prepared the repository so that git runs its code on the host."""
     runners = set()
@@ -143,15 +158,3 @@ def test_no_tracked_file_holds_a_path_of_the_machine_it_was_written_on() -> None
             if MACHINE_PATHS.search(line):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
     assert found == []
-
-
-def test_every_link_of_the_documentation_leads_somewhere() -> None:
-    broken = []
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
-    for page in pages:
-        prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-        for target in re.findall(r"\]\(([^)\s]+)\)", prose):
-            path = target.partition("#")[0]
-            if path and "://" not in target and not (page.parent / path).exists():
-                broken.append(f"{page.relative_to(ROOT)} -> {target}")
-    assert broken == []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner.commands.console import show
-from agentrunner.commands.trying import MOST, TRY_SEC, Trial, try_tests
+from agentrunner.commands.trying import MOST, TRY_SEC, SandboxTrial, try_tests
 from agentrunner.screens.layout import count, flat
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def announced_trial(
     environ: Mapping[str, str] = os.environ,
     skip: bool = False,
     env: Mapping[str, str] | None = None,
-) -> Trial:
+) -> SandboxTrial:
     """The trial of `try_tests`; what it runs is said on stderr before it does.
 
     With `skip` nothing is run; Ctrl-C leaves the rest out.

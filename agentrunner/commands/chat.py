@@ -15,7 +15,7 @@ from agentrunner.commands.plan_place import Setting, task_called
 from agentrunner.errors import AgentRunnerError, UsageError
 
 if TYPE_CHECKING:
-    from agentrunner.commands.lines import Lines
+    from agentrunner.commands.lines import LineReader
     from agentrunner.plans.conversation import Conversation
     from agentrunner.plans.planner import PanelPlanner
 
@@ -105,7 +105,7 @@ class Chat:
     def __init__(
         self,
         talk: Conversation,
-        lines: Lines,
+        lines: LineReader,
         steering: Steering,
         setting: Setting,
         planner: PanelPlanner | None = None,

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.screens.doctor import Finding
+from agentrunner.screens.doctor import DoctorItem
 
 if TYPE_CHECKING:
     from agentrunner.config.agents import PlannerSpec
     from agentrunner.discovery.agents import Choice
-    from agentrunner.policy.model import Policy
+    from agentrunner.policy.policy_file import Policy
 
 PEOPLE = {"meta": "planner", "worker": "worker"}
 """Sections of a task file, as people call who is in them."""
@@ -20,7 +20,7 @@ PEOPLE = {"meta": "planner", "worker": "worker"}
 
 def chosen(
     repo: Path, environ: Mapping[str, str], state_dir: Path, provable: bool, policy: Path | None
-) -> list[Finding]:
+) -> list[DoctorItem]:
     """Who plans and who works where the task does not say, by settings, policies and machine."""
     from agentrunner.config.agents import AUTO
     from agentrunner.config.load import load_settings
@@ -31,7 +31,7 @@ def chosen(
         runner, places = load_settings(repo, environ, auto=True)
         policies = load_policies(policy, environ, repo)
     except UsageError as error:
-        return [Finding("FAIL", "settings", error.message, error.path)]
+        return [DoctorItem("FAIL", "settings", error.message, error.path)]
     facts = look(repo, runner, environ, state_dir)
     ways: dict[str, Callable[[], Choice]] = {
         "meta": lambda: choose_planner(facts, by_policies(policies, "meta"), provable=provable),
@@ -44,18 +44,18 @@ def chosen(
         name, kind = PEOPLE[section], getattr(runner, section).kind
         if kind != AUTO:
             source = places.get(f"runner.{section}.kind") or "runner.workers, the first"
-            found.append(Finding("ok", name, f"{kind}: {source}"))
+            found.append(DoctorItem("ok", name, f"{kind}: {source}"))
             continue
         try:
             choice = choose()
-            found.append(Finding("ok", name, f"{choice.kind}: {choice.reason}"))
+            found.append(DoctorItem("ok", name, f"{choice.kind}: {choice.reason}"))
         except InfraError as error:
-            found.append(Finding("--", name, error.message, error.remedy))
+            found.append(DoctorItem("--", name, error.message, error.remedy))
     found.append(_sight(runner.meta, places, policies))
     return found
 
 
-def _sight(meta: PlannerSpec, places: Mapping[str, str], policies: Sequence[Policy]) -> Finding:
+def _sight(meta: PlannerSpec, places: Mapping[str, str], policies: Sequence[Policy]) -> DoctorItem:
     """What of the code leaves for a planner's provider, and who says so."""
     from agentrunner.config.agents import SEES, seen_by
     from agentrunner.engine.header import SIGHTS
@@ -65,4 +65,4 @@ def _sight(meta: PlannerSpec, places: Mapping[str, str], policies: Sequence[Poli
         cap = policy.caps.meta.see
         if cap is not None and SEES.index(cap) < SEES.index(see):
             see, where = cap, str(policy.place("meta.see").where)
-    return Finding("ok", "planner sees", f"{SIGHTS[see]}: runner.meta.see is {see}, {where}")
+    return DoctorItem("ok", "planner sees", f"{SIGHTS[see]}: runner.meta.see is {see}, {where}")

@@ -19,8 +19,8 @@ from typing import Annotated, Any
 import typer
 
 from agentrunner import environment
+from agentrunner.commands.command_line import COMPLETE_VARIABLE, TASK_FILES
 from agentrunner.commands.index import Index, choices_of
-from agentrunner.commands.words import COMPLETE_VARIABLE, TASK_FILES
 from agentrunner.text.terminal import sanitize
 
 Candidate = tuple[str, str]
@@ -183,7 +183,7 @@ def _values(parameter: Any, words: Sequence[str]) -> list[Candidate]:
 
 def _runs(words: Sequence[str]) -> list[Candidate]:
     """Runs of this repository, the newest first, read from the index alone."""
-    from agentrunner.commands.runs import here
+    from agentrunner.commands.which_run import here
 
     state = environment.state_dir(_given(words, "--state-dir"))
     index = state / "index.sqlite"

@@ -13,7 +13,7 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, show, width_of
-from agentrunner.commands.runs import here
+from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadEnvironment
 from agentrunner.errors.task_files import Unreadable
@@ -27,7 +27,7 @@ _NEW = """\
 """
 
 
-class Action(StrEnum):
+class SettingsAction(StrEnum):
     """What is done with settings."""
 
     show = "show"
@@ -37,7 +37,7 @@ class Action(StrEnum):
 
 @opt.with_file
 def config(
-    action: Annotated[Action, typer.Argument(metavar="show|set|edit", help="What to do.")],
+    action: Annotated[SettingsAction, typer.Argument(metavar="show|set|edit", help="What to do.")],
     rest: Annotated[
         list[str] | None,
         typer.Argument(
@@ -59,16 +59,16 @@ def config(
     That is ~/.config/agentrunner/config.yaml, or with --project agentrunner.yaml of the repository.
     """
     words = list(rest or [])
-    most = {Action.show: 1, Action.set: 2, Action.edit: 0}[action]
-    if len(words) > most or (action is Action.set and len(words) < most):
+    most = {SettingsAction.show: 1, SettingsAction.set: 2, SettingsAction.edit: 0}[action]
+    if len(words) > most or (action is SettingsAction.set and len(words) < most):
         raise UsageError(
             f"config {action} takes {('nothing', 'at most a FILE', 'KEY and VALUE')[most]}.",
             remedy="agentrunner config --help",
         )
-    if action is Action.show:
+    if action is SettingsAction.show:
         return _show(words[0] if words else None, everything, as_json)
     file = _file(project)
-    if action is Action.set:
+    if action is SettingsAction.set:
         return _set(file, words[0], words[1], as_json)
     return _edit(file)
 
@@ -111,7 +111,7 @@ def _file(project: bool) -> Path:
 
 
 def _text_of(file: Path) -> str:
-    from agentrunner.config.files import read_text
+    from agentrunner.config.text_files import read_text
 
     return read_text(file, name=str(file)) if file.exists() else ""
 
@@ -162,8 +162,8 @@ def begin_settings(file: Path) -> None:
 
 def _edit(file: Path) -> int:
     """The file in the person's editor, again until it can be read or they give up."""
-    from agentrunner.commands.asking import interruptible, read_line
     from agentrunner.commands.editing import open_editor
+    from agentrunner.commands.question_prompt import interruptible, read_line
     from agentrunner.config.load import load_settings
 
     if not interactive(Output()):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from agentrunner import environment
 from agentrunner.commands import engine
-from agentrunner.commands.asking import ask_inline, ask_yes, prompt_of
 from agentrunner.commands.console import (
     Console,
     Output,
@@ -25,7 +24,8 @@ from agentrunner.commands.console import (
 )
 from agentrunner.commands.fail import named
 from agentrunner.commands.log_lines import logging_to
-from agentrunner.commands.runs import in_git, name_needed
+from agentrunner.commands.question_prompt import ask_inline, ask_yes, prompt_of
+from agentrunner.commands.which_run import in_git, name_needed
 from agentrunner.errors import AgentRunnerError
 from agentrunner.results import Problem, Result
 from agentrunner.screens.errors import error_screen
@@ -33,11 +33,11 @@ from agentrunner.screens.paused import paused_screen
 from agentrunner.screens.summary import summary_screen
 
 if TYPE_CHECKING:
-    from agentrunner.commands.engine import Engine
+    from agentrunner.commands.engine import RunVerbs
     from agentrunner.engine.attempt_run import Options
-    from agentrunner.state.run_state import Answer, Question
+    from agentrunner.state.people import Answer, Question
 
-Work = Callable[["Engine", "Options"], Awaitable["Result"]]
+Work = Callable[["RunVerbs", "Options"], Awaitable["Result"]]
 TICK_SEC = 1.0
 
 

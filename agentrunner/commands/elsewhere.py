@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner.commands.console import Console, Output, show
-from agentrunner.commands.runs import is_driven
+from agentrunner.commands.which_run import is_driven
 
 if TYPE_CHECKING:
-    from agentrunner.state.run_state import Answer
+    from agentrunner.state.people import Answer
     from agentrunner.storage.run_folder import RunFolder
 
 LOOK_SEC = 0.1

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agentrunner.results import Result
 
 
-class Engine(Protocol):
+class RunVerbs(Protocol):
     """The part of `agentrunner.api` that drives runs."""
 
     async def run(self, task: TaskSpec, how: Options) -> Result:
@@ -67,7 +67,7 @@ class Engine(Protocol):
         """End a run FAILED."""
 
 
-def load() -> Engine:
+def load() -> RunVerbs:
     """The API, with the libraries below it told to be quiet before they are imported."""
     quiet_libraries()
     from agentrunner import api

@@ -65,7 +65,7 @@ def carry_out(found: list[Fix], *, yes: bool, output: Output) -> list[dict[str, 
 
 
 def _is_wanted(fix: Fix) -> bool:
-    from agentrunner.commands.asking import interruptible, read_line
+    from agentrunner.commands.question_prompt import interruptible, read_line
 
     with interruptible(), contextlib.suppress(EOFError):
         question = f"{fix.what[0].upper()}{fix.what[1:]}? {fix.why} [y/N] "
@@ -171,9 +171,9 @@ def _image(environ: Mapping[str, str], worker_kind: str) -> Fix | None:
     recipe = default_recipe(worker_kind)
 
     def do() -> str:
-        from agentrunner.commands.images import Action, image
+        from agentrunner.commands.images import ImageAction, image
 
-        image(Action.build, recipe.kind, None, None, None, False, None)
+        image(ImageAction.build, recipe.kind, None, None, None, False, None)
         return recipe.image
 
     why = "A Docker engine answers and has no image of ours. It fetches a base and packages."

@@ -7,21 +7,21 @@ from pathlib import Path
 
 from agentrunner.config.repo_state import refuse_state
 from agentrunner.errors import AgentRunnerError
-from agentrunner.screens.doctor import Finding
+from agentrunner.screens.doctor import DoctorItem
 from agentrunner.screens.layout import tilde
 
 
-def grounds(repo: Path, state_dir: Path, home: str) -> list[Finding]:
+def grounds(repo: Path, state_dir: Path, home: str) -> list[DoctorItem]:
     """What `run` would refuse to begin with; none where it would begin."""
     found = []
     try:
         refuse_state(repo)
     except AgentRunnerError as error:
-        found.append(Finding("FAIL", "repository", error.message, error.remedy))
+        found.append(DoctorItem("FAIL", "repository", error.message, error.remedy))
     if not _may_write(state_dir):
         cure = "--state-dir DIR, or AGENTRUNNER_STATE_DIR, with a folder of your own"
         text = f"{tilde(str(state_dir), home)}: runs cannot be kept there, it cannot be written"
-        found.append(Finding("FAIL", "state folder", text, cure))
+        found.append(DoctorItem("FAIL", "state folder", text, cure))
     return found
 
 

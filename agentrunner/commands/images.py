@@ -15,26 +15,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentrunner.commands.console import show
-from agentrunner.commands.runs import here
+from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadOption, UnknownKind
 from agentrunner.errors.sandboxes import BadImageName
 from agentrunner.screens.layout import flat
 
 if TYPE_CHECKING:
-    from agentrunner.sandboxes.docker.builds import Order
+    from agentrunner.sandboxes.docker.builds import ImageBuild
 
 HOST = "host"
 
 
-class Action(StrEnum):
+class ImageAction(StrEnum):
     """What is done with images."""
 
     build = "build"
 
 
 def image(
-    action: Annotated[Action, typer.Argument(metavar="build", help="What to do.")],
+    action: Annotated[ImageAction, typer.Argument(metavar="build", help="What to do.")],
     kind: Annotated[
         str | None,
         typer.Argument(
@@ -84,7 +84,7 @@ def image(
         return asyncio.run(_build(order))
 
 
-def _from_recipe(kind: str | None, args: Mapping[str, str], name: str) -> Order:
+def _from_recipe(kind: str | None, args: Mapping[str, str], name: str) -> ImageBuild:
     from agentrunner.sandboxes.docker.builds import order_recipe
     from agentrunner.sandboxes.docker.recipes import ALL_IN_ONE, RECIPES
 
@@ -98,7 +98,7 @@ def _from_recipe(kind: str | None, args: Mapping[str, str], name: str) -> Order:
     return order_recipe(RECIPES[wanted], name, args)
 
 
-def _from_repository(source: str, args: Mapping[str, str], name: str) -> Order:
+def _from_repository(source: str, args: Mapping[str, str], name: str) -> ImageBuild:
     from dataclasses import replace
 
     from agentrunner.config.repo import git_root
@@ -126,7 +126,7 @@ async def _build_self(name: str, args: Mapping[str, str]) -> int:
         return await _build(order)
 
 
-async def _build(order: Order) -> int:
+async def _build(order: ImageBuild) -> int:
     from agentrunner.sandboxes.docker.builds import build
     from agentrunner.sandboxes.docker.engine import Engine
     from agentrunner.sandboxes.docker.helpers import check_helpers

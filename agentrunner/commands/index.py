@@ -18,7 +18,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 HELP = "Show this."
 
 
-class Command(TyperCommand):
+class DocumentedCommand(TyperCommand):
     """A command whose help shows what to type, with examples, and no types of Python."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -131,9 +131,9 @@ class Index(TyperGroup):
         alone.command(cmd_name, cls=cls, context_settings=CONTEXT)(command)
         return get_command(alone)
 
-    def class_of(self, cmd_name: str) -> type[Command]:
+    def class_of(self, cmd_name: str) -> type[DocumentedCommand]:
         """What reads the options of a command."""
-        return Command
+        return DocumentedCommand
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """The commands first, as that is what one looks for here."""

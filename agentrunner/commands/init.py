@@ -16,8 +16,8 @@ from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
-from agentrunner.commands.runs import here
-from agentrunner.commands.trying import Trial
+from agentrunner.commands.trying import SandboxTrial
+from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import AlreadyExists, BadName
 from agentrunner.errors.task_files import Unreadable
@@ -119,8 +119,8 @@ def _offer(repo: Path, wanted: bool | None) -> None:
 
 def asked_yes(prompt: str) -> bool | None:
     """Yes or no, asked until it is one of them; Enter is yes, and None is for who leaves."""
-    from agentrunner.commands.asking import interruptible, left_cleanly, read_line
-    from agentrunner.commands.words import is_no, is_yes
+    from agentrunner.commands.command_line import is_no, is_yes
+    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
 
     with interruptible(), left_cleanly():
         while not is_no(line := read_line(prompt)):
@@ -155,7 +155,7 @@ def _marked(best: TriedCommand | None) -> Found | None:
 
 
 def _facts(
-    repo: Path, trial: Trial, setup: Found | None, env: Found | None, state_dir: Path
+    repo: Path, trial: SandboxTrial, setup: Found | None, env: Found | None, state_dir: Path
 ) -> list[tuple[str, str, str]]:
     from agentrunner.discovery import likely_lacking, read_branch
 
@@ -184,7 +184,7 @@ def _facts(
     return [*facts, ("sandbox", sandbox, detail.strip())]
 
 
-def test_rows(trial: Trial) -> list[tuple[str, str, str]]:
+def test_rows(trial: SandboxTrial) -> list[tuple[str, str, str]]:
     """The three best commands with what was seen of each, and the tests that are red already."""
     if trial.best is None:
         return [("tests", "not found", "write them in")]

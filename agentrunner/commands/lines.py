@@ -14,7 +14,7 @@ from typing import Any
 from agentrunner.text.terminal import cell_width
 
 
-class Lines:
+class LineReader:
     """Reads one line whenever one is asked for.
 
     A thread does it: with `readline` a line can be edited and an earlier one be fetched, which
@@ -73,7 +73,7 @@ def _typed(prompt: str) -> str | None:
 
 
 @asynccontextmanager
-async def typed_lines() -> AsyncIterator[Lines]:
+async def typed_lines() -> AsyncIterator[LineReader]:
     """Lines of standard input; the terminal is as it was when this ends, also in mid-line."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - input() edits lines with it once it is imported
@@ -81,7 +81,7 @@ async def typed_lines() -> AsyncIterator[Lines]:
     with contextlib.suppress(termios.error, OSError, ValueError):
         before = termios.tcgetattr(sys.stdin.fileno())
     try:
-        yield Lines()
+        yield LineReader()
     finally:
         if before is not None:
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)

@@ -38,7 +38,7 @@ class _TextLines(logging.Formatter):
         return flat(f"{record.levelname.lower()}: {record.name}: {record.getMessage()}")
 
 
-class Lines(Protocol):
+class LineOutput(Protocol):
     """Where lines for people go while something is drawn that is rewritten."""
 
     output: Output
@@ -48,7 +48,7 @@ class Lines(Protocol):
 
 
 class _ConsoleHandler(logging.Handler):
-    def __init__(self, console: Lines) -> None:
+    def __init__(self, console: LineOutput) -> None:
         super().__init__()
         self._console = console
 
@@ -57,7 +57,7 @@ class _ConsoleHandler(logging.Handler):
 
 
 @contextlib.contextmanager
-def logging_to(console: Lines) -> Iterator[None]:
+def logging_to(console: LineOutput) -> Iterator[None]:
     """Send the logs of everything to the console while a run goes on."""
     handler = _ConsoleHandler(console)
     handler.setFormatter(_JsonLines() if console.output.log_format == "json" else _TextLines())

@@ -19,7 +19,7 @@ import typer
 from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, paint_for, show, width_of
-from agentrunner.commands.runs import here, in_git, is_driven, resolve
+from agentrunner.commands.which_run import here, in_git, is_driven, resolve
 from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.runs import UnknownRound

@@ -155,7 +155,7 @@ def notifier_of(
 
 def _argv(text: str, environ: Mapping[str, str]) -> list[str]:
     """The words of a command, its program by its whole path."""
-    from agentrunner.commands.runs import here
+    from agentrunner.commands.which_run import here
     from agentrunner.workers.binary import find_program
 
     try:

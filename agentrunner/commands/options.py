@@ -15,9 +15,9 @@ from typing import Annotated, Any
 
 import typer
 
+from agentrunner.commands.command_line import TASK_FILES
 from agentrunner.commands.console import Output
-from agentrunner.commands.index import Command
-from agentrunner.commands.words import TASK_FILES
+from agentrunner.commands.index import DocumentedCommand
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.task_files import Unreadable
 from agentrunner.registry import PLANNERS, SANDBOXES, WORKERS
@@ -105,7 +105,7 @@ Detach = Annotated[
 OneJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
-class LooseCommand(Command):
+class LooseCommand(DocumentedCommand):
     """A command whose option `--worktree` takes a value or none, which typer cannot say."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

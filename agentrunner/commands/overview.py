@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentrunner import environment
 from agentrunner.commands.console import paint_for, show, width_of
-from agentrunner.commands.runs import here, is_driven
+from agentrunner.commands.which_run import here, is_driven
 from agentrunner.screens.layout import count, flat
 
 

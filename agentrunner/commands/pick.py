@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentrunner import environment
 from agentrunner.commands.console import Output, interactive, show, width_of
-from agentrunner.commands.runs import here, is_driven
+from agentrunner.commands.which_run import here, is_driven
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun, UnknownRun
 from agentrunner.screens.layout import cell, flat
@@ -143,7 +143,7 @@ def _facts(row: RunRow, driven: Mapping[str, bool], now: datetime) -> dict[str, 
 
 def _asked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
     """The run that somebody picks; of a single one yes or no, where it would be changed at once."""
-    from agentrunner.commands.asking import interruptible, left_cleanly, read_line
+    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
 
     if len(found) == 1 and verb not in _ASKED:
         show(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
@@ -162,7 +162,7 @@ def _asked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
 
 
 def _picked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
-    from agentrunner.commands.asking import read_line
+    from agentrunner.commands.question_prompt import read_line
 
     shown, width = found[:SHOWN], width_of(sys.stderr)
     show(picker_screen(verb, [_row(row, driven) for row in shown], width), sys.stderr)

@@ -287,10 +287,10 @@ def _signals(stop: asyncio.Event, order: PlanInstructions) -> Iterator[list[int]
 
 def _stop_workers(order: PlanInstructions) -> None:
     from agentrunner.engine.attempts import stop_workers
-    from agentrunner.plans.execution.rounds import RoundBook
+    from agentrunner.plans.execution.task_runs import TaskRunStore
     from agentrunner.storage.run_folder import RunFolder, runs_root
 
-    for round_ in RoundBook(order.folder).all():
-        folder = RunFolder(runs_root(order.options.state_dir) / round_.run_id)
-        if round_.run_id and folder.root.is_dir():
+    for task_run in TaskRunStore(order.folder).all():
+        folder = RunFolder(runs_root(order.options.state_dir) / task_run.run_id)
+        if task_run.run_id and folder.root.is_dir():
             stop_workers(folder)

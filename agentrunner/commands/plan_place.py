@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner import environment
-from agentrunner.commands.runs import here
+from agentrunner.commands.which_run import here
 from agentrunner.errors.plans import UnknownTask
 from agentrunner.errors.repositories import BadRepository
 

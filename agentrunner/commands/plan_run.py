@@ -14,7 +14,6 @@ import typer
 from agentrunner import environment
 from agentrunner.commands import engine
 from agentrunner.commands import options as opt
-from agentrunner.commands.asking import ask_which
 from agentrunner.commands.console import (
     Console,
     Output,
@@ -24,6 +23,7 @@ from agentrunner.commands.console import (
 from agentrunner.commands.plan_again import keep
 from agentrunner.commands.plan_drive import drive_plan
 from agentrunner.commands.plan_place import repository, task_id_of
+from agentrunner.commands.question_prompt import ask_which
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import UnknownTask
 from agentrunner.errors.repositories import NoCommit, NoRepository

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from agentrunner.config.kinds import planner_kind
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
-from agentrunner.screens.doctor import Finding, Report
+from agentrunner.screens.doctor import DoctorItem, DoctorReport
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
     from agentrunner.planners.base import PlannerClient, PlannerUnavailable
-    from agentrunner.planners.probe import Tried
+    from agentrunner.planners.probe import ProbedCall
     from agentrunner.planners.servers import Server
 
 PROMPT_TOKENS = 4000
@@ -37,7 +37,7 @@ CURES: Mapping[str, str] = {
 }
 
 
-def probe_planner(environ: Mapping[str, str], state_dir: Path, policy: Path | None) -> Report:
+def probe_planner(environ: Mapping[str, str], state_dir: Path, policy: Path | None) -> DoctorReport:
     """What a call of the planner showed; at least one request is sent. Blocks."""
     from agentrunner.commands.planner_settings import no_planner, settled_planner
 
@@ -50,17 +50,19 @@ def probe_planner(environ: Mapping[str, str], state_dir: Path, policy: Path | No
         head, findings, ready = "The planner", [_failed(error)], False
     verdict = "The planner answers." if ready else "The planner cannot be used as it is set."
     more = "   What it is fit for: agentrunner planners try" if ready else ""
-    return Report(head, [("Planner (requests were sent to it)", findings)], verdict + more, ready)
+    return DoctorReport(
+        head, [("Planner (requests were sent to it)", findings)], verdict + more, ready
+    )
 
 
-def _failed(error: AgentRunnerError) -> Finding:
-    return Finding("FAIL", "planner", error.message, error.remedy)
+def _failed(error: AgentRunnerError) -> DoctorItem:
+    return DoctorItem("FAIL", "planner", error.message, error.remedy)
 
 
 async def _probed(
     settled: TaskSpec, why: str, environ: Mapping[str, str]
-) -> tuple[str, list[Finding], bool]:
-    from agentrunner.planners.make import make_planner
+) -> tuple[str, list[DoctorItem], bool]:
+    from agentrunner.planners.factory import make_planner
 
     if not planner_kind(settled.runner.meta.kind).is_chat_model:
         return await _played(settled, why, environ)
@@ -75,10 +77,10 @@ async def _probed(
 
 async def _played(
     settled: TaskSpec, why: str, environ: Mapping[str, str]
-) -> tuple[str, list[Finding], bool]:
+) -> tuple[str, list[DoctorItem], bool]:
     """A planner that is no chat model answers one scene, in its own sandbox."""
-    from agentrunner.scenes.model import load_scenes
     from agentrunner.scenes.playing import Company, play_all
+    from agentrunner.scenes.scene import load_scenes
 
     company = Company(settled, environ)
     head = f"{company.describe()}: {why}"
@@ -87,10 +89,10 @@ async def _played(
     except InfraError as error:
         return head, [_failed(error)], False
     if played.grade == "unusable":
-        return head, [Finding("FAIL", "answer", played.why, "agentrunner planners try")], False
+        return head, [DoctorItem("FAIL", "answer", played.why, "agentrunner planners try")], False
     text = f"usable, after {played.seconds:.1f} s"
     cost = f"; {played.input_tokens:,} tokens in, {played.output_tokens:,} out"
-    return head, [Finding("ok", "answer", text + cost * bool(played.input_tokens))], True
+    return head, [DoctorItem("ok", "answer", text + cost * bool(played.input_tokens))], True
 
 
 async def _tried(client: PlannerClient, settled: TaskSpec, environ: Mapping[str, str]) -> Any:
@@ -114,7 +116,7 @@ def _address(settled: TaskSpec, environ: Mapping[str, str]) -> tuple[str, bool]:
     from urllib.parse import urlsplit
 
     from agentrunner.planners.endpoint import DEFAULT_BASE_URL
-    from agentrunner.planners.limits import is_near
+    from agentrunner.planners.timeouts import is_near
 
     meta = settled.runner.meta
     url = meta.base_url or ""
@@ -133,7 +135,7 @@ async def _server(url: str, settled: TaskSpec, *, near: bool) -> Server:
 
 def _refusal(
     failure: PlannerUnavailable, client: PlannerClient, url: str, server: Server
-) -> Finding:
+) -> DoctorItem:
     from agentrunner.planners.faults import reason_of, words_of_failure
 
     reason = reason_of(failure)
@@ -141,51 +143,51 @@ def _refusal(
     cure = CURES.get(reason, "").format(key=key, url=url or "its provider")
     if reason == "model" and server.models:
         cure = f"--set runner.meta.model=NAME; it has {', '.join(server.models)}"
-    return Finding("FAIL", "answer", f"{words_of_failure(failure)}. {failure.message}", cure)
+    return DoctorItem("FAIL", "answer", f"{words_of_failure(failure)}. {failure.message}", cure)
 
 
-def _facts(tried: Tried, server: Server, settled: TaskSpec) -> Iterator[Finding]:
+def _facts(tried: ProbedCall, server: Server, settled: TaskSpec) -> Iterator[DoctorItem]:
     model = tried.reply.model or settled.runner.meta.model or "a model"
     who = f"{server.name}, {model}" if server.name else model
-    yield Finding("ok", "answer", f"{who}, after {tried.whole_sec:.1f} s")
+    yield DoctorItem("ok", "answer", f"{who}, after {tried.whole_sec:.1f} s")
     yield _speed(tried)
     yield _schema(tried, settled)
     if tried.reply.known != "counted":
         text = "it tells no tokens: budgets of tokens and money cannot be held"
-        yield Finding("WARN", "usage", text)
+        yield DoctorItem("WARN", "usage", text)
     yield from _context(tried, server)
 
 
-def _speed(tried: Tried) -> Finding:
+def _speed(tried: ProbedCall) -> DoctorItem:
     first = PROMPT_TOKENS / tried.read_per_sec
     text = f"reads about {tried.read_per_sec:,.0f} tokens a second"
     if tried.written_per_sec is not None:
         text += f" and writes {tried.written_per_sec:,.0f}"
     text += f"; a first question of a run ({PROMPT_TOKENS:,} tokens) waits about {first:.0f} s"
-    return Finding("WARN" if first > SLOW_SEC else "ok", "speed", text)
+    return DoctorItem("WARN" if first > SLOW_SEC else "ok", "speed", text)
 
 
-def _schema(tried: Tried, settled: TaskSpec) -> Finding:
+def _schema(tried: ProbedCall, settled: TaskSpec) -> DoctorItem:
     meta = settled.runner.meta
     if planner_kind(meta.kind).takes_schema == "" or meta.format == "yaml":
-        return Finding("--", "schema", "none is sent; the form is asked for in words")
+        return DoctorItem("--", "schema", "none is sent; the form is asked for in words")
     if tried.enforced:
-        return Finding("ok", "schema", "enforced: answers have the form that is asked for")
+        return DoctorItem("ok", "schema", "enforced: answers have the form that is asked for")
     why = "refused" if any("schema" in one or "format" in one for one in tried.refused) else "taken"
     text = f"{why}, and not enforced; answers are checked all the same, and asked for again"
-    return Finding("WARN", "schema", text)
+    return DoctorItem("WARN", "schema", text)
 
 
-def _context(tried: Tried, server: Server) -> Iterator[Finding]:
+def _context(tried: ProbedCall, server: Server) -> Iterator[DoctorItem]:
     if tried.cut is not None:
         cure = server.setting(tried.cut.wanted) if server.name else ""
-        yield Finding("FAIL", "context", tried.cut.sentence(), cure)
+        yield DoctorItem("FAIL", "context", tried.cut.sentence(), cure)
         return
     if server.context is None:
         return
     text = f"{server.context:,} tokens"
     if server.context >= ROOM_TOKENS:
-        yield Finding("ok", "context", text)
+        yield DoctorItem("ok", "context", text)
         return
     text += f": a run asks {PROMPT_TOKENS:,} at first, and more with each round"
-    yield Finding("WARN", "context", text, server.setting(ROOM_TOKENS))
+    yield DoctorItem("WARN", "context", text, server.setting(ROOM_TOKENS))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.commands.runs import here
+from agentrunner.commands.which_run import here
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec

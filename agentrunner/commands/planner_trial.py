@@ -11,13 +11,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.commands.asking import read_line
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.question_prompt import read_line
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
-    from agentrunner.scenes.model import Named
     from agentrunner.scenes.playing import Company, Played
+    from agentrunner.scenes.scene import Named
 
 NOT_USABLE = 1
 INTERRUPTED = 130
@@ -29,13 +29,13 @@ def agreed(
     """Whether to go on: the price is told where it is known, and asked about in a terminal."""
     from agentrunner.environment import prices_file
     from agentrunner.gateway.prices import load_prices
-    from agentrunner.gateway.wires import Tokens
+    from agentrunner.gateway.wires import CallTokens
     from agentrunner.scenes.verdict import INPUT_TOKENS, OUTPUT_TOKENS
 
     model = settled.runner.meta.model
     if not company.pays or not model or settled.runner.meta.auth == "login":
         return True
-    tokens = Tokens(INPUT_TOKENS * len(chosen), OUTPUT_TOKENS * len(chosen), 0)
+    tokens = CallTokens(INPUT_TOKENS * len(chosen), OUTPUT_TOKENS * len(chosen), 0)
     usd = load_prices(prices_file(os.environ)).cost(model, tokens)
     if not usd:
         return True
@@ -62,12 +62,12 @@ class ScenesTrial:
         afresh: bool,
         quiet: bool,
     ) -> None:
-        from agentrunner.scenes.kept import Kept
+        from agentrunner.scenes.kept import TrialRecord
 
         self._settled = settled
         self._scenes = scenes
         self._quiet = quiet
-        self._kept = Kept(state_dir, settled) if keep else None
+        self._kept = TrialRecord(state_dir, settled) if keep else None
         if self._kept is not None and afresh:
             self._kept.forget()
 

@@ -113,8 +113,8 @@ def try_out(
     Exit 0: it can steer and judge runs. 1: it cannot. 5: it cannot be asked.
     """
     from agentrunner.commands.planner_trial import ScenesTrial, agreed
-    from agentrunner.scenes.model import load_scenes
     from agentrunner.scenes.playing import Company, reference_script
+    from agentrunner.scenes.scene import load_scenes
 
     state = environment.state_dir(state_dir)
     chosen = load_scenes(scenes, language=language.value if language else None, only=only or ())
@@ -149,7 +149,7 @@ def rows_of(settled: TaskSpec, why: str, environ: Mapping[str, str]) -> list[dic
 
 def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> dict[str, object]:
     from agentrunner.errors import InfraError, UsageError
-    from agentrunner.planners.make import make_planner
+    from agentrunner.planners.factory import make_planner
 
     meta, mine = settled.runner.meta, settled.runner.meta.kind == kind and bool(why)
     if not mine:  # settings of another kind say nothing of this one

@@ -15,16 +15,16 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, show, who
 from agentrunner.commands.drive import drive
 from agentrunner.commands.pick import run_for
-from agentrunner.commands.runs import here, is_driven, resolve
+from agentrunner.commands.which_run import here, is_driven, resolve
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import NotWaiting
 from agentrunner.screens.layout import flat
 
 if TYPE_CHECKING:
-    from agentrunner.commands.engine import Engine
+    from agentrunner.commands.engine import RunVerbs
     from agentrunner.engine.attempt_run import Options
     from agentrunner.results import Result
-    from agentrunner.state.run_state import Answer
+    from agentrunner.state.people import Answer
 
 
 @opt.with_output
@@ -56,7 +56,7 @@ def resume(
 ) -> int:
     """Go on where a run was, or start the next attempt of one that ended."""
 
-    def work(engine: Engine, options: Options) -> Awaitable[Result]:
+    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
         run_id = run_for("resume", run, output.state_dir, output)
         keep = on_change is not None and on_change is opt.OnChange.keep
         change: Literal["replan", "continue"] | None = "continue" if keep else "replan"
@@ -111,7 +111,7 @@ def _answer(
     text: str = "",
     edit: str = "",
 ) -> Answer:
-    from agentrunner.state.run_state import Answer
+    from agentrunner.state.people import Answer
 
     # Of which kind the question is, the engine finds out under the run's lock.
     return Answer(
@@ -138,7 +138,7 @@ def give(
         if (code := hand_over(state, run_id, answer, output, text)) is not None:
             return code
 
-    def work(engine: Engine, options: Options) -> Awaitable[Result]:
+    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
         return engine.respond(
             run_id, answer.decision, answer.text, question=answer.id, edit=answer.edit,
             by=answer.by, how=options,
@@ -183,7 +183,7 @@ def approve(
 def _edit_in(file: Path | None) -> str:
     """An edited plan as JSON, which the engine reads; a file that is neither is its to refuse."""
     from agentrunner.commands.editing import from_yaml
-    from agentrunner.config.files import read_text
+    from agentrunner.config.text_files import read_text
 
     if file is None:
         return ""
@@ -219,7 +219,7 @@ def reject(
 def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output: Output) -> int:
     """Show what a run asks and let the person answer here; 4 where they leave it waiting."""
     from agentrunner.commands import engine as engines
-    from agentrunner.commands.asking import asked
+    from agentrunner.commands.question_prompt import asked
 
     engines.load()
     from agentrunner.engine import queries
@@ -271,7 +271,7 @@ def accept(
     if interactive(output) and not any(not word.upper().startswith("AC-") for word in named):
         named.insert(0, run_for("accept", None, output.state_dir, output))
 
-    async def work(engine: Engine, options: Options) -> Result:
+    async def work(engine: RunVerbs, options: Options) -> Result:
         # In a thread: a run's criteria are read with an event loop of their own.
         given = list(named)
         if known_red:
@@ -347,7 +347,7 @@ def _accepted(words: list[str], output: Output) -> tuple[str, list[str]]:
 def cancel(run: opt.Run = None, *, output: Output) -> int:
     """End a run; the files stay as they are."""
 
-    async def work(engine: Engine, options: Options) -> Result:
+    async def work(engine: RunVerbs, options: Options) -> Result:
         result = await engine.cancel(run_for("cancel", run, output.state_dir, output), options)
         # The run ends FAILED, but that is what was asked for.
         ended = result.state == "FAILED"

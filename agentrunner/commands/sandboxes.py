@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError
-from agentrunner.screens.doctor import Finding
+from agentrunner.screens.doctor import DoctorItem
 
 if TYPE_CHECKING:
     from agentrunner.sandboxes.base import SandboxOrder
@@ -33,18 +33,18 @@ class SandboxProbe:
     problem: AgentRunnerError | None = None
     held: dict[str, str] = field(default_factory=dict)
     """Its isolation, with an example of every limit."""
-    more: list[Finding] = field(default_factory=list)
+    more: list[DoctorItem] = field(default_factory=list)
     """What else is known of it."""
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[DoctorItem]:
         """For the list of sandboxes."""
         if self.problem is None:
-            return [Finding("ok", self.kind, self.description), *self.more]
-        return [Finding("--", self.kind, self.problem.message, self.problem.remedy), *self.more]
+            return [DoctorItem("ok", self.kind, self.description), *self.more]
+        return [DoctorItem("--", self.kind, self.problem.message, self.problem.remedy), *self.more]
 
-    def isolation(self) -> tuple[str, list[Finding]]:
+    def isolation(self) -> tuple[str, list[DoctorItem]]:
         """A section of its own."""
-        facts = [Finding("", name, self.held[name]) for name in ISOLATION if name in self.held]
+        facts = [DoctorItem("", name, self.held[name]) for name in ISOLATION if name in self.held]
         return f"What {self.kind} holds here, with a limit of each kind as an example", facts
 
 
@@ -82,14 +82,14 @@ async def _engine(
     try:
         engine = await Engine.connect(environ)
         with contextlib.closing(engine):
-            look.more.append(Finding("ok", "engine", await describe_engine(engine)))
+            look.more.append(DoctorItem("ok", "engine", await describe_engine(engine)))
             there = await our_images(engine)
     except AgentRunnerError as error:
         look.problem = error
         return spec
     cure = "" if there else f"agentrunner image build {spec.worker_kind}"
     kinds = ", ".join(there) or "none of ours"
-    look.more.append(Finding("ok" if there else "--", "images", kinds, cure))
+    look.more.append(DoctorItem("ok" if there else "--", "images", kinds, cure))
     image, read_paths = image_to_try(there, spec.worker_kind)
     return replace(spec, image=image, read_paths=read_paths)
 

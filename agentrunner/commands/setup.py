@@ -22,15 +22,15 @@ from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.grounds import grounds
-from agentrunner.commands.limits import login_findings, policy_findings
 from agentrunner.commands.planner_probe import probe_planner
-from agentrunner.commands.runs import here
+from agentrunner.commands.policy_findings import login_findings, policy_findings
 from agentrunner.commands.sandboxes import SandboxProbe, probe_sandboxes
-from agentrunner.commands.trying import Trial
+from agentrunner.commands.trying import SandboxTrial
+from agentrunner.commands.which_run import here
 from agentrunner.environment import home_of
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.registry import SANDBOXES
-from agentrunner.screens.doctor import Finding, Mark, Report, doctor_screen
+from agentrunner.screens.doctor import DoctorItem, DoctorReport, Mark, doctor_screen
 from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
@@ -90,12 +90,14 @@ def doctor(
     return 0 if report.ready else InfraError.exit_code
 
 
-def _fixed(report: Report, yes: bool, as_json: bool, again: Callable[[], Report]) -> Report:
+def _fixed(
+    report: DoctorReport, yes: bool, as_json: bool, again: Callable[[], DoctorReport]
+) -> DoctorReport:
     """The report after what is to be done was done; `again` looks anew where that may help."""
     from agentrunner.commands.fixing import carry_out, fixes, outcome_lines
     from agentrunner.config.agents import WorkerSpec
 
-    def shown(one: Report) -> None:
+    def shown(one: DoctorReport) -> None:
         if not as_json:
             show(doctor_screen(one, width_of(sys.stdout), paint_for(sys.stdout)))
 
@@ -120,7 +122,7 @@ def examine(
     policy: Path | None = None,
     *,
     skip: bool = False,
-) -> Report:
+) -> DoctorReport:
     """Everything `doctor` looks at; with `skip` the repository's tests are not run."""
     from agentrunner.config.agents import WorkerSpec
     from agentrunner.discovery import available_planners, available_workers, candidates_of
@@ -132,13 +134,13 @@ def examine(
     home = environ.get("HOME", "")
     workers, planners = available_workers(repo), available_planners(environ, repo)
     people = [
-        Finding("ok" if not offer.needs else "--", offer.kind, offer.needs or "can plan")
+        DoctorItem("ok" if not offer.needs else "--", offer.kind, offer.needs or "can plan")
         for offer in planners
     ]
     policies = policy_findings(policy, environ, repo)
     people_taken = chosen(repo, environ, state_dir, bool(candidates), policy)
     refused = grounds(repo, state_dir, home)
-    report = Report(
+    report = DoctorReport(
         f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
         [
             (
@@ -172,84 +174,87 @@ def examine(
     return report
 
 
-def _workers(probes: Mapping[str, Probe]) -> list[Finding]:
+def _workers(probes: Mapping[str, Probe]) -> list[DoctorItem]:
     """The installed CLIs one by one, the others in a line."""
     found = [
-        Finding("WARN", kind, probe.problem)
+        DoctorItem("WARN", kind, probe.problem)
         if probe.problem
-        else Finding("ok", kind, f"{probe.version}; tested with {probe.tested or 'none'}")
+        else DoctorItem("ok", kind, f"{probe.version}; tested with {probe.tested or 'none'}")
         for kind, probe in probes.items()
         if probe.path
     ]
     absent = [kind for kind, probe in probes.items() if not probe.path]
-    return found + [Finding("--", "not installed", ", ".join(absent))] * bool(absent)
+    return found + [DoctorItem("--", "not installed", ", ".join(absent))] * bool(absent)
 
 
-def _repository(repo: Path, trial: Trial, home: str) -> list[Finding]:
+def _repository(repo: Path, trial: SandboxTrial, home: str) -> list[DoctorItem]:
     from agentrunner.discovery import read_branch
 
     branch = read_branch(repo)
     findings = [
-        Finding("ok", "git", f"branch {branch}")
+        DoctorItem("ok", "git", f"branch {branch}")
         if branch
-        else Finding("--", "git", "no git repository; it works without")
+        else DoctorItem("--", "git", "no git repository; it works without")
     ]
     findings += _tests(repo, trial)
     if trial.tools:
         shown = ", ".join(tilde(path, home) for path in trial.tools)
-        findings.append(Finding("ok", "toolchain", f"{shown} (read-only in the sandbox)"))
+        findings.append(DoctorItem("ok", "toolchain", f"{shown} (read-only in the sandbox)"))
     if trial.caches is not None:
         if names := trial.caches.ecosystems:
             text = f"{', '.join(names)}: what is downloaded is seen in the sandbox, read-only"
-            findings.append(Finding("ok", "caches", text))
-        findings += [Finding("WARN", "caches", notice) for notice in trial.caches.notices]
+            findings.append(DoctorItem("ok", "caches", text))
+        findings += [DoctorItem("WARN", "caches", notice) for notice in trial.caches.notices]
     return findings
 
 
 _MARKS: Mapping[str, Mark] = {"passes": "ok", "red": "ok", "fails": "FAIL", "no_tests": "WARN"}
 
 
-def _tests(repo: Path, trial: Trial) -> list[Finding]:
+def _tests(repo: Path, trial: SandboxTrial) -> list[DoctorItem]:
     """What was seen of the best test command; only what ran tests is called good."""
     from agentrunner.discovery import likely_lacking, propose_setup
     from agentrunner.verification.registries import registries_of
 
     best = trial.best
     if best is None:
-        return [Finding("WARN", "tests", "no test command found; give one with --test")]
+        return [DoctorItem("WARN", "tests", "no test command found; give one with --test")]
     command = best.found.command
     if trial.problem is not None:
-        return [Finding("--", "tests", f"{command}: not tried, there is no sandbox")]
+        return [DoctorItem("--", "tests", f"{command}: not tried, there is no sandbox")]
     setup = None if best.runs else propose_setup(repo)
     hosts = ", ".join(registries_of(repo, os.environ)) if setup else ""
     network = f", network: [{hosts}]" if hosts else ""
     cure = f"in the task file: setup: {{command: {setup.command}{network}}}" if setup else ""
     outcome = best.summary or f"not tried: {best.found.where}"
-    findings = [Finding(_MARKS.get(best.kind, "WARN"), "tests", f"{command}: {outcome}", cure)]
+    findings = [DoctorItem(_MARKS.get(best.kind, "WARN"), "tests", f"{command}: {outcome}", cure)]
     shown = best.failing[:_REDS]
     more = [f"and {len(best.failing) - _REDS} more"] if len(best.failing) > _REDS else []
-    findings += [Finding("WARN", "red now", ", ".join([*shown, *more]))] * bool(shown)
+    findings += [DoctorItem("WARN", "red now", ", ".join([*shown, *more]))] * bool(shown)
     lacks = best.lacks or ([] if best.runs else likely_lacking(repo))
-    return findings + [Finding("WARN", "needs", text) for text in lacks]
+    return findings + [DoctorItem("WARN", "needs", text) for text in lacks]
 
 
-def _sandboxes(trial: Trial, looks: list[SandboxProbe]) -> list[Finding]:
+def _sandboxes(trial: SandboxTrial, looks: list[SandboxProbe]) -> list[DoctorItem]:
     found = [finding for look in looks for finding in look.findings()]
     if trial.problem is not None:
-        return [*found, Finding("FAIL", "none works", trial.problem.message, trial.problem.remedy)]
-    return [*found, Finding("ok", "auto", f"takes {trial.kind}, {trial.reason}")]
+        return [
+            *found,
+            DoctorItem("FAIL", "none works", trial.problem.message, trial.problem.remedy),
+        ]
+    return [*found, DoctorItem("ok", "auto", f"takes {trial.kind}, {trial.reason}")]
 
 
-def _model(environ: Mapping[str, str]) -> Finding:
+def _model(environ: Mapping[str, str]) -> DoctorItem:
     from agentrunner.config.agents import DEFAULT_META_MODEL
 
     for name in ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL"):
         if environ.get(name):
-            return Finding("ok", "model", f"{environ[name]} ({name})")
-    return Finding("ok", "model", f"{DEFAULT_META_MODEL} (the default)")
+            return DoctorItem("ok", "model", f"{environ[name]} ({name})")
+    return DoctorItem("ok", "model", f"{DEFAULT_META_MODEL} (the default)")
 
 
-def _names() -> list[Finding]:
+def _names() -> list[DoctorItem]:
     """A program of another project may answer to our second name."""
     found = shutil.which("agent-runner")
     if found is None or not Path(found).is_absolute() or not Path(found).is_file():
@@ -260,7 +265,7 @@ def _names() -> list[Finding]:
         ours = False
     if ours:
         return []
-    return [Finding("WARN", "agent-runner", f"{found} on your PATH does not belong to us")]
+    return [DoctorItem("WARN", "agent-runner", f"{found} on your PATH does not belong to us")]
 
 
 def _system() -> str:
@@ -271,10 +276,10 @@ def _system() -> str:
     return f"{name}, {platform.machine()}"
 
 
-async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
+async def _conformance(kind: str, environ: Mapping[str, str]) -> DoctorReport:
     """Every promise of a sandbox, tried from inside."""
     from agentrunner.config.sandbox import NO_SANDBOX
-    from agentrunner.gateway.process import proxy_starter
+    from agentrunner.gateway.gateway_process import proxy_starter
     from agentrunner.sandboxes.choose import image_to_try, make_sandbox
     from agentrunner.testing.sandboxes import CHECKS, run_conformance
     from agentrunner.testing.sandboxes.egress import egress_checks
@@ -291,10 +296,10 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> Report:
         egress = egress_checks(proxy_starter(environ)) if kind != NO_SANDBOX else ()
         results = await run_conformance(make, Path(root), checks=(*CHECKS, *egress))
     marks = {"passed": "ok", "failed": "FAIL", "not_applicable": "--"}
-    rows = [Finding(marks[r.status], r.name, r.detail) for r in results]  # type: ignore[arg-type]
+    rows = [DoctorItem(marks[r.status], r.name, r.detail) for r in results]  # type: ignore[arg-type]
     failed = sum(result.status == "failed" for result in results)
     kept = sum(result.status == "passed" for result in results)
     verdict = f"{kept} of {len(results)} promises kept by {kind}, {failed} broken"
     verdict += f", {len(results) - kept - failed} not made."
     described = f"Sandbox {kind}, image {image}" if image else f"Sandbox {kind}"
-    return Report(f"{described}, {_system()}", [("Promises", rows)], verdict, failed == 0)
+    return DoctorReport(f"{described}, {_system()}", [("Promises", rows)], verdict, failed == 0)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agentrunner.commands import options as opt
+from agentrunner.commands.command_line import is_goal
 from agentrunner.commands.console import Output, show, width_of
-from agentrunner.commands.words import is_goal
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.command_line import (
     AlreadyExists,
@@ -25,7 +25,7 @@ from agentrunner.errors.command_line import (
 from agentrunner.errors.task_files import UnknownFile
 
 if TYPE_CHECKING:
-    from agentrunner.commands.engine import Engine
+    from agentrunner.commands.engine import RunVerbs
     from agentrunner.config.load import TaskSource
     from agentrunner.config.spec import TaskSpec
     from agentrunner.engine.attempt_run import Options
@@ -129,7 +129,7 @@ def run(
 
     from agentrunner.commands.drive import drive  # asyncio, which `validate` must not pay
 
-    def work(engine: Engine, options: Options) -> Awaitable[Result]:
+    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
         task = spec()
         _refuse_state(task)
         _refuse_events_inside(output.events, Path(task.repo))
@@ -312,7 +312,7 @@ def validate(
     """Check a task file or PRD; show what each criterion executes, and what counts as tests."""
     import json
 
-    from agentrunner.commands.limits import policy_line
+    from agentrunner.commands.policy_findings import policy_line
     from agentrunner.discovery.proof import proof_inputs
     from agentrunner.policy.check import narrowed
     from agentrunner.policy.load import load_policies
@@ -395,7 +395,7 @@ def run_stdin() -> int:
 
     waiting = ""
 
-    async def work(engine: Engine, options: Options) -> Result:
+    async def work(engine: RunVerbs, options: Options) -> Result:
         nonlocal waiting
         spec = load(read_stdin(sys.stdin.buffer), [], {}, auto=False)
         _refuse_state(spec)
@@ -412,7 +412,7 @@ def run_stdin() -> int:
 
 def answer_command(run_id: str, waiting: InboxItem) -> str:
     """The command that lets a waiting run go on."""
-    from agentrunner.state.run_state import IN_WORDS
+    from agentrunner.state.people import IN_WORDS
 
     if waiting.kind in IN_WORDS:
         return f"agentrunner answer {run_id} --id {waiting.id} TEXT"

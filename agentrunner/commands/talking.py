@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from agentrunner import environment
 from agentrunner.commands.answer_line import answer_line
+from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, author, repository
-from agentrunner.commands.words import is_no, is_yes
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
 from agentrunner.plans.patch import PatchRejected
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.proposal import Proposal, keep
-from agentrunner.plans.store import Change, PlanStore
+from agentrunner.plans.store import PlanChange, PlanStore
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import count, flat, wrap
 from agentrunner.screens.plan_diff import diff_lines, proposal_screen
@@ -151,7 +151,7 @@ async def proposed(
 
 def ask_what(question: str) -> bool | str | None:
     """Yes, no, or what should be different; None is a person who leaves."""
-    from agentrunner.commands.asking import interruptible, read_line
+    from agentrunner.commands.question_prompt import interruptible, read_line
 
     with interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
         return meant(read_line(question))
@@ -214,7 +214,7 @@ def applied(
     return 0
 
 
-def undone(before: Plan, after: Plan, change: Change, *, as_json: bool = False) -> int:
+def undone(before: Plan, after: Plan, change: PlanChange, *, as_json: bool = False) -> int:
     """Say what was taken back."""
     if as_json:
         values = {"version": after.version, "undone": change.version, "message": change.message}
@@ -227,7 +227,7 @@ def undone(before: Plan, after: Plan, change: Change, *, as_json: bool = False) 
     return 0
 
 
-def _short(change: Change) -> str:
+def _short(change: PlanChange) -> str:
     text = flat(change.message)
     return text if len(text) <= 60 else text[:59] + "…"
 

@@ -17,7 +17,7 @@ from agentrunner.errors.command_line import UnknownCode, UnknownSchema
 from agentrunner.errors.task_files import Unreadable
 
 
-class Message(StrEnum):
+class MessageKind(StrEnum):
     """What a reply of the planner can be."""
 
     plan_task = "plan_task"
@@ -27,12 +27,14 @@ class Message(StrEnum):
     plan_patch = "plan_patch"
 
 
-SCHEMAS = ("task", "policy", "result", "event", *(str(message) for message in Message))
+SCHEMAS = ("task", "policy", "result", "event", *(str(message) for message in MessageKind))
 
 
 @opt.with_file
 def parse(
-    message: Annotated[Message, typer.Argument(metavar="TYPE", help="plan_task, next_action, …")],
+    message: Annotated[
+        MessageKind, typer.Argument(metavar="TYPE", help="plan_task, next_action, …")
+    ],
     file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Default: stdin.")] = "-",
     truncated: Annotated[
         bool, typer.Option("--truncated", help="The reply was cut at its length limit.")
@@ -85,7 +87,7 @@ def _schema(name: str) -> dict[str, object]:
 
         return TaskFile.model_json_schema()
     if name == "policy":
-        from agentrunner.policy.model import policy_schema
+        from agentrunner.policy.policy_file import policy_schema
 
         return policy_schema()
     if name == "result":
@@ -99,7 +101,7 @@ def _schema(name: str) -> dict[str, object]:
     if name in SCHEMAS:
         from agentrunner.protocol import message_schema
 
-        return dict(message_schema(Message(name).value))
+        return dict(message_schema(MessageKind(name).value))
     raise UnknownSchema(f'there is no schema "{name}".', remedy="agentrunner schema")
 
 

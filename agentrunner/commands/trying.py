@@ -34,7 +34,7 @@ _NAMED = "export PYTEST_ADDOPTS=-rfE; "
 
 
 @dataclass
-class Trial:
+class SandboxTrial:
     """How a sandbox and the commands in it did."""
 
     sandbox: str = ""
@@ -72,7 +72,7 @@ def try_tests(
     on_try: Callable[[str], None] | None = None,
     skip: bool = False,
     env: Mapping[str, str] | None = None,
-) -> Trial:
+) -> SandboxTrial:
     """Open the sandbox that a run would use and try the first candidates in it, without network.
 
     They run on a copy of the repository's files, which is thrown away: nothing of it is changed.
@@ -82,7 +82,7 @@ def try_tests(
     """
     from agentrunner.discovery.judging import not_tried, ranked
 
-    trial = Trial()
+    trial = SandboxTrial()
     done: dict[str, TriedCommand] = {}
     attempt = _Attempt(repo, environ, state_dir, kind, on_try, trial, done, env or {})
     try:
@@ -108,7 +108,7 @@ class _Attempt:
     state_dir: Path
     kind: str
     on_try: Callable[[str], None] | None
-    trial: Trial
+    trial: SandboxTrial
     done: dict[str, TriedCommand]
     """By the command as it was found; filled while it goes on, so that Ctrl-C loses nothing."""
     env: Mapping[str, str] = field(default_factory=dict)

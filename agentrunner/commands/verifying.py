@@ -13,7 +13,7 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
-from agentrunner.commands.runs import resolve
+from agentrunner.commands.which_run import resolve
 from agentrunner.errors import LockHeld, UsageError
 from agentrunner.errors.runs import NotARun
 

@@ -16,13 +16,13 @@ import typer
 from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Console, Output, interactive, show
-from agentrunner.commands.runs import here, is_driven
+from agentrunner.commands.which_run import here, is_driven
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun
 
 if TYPE_CHECKING:
     from agentrunner.results import InboxItem, Result
-    from agentrunner.state.run_state import Question
+    from agentrunner.state.people import Question
     from agentrunner.storage.events import Event as EventLine
 
 LOOK_SEC = 0.25
@@ -65,8 +65,8 @@ def _meant(name: str | None, output: Output) -> str:
 
     Raises UsageError as `run_for` does.
     """
-    from agentrunner.commands.asking import ask_which
     from agentrunner.commands.pick import run_for
+    from agentrunner.commands.question_prompt import ask_which
     from agentrunner.storage.index import RunIndex
     from agentrunner.storage.plan_folder import plan_folder
 
@@ -169,7 +169,7 @@ class _Watch:
 
     def _answered(self, waiting: InboxItem) -> bool:
         """Ask the person here; whether there is a reason to go on watching."""
-        from agentrunner.commands.asking import AnsweredElsewhere, asked, polling
+        from agentrunner.commands.question_prompt import AnsweredElsewhere, asked, polling
         from agentrunner.commands.respond import give
 
         if waiting.id in self._left:
@@ -191,8 +191,8 @@ class _Watch:
 
     def _unless_answered(self, question: Question, driven: bool) -> Callable[[], None]:
         """Ends the prompt where somebody else answers, or whoever asked is gone."""
-        from agentrunner.commands.asking import AnsweredElsewhere
-        from agentrunner.state.run_state import Answer
+        from agentrunner.commands.question_prompt import AnsweredElsewhere
+        from agentrunner.state.people import Answer
 
         def look() -> None:
             self._console.poll()

@@ -14,7 +14,7 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import show, width_of
-from agentrunner.commands.runs import here
+from agentrunner.commands.which_run import here
 from agentrunner.environment import home_of
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from agentrunner.config.base import ENV_NAME, ConfigModel
+from agentrunner.registry import PLANNERS, WORKERS
 
 DEFAULT_META_MODEL = "gpt-5.5"
 """Used where neither task file nor environment names one; shown by `agentrunner doctor`."""
@@ -23,9 +24,10 @@ SEES: tuple[See, ...] = ("nothing", "change", "repo")
 class PlannerSpec(ConfigModel):
     """The planner, which plans, decides and assesses."""
 
-    kind: str = "openai-chat"
-    """`openai-chat`, `chat` (other providers), `codex-cli` or `claude-code` (the CLI as planner),
-    `checklist` (no model), `script` (replies from a file), `mock`, or `auto`."""
+    kind: str = Field(
+        "openai-chat",
+        description=f"`auto`, or {PLANNERS.named()}; `agentrunner planners` says more.",
+    )
     model: str | None = None
     """Left out: AGENTRUNNER_META_MODEL, OPENAI_MODEL, else the built-in default; of a CLI, its
     own. Kind `chat`: `provider:name`."""
@@ -143,9 +145,9 @@ class ProfilesSpec(ConfigModel):
 class WorkerSpec(ConfigModel):
     """A coding agent that does the work in the sandbox."""
 
-    kind: str = "codex-cli"
-    """`codex-cli`, `claude-code`, `gemini-cli`, `qwen-code`, `opencode`, `copilot-cli`,
-    `cursor-cli`, `aider`, `mini-swe-agent`, `command` (any command line), `mock`, or `auto`."""
+    kind: str = Field(
+        "codex-cli", description=f"`auto`, or {WORKERS.named()}; `agentrunner workers` says more."
+    )
     name: str = Field("", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$")
     """Tells candidates apart; left out, the kind, with a number where it is there twice."""
     model: str | None = None

@@ -16,11 +16,11 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from agentrunner.config.agents import SEES, See
 from agentrunner.config.base import ConfigModel
-from agentrunner.config.files import read_text
 from agentrunner.config.mistakes import dotted, from_validation, mistake
 from agentrunner.config.spec import NOTE_TEMPLATES, RunnerSection, number_from_text
+from agentrunner.config.text_files import read_text
 from agentrunner.config.yaml_text import Path as KeyPath
-from agentrunner.config.yaml_text import Tree, read_yaml
+from agentrunner.config.yaml_text import YamlTree, read_yaml
 from agentrunner.environment import user_file as user_file
 from agentrunner.errors.task_files import BadValue, ProjectSetting
 from agentrunner.protocol import canonical_worker_type
@@ -96,7 +96,7 @@ def notify_command(environ: Mapping[str, str]) -> str:
     return str(tree.value.get("notify") or "")
 
 
-def read_layers(repo: Path, environ: Mapping[str, str]) -> list[Tree]:
+def read_layers(repo: Path, environ: Mapping[str, str]) -> list[YamlTree]:
     """The settings of the repository's file and of the person's, as far as they are there.
 
     Raises UsageError with the place of what they may not say.
@@ -121,7 +121,7 @@ def _is_there(path: Path) -> bool:
     return path.is_symlink() or path.exists()
 
 
-def _checked(tree: Tree) -> Tree:
+def _checked(tree: YamlTree) -> YamlTree:
     if tree.value is None:
         tree.value = {}
     try:
@@ -131,7 +131,7 @@ def _checked(tree: Tree) -> Tree:
     return tree
 
 
-def _refuse_all_but_harmless(tree: Tree) -> None:
+def _refuse_all_but_harmless(tree: YamlTree) -> None:
     if tree.value.get("extensions"):
         raise mistake(
             tree,
@@ -170,7 +170,7 @@ def _leaves(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
         yield path, value
 
 
-def _refuse_relative(tree: Tree) -> None:
+def _refuse_relative(tree: YamlTree) -> None:
     """A relative path would mean another file for every task."""
     settings = dict(_leaves(tree.value.get("runner") or {}, ("runner",)))
     template = settings.get(("runner", "note", "template"), NOTE_TEMPLATES[0])
@@ -189,7 +189,7 @@ def _refuse_relative(tree: Tree) -> None:
             raise mistake(tree, path, f"{dotted(path)} is not absolute.", error=BadValue)
 
 
-def lay_under(tree: Tree, layers: Sequence[Tree]) -> None:
+def lay_under(tree: YamlTree, layers: Sequence[YamlTree]) -> None:
     """Fill in from these, the first one first, what `tree` leaves out.
 
     What a planner may see of the code is the least of what `tree` and these say, unless an option
@@ -202,10 +202,10 @@ def lay_under(tree: Tree, layers: Sequence[Tree]) -> None:
         own = tree.value.get("runner")
         if isinstance(own, dict):
             _drop_foreign(runner, own)
-        _fill(tree, Tree({"runner": runner}, layer.places), ())
+        _fill(tree, YamlTree({"runner": runner}, layer.places), ())
 
 
-def _refuse_plain_http(tree: Tree) -> None:
+def _refuse_plain_http(tree: YamlTree) -> None:
     """A task file does not decide that the person's key may cross their network in the clear."""
     path: KeyPath = ("runner", "meta", "allow_plain_http")
     value: Any = tree.value
@@ -223,7 +223,7 @@ def _refuse_plain_http(tree: Tree) -> None:
     )
 
 
-def _lower_sight(tree: Tree, layer: Tree) -> None:
+def _lower_sight(tree: YamlTree, layer: YamlTree) -> None:
     """Take the layer's `see` over a task's that is more."""
     path: KeyPath = ("runner", "meta", "see")
     mine, theirs = (_sight(one.value) for one in (tree, layer))
@@ -267,7 +267,7 @@ def _other_kind(theirs: Mapping[str, Any], ours: Any) -> bool:
     return all(kinds) and len({canonical_worker_type(str(kind)) for kind in kinds}) == 2
 
 
-def _fill(tree: Tree, layer: Tree, path: KeyPath) -> None:
+def _fill(tree: YamlTree, layer: YamlTree, path: KeyPath) -> None:
     mine, theirs = tree.value, layer.value
     for part in path:
         mine, theirs = mine[part], theirs[part]
@@ -280,7 +280,7 @@ def _fill(tree: Tree, layer: Tree, path: KeyPath) -> None:
             _fill(tree, layer, here)
 
 
-def _take_places(tree: Tree, layer: Tree, path: KeyPath, value: Any) -> None:
+def _take_places(tree: YamlTree, layer: YamlTree, path: KeyPath, value: Any) -> None:
     if path in layer.places:
         tree.places[path] = layer.places[path]
     items: Iterable[tuple[str | int, Any]] = ()

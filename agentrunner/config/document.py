@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from agentrunner.config.files import MAX_BYTES, decode, read_text, require_size
 from agentrunner.config.spec import TaskFile
-from agentrunner.config.yaml_text import Place, Tree, read_yaml
+from agentrunner.config.text_files import MAX_BYTES, decode, read_text, require_size
+from agentrunner.config.yaml_text import Place, YamlTree, read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadEncoding, BadValue, UnknownFile, Unreadable, YamlSyntax
 
@@ -38,7 +38,7 @@ class TaskSource:
 class Document:
     """A source as a tree in the shape of the task file."""
 
-    tree: Tree
+    tree: YamlTree
     name: str
     base_dir: Path
     """Absolute: what relative paths mean."""
@@ -109,7 +109,7 @@ def _is_markdown(path: Path, text: str, name: str) -> bool:
     )
 
 
-def _task_tree(text: str, name: str) -> Tree:
+def _task_tree(text: str, name: str) -> YamlTree:
     tree = read_yaml(text, name)
     if not isinstance(tree.value, dict):
         empty = tree.value is None
@@ -127,7 +127,7 @@ def _goal(text: str, cwd: Path) -> Document:
     except UnicodeEncodeError as error:
         raise BadEncoding("the goal is not UTF-8 text.", path="--goal") from error
     first = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    tree = Tree({"version": "1", "task": {"prd": {"text": text}}}, {(): Place("--goal")})
+    tree = YamlTree({"version": "1", "task": {"prd": {"text": text}}}, {(): Place("--goal")})
     return Document(tree, "--goal", cwd, text, title=first[:_TITLE_CHARS].strip())
 
 
@@ -135,7 +135,7 @@ def _prd(text: str, name: str, path: Path, base_dir: Path, prd_path: str) -> Doc
     """A PRD as the task file that its front matter and its path amount to."""
     tree = front_matter(text, name)
     if tree is None:
-        tree = Tree({}, {(): Place(name)})
+        tree = YamlTree({}, {(): Place(name)})
     front: dict[str, object] = tree.value
     task = front.get("task") if "task" in front else {}
     if not isinstance(task, dict):
@@ -160,12 +160,12 @@ def _prd(text: str, name: str, path: Path, base_dir: Path, prd_path: str) -> Doc
     return Document(tree, name, base_dir, text, path, path.stem, is_prd=True)
 
 
-def _front_error(tree: Tree, key: str, message: str) -> UsageError:
+def _front_error(tree: YamlTree, key: str, message: str) -> UsageError:
     place = tree.place((key,))
     return BadValue(message, path=place.where, source_line=place.source_line)
 
 
-def front_matter(text: str, name: str) -> Tree | None:
+def front_matter(text: str, name: str) -> YamlTree | None:
     """The YAML between `---` lines at the very beginning, or None.
 
     Raises UsageError where it is not closed or not YAML.

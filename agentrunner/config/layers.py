@@ -10,7 +10,7 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.mistakes import suggestion
 from agentrunner.config.spec import ApproveSpec, Moment
 from agentrunner.config.yaml_text import Path as KeyPath
-from agentrunner.config.yaml_text import Place, Tree, read_yaml
+from agentrunner.config.yaml_text import Place, YamlTree, read_yaml
 from agentrunner.errors.command_line import BadOption
 from agentrunner.protocol import canonical_worker_type
 
@@ -26,7 +26,7 @@ _NAMED: dict[str, KeyPath] = {
 }
 
 
-def apply_overrides(tree: Tree, overrides: Sequence[str]) -> None:
+def apply_overrides(tree: YamlTree, overrides: Sequence[str]) -> None:
     """`key.path=VALUE` each, VALUE in YAML; raises UsageError (`bad-option`)."""
     for text in overrides:
         key, equals, value = text.partition("=")
@@ -41,7 +41,7 @@ def apply_overrides(tree: Tree, overrides: Sequence[str]) -> None:
         _put(tree, path, read_yaml(value, place.where).value, place)
 
 
-def apply_options(tree: Tree, options: Mapping[str, Any], cwd: Path) -> None:
+def apply_options(tree: YamlTree, options: Mapping[str, Any], cwd: Path) -> None:
     """The named options `run` has; None and False mean not given. `repo` is relative to `cwd`."""
     if _chosen_from_list(tree, options.get("worker")):
         options = {**options, "worker": None}
@@ -56,7 +56,7 @@ def apply_options(tree: Tree, options: Mapping[str, Any], cwd: Path) -> None:
         _put(tree, ("runner", "approve", moment), get_args(Moment)[1], Place("--approve"))
 
 
-def _chosen_from_list(tree: Tree, wanted: Any) -> bool:
+def _chosen_from_list(tree: YamlTree, wanted: Any) -> bool:
     """Whether `--worker` is the name or kind of a candidate, which then works alone.
 
     Where it is neither, all candidates give way to the kind.
@@ -95,7 +95,7 @@ def _moments(value: str | Sequence[str] | None) -> list[str]:
     return moments
 
 
-def _put(tree: Tree, path: KeyPath, value: Any, place: Place) -> None:
+def _put(tree: YamlTree, path: KeyPath, value: Any, place: Place) -> None:
     """Set a value, making the mappings around it; what was written there is no longer its place."""
     here = tree.value
     for depth, part in enumerate(path[:-1], 1):

@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from agentrunner.config.agents import DEFAULT_META_MODEL, PlannerSpec
 from agentrunner.config.config_files import lay_under, read_layers
 from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
-from agentrunner.config.files import read_text
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.layers import apply_options, apply_overrides
 from agentrunner.config.markdown import detect_language, first_heading
@@ -44,7 +43,8 @@ from agentrunner.config.spec import (
     TaskSection,
     TaskSpec,
 )
-from agentrunner.config.yaml_text import Place, Tree
+from agentrunner.config.text_files import read_text
+from agentrunner.config.yaml_text import Place, YamlTree
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadValue, EmptyPrd, FileOutside, NoTestCommand
 
@@ -103,7 +103,7 @@ def load_settings(
 
     Raises UsageError as `load_task` does.
     """
-    tree = Tree({"version": "1", "task": {"prd": {"text": "-"}}})
+    tree = YamlTree({"version": "1", "task": {"prd": {"text": "-"}}})
     complete(tree, repo, environ, auto=auto)
     file = _validated(tree)
     check_rules(file, tree, repo, environ)
@@ -111,7 +111,7 @@ def load_settings(
     return file.runner.model_copy(update={"meta": meta}), _places(tree)
 
 
-def complete(tree: Tree, repo: Path, environ: Mapping[str, str], *, auto: bool) -> None:
+def complete(tree: YamlTree, repo: Path, environ: Mapping[str, str], *, auto: bool) -> None:
     """Fill in what options and task leave out from configuration files, and then kind `auto`."""
     lay_under(tree, read_layers(repo, environ))
     canonical_kinds(tree)
@@ -119,7 +119,7 @@ def complete(tree: Tree, repo: Path, environ: Mapping[str, str], *, auto: bool) 
         leave_kinds_open(tree)
 
 
-def _validated(tree: Tree) -> TaskFile:
+def _validated(tree: YamlTree) -> TaskFile:
     try:
         return TaskFile.model_validate(tree.value)
     except ValidationError as error:
@@ -218,7 +218,7 @@ def _source(path: Path | None, text: str) -> Source:
 
 
 def _with_test(
-    task: TaskSection, tree: Tree, repo: Path, detect_test: DetectTest | None
+    task: TaskSection, tree: YamlTree, repo: Path, detect_test: DetectTest | None
 ) -> TaskSection:
     """`test: auto` replaced by the command that was found."""
     if task.test is None or task.test.command != "auto":
@@ -271,7 +271,7 @@ def _timeout(text: str) -> float:
     return seconds
 
 
-def _places(tree: Tree) -> dict[str, str]:
+def _places(tree: YamlTree) -> dict[str, str]:
     """Of what a policy or an error may have to point at; criteria tell their own lines."""
     parts = (("runner",), ("task", "setup"), ("task", "test"))
     return {

@@ -19,7 +19,7 @@ _NARROW = str.maketrans("（）：０１２３４５６７８９", "():012345678
 
 
 @dataclass(frozen=True)
-class Line:
+class MarkdownLine:
     """A line of the file; `level` and `title` are those of a heading."""
 
     number: int
@@ -35,7 +35,7 @@ class Line:
         return len(wide) - len(wide.lstrip())
 
 
-def lines_of(text: str, first_line: int = 1) -> Iterator[Line]:
+def lines_of(text: str, first_line: int = 1) -> Iterator[MarkdownLine]:
     """Every line with its kind. What stands in a code fence or a comment is no heading."""
     raw = text.split("\n")
     fence, comment, skip = "", False, False
@@ -45,26 +45,26 @@ def lines_of(text: str, first_line: int = 1) -> Iterator[Line]:
             skip = False
             continue
         if fence:
-            yield Line(number, line, "code")
+            yield MarkdownLine(number, line, "code")
             if _closes(line, fence):
                 fence = ""
             continue
         if comment or line.lstrip().startswith("<!--"):
             comment = "-->" not in line
-            yield Line(number, line, "comment")
+            yield MarkdownLine(number, line, "comment")
         elif match := _FENCE.match(line):
             fence = match["ticks"] or match["tildes"]
-            yield Line(number, line, "code")
+            yield MarkdownLine(number, line, "code")
         elif match := _HEADING.match(line):
             title = (match[2] or "").strip().rstrip("#").strip()
-            yield Line(number, line, "heading", len(match[1]), title)
+            yield MarkdownLine(number, line, "heading", len(match[1]), title)
         elif not line.strip():
-            yield Line(number, line, "blank")
+            yield MarkdownLine(number, line, "blank")
         elif level := _underlined(line, raw[index + 1] if index + 1 < len(raw) else ""):
             skip = True
-            yield Line(number, line, "heading", level, line.strip())
+            yield MarkdownLine(number, line, "heading", level, line.strip())
         else:
-            yield Line(number, line, "text")
+            yield MarkdownLine(number, line, "text")
 
 
 def _closes(line: str, fence: str) -> bool:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from agentrunner.config.spec import TaskFile
-from agentrunner.config.yaml_text import Path, Place, Tree
+from agentrunner.config.yaml_text import Path, Place, YamlTree
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadValue, MissingKey, UnknownKey
 
@@ -28,7 +28,7 @@ _SHOWN = 4
 
 
 def mistake(
-    tree: Tree,
+    tree: YamlTree,
     path: Path,
     message: str,
     *,
@@ -56,7 +56,7 @@ def dotted(path: Path) -> str:
 
 
 def from_validation(
-    error: ValidationError, tree: Tree, model: type[BaseModel] = TaskFile
+    error: ValidationError, tree: YamlTree, model: type[BaseModel] = TaskFile
 ) -> UsageError:
     """The first of pydantic's complaints as a sentence, the next few as details."""
     complaints = [_complaint(details, tree, model) for details in error.errors(include_url=False)]
@@ -67,7 +67,7 @@ def from_validation(
     return first
 
 
-def _complaint(details: ErrorDetails, tree: Tree, model: type[BaseModel]) -> UsageError:
+def _complaint(details: ErrorDetails, tree: YamlTree, model: type[BaseModel]) -> UsageError:
     path = _written(details["loc"], tree, model)
     whole = "the task file" if model is TaskFile else "the file"
     name, kind = dotted(path) or whole, details["type"]
@@ -113,7 +113,7 @@ def wrong_value(name: str, details: ErrorDetails) -> tuple[str, str]:
     return text, remedy
 
 
-def _written(loc: Sequence[str | int], tree: Tree, model: type[BaseModel]) -> Path:
+def _written(loc: Sequence[str | int], tree: YamlTree, model: type[BaseModel]) -> Path:
     """The part of pydantic's location that the file has: it also names members of unions."""
     path: Path = ()
     value = tree.value

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agentrunner.config.markdown import Line, lines_of, mask, section_title
+from agentrunner.config.markdown import MarkdownLine, lines_of, mask, section_title
 from agentrunner.config.prd_slips import refuse_lost, refuse_near_check, refuse_near_optional
 from agentrunner.config.spec import Check, CriterionSpec
 from agentrunner.errors import UsageError
@@ -78,7 +78,7 @@ def read_criteria(
 
 def read_item(text: str, file_name: str, line: int) -> CriterionSpec:
     """A criterion of the task file written as text, in the grammar of an item; its id may be ""."""
-    lines = [Line(line + n, raw, "text") for n, raw in enumerate(text.strip().split("\n"))]
+    lines = [MarkdownLine(line + n, raw, "text") for n, raw in enumerate(text.strip().split("\n"))]
     draft = _head(_Item(lines[0].text, lines[0], file_name, lines[1:]))
     return _finished(draft, draft.id)
 
@@ -124,9 +124,9 @@ class _Item:
     """A list item as it stands in the file."""
 
     head: str
-    line: Line
+    line: MarkdownLine
     file_name: str
-    more: list[Line] = field(default_factory=list)
+    more: list[MarkdownLine] = field(default_factory=list)
 
 
 @dataclass
@@ -137,17 +137,17 @@ class _Draft:
     id: str
     description: str
     critical: bool
-    checks: list[tuple[str, Line]]
+    checks: list[tuple[str, MarkdownLine]]
     detail: list[str]
-    strays: list[Line]
+    strays: list[MarkdownLine]
 
 
 def _items(text: str, file_name: str, first_line: int) -> Iterator[_Item]:
     """Items of all sections, in order; a section without any is an error."""
     level = 0
-    opened: Line | None = None
-    section: list[Line] = []
-    other: list[Line] = []
+    opened: MarkdownLine | None = None
+    section: list[MarkdownLine] = []
+    other: list[MarkdownLine] = []
     """The heading that is no section's, and what stands under it."""
     for line in lines_of(text, first_line):
         if line.kind == "heading" and (opened is None or line.level <= level):
@@ -163,10 +163,10 @@ def _items(text: str, file_name: str, first_line: int) -> Iterator[_Item]:
     _refuse_lost(other, file_name)
 
 
-def _refuse_lost(lines: Sequence[Line], file_name: str) -> None:
+def _refuse_lost(lines: Sequence[MarkdownLine], file_name: str) -> None:
     """Criteria that stand where none are read; raises UsageError (`lost-criteria`)."""
     heading = lines[0] if lines and lines[0].kind == "heading" else None
-    checks: list[Line] = []
+    checks: list[MarkdownLine] = []
     inside = items = False
     for line in lines:
         if line.kind == "text" and len(line.text) <= MAX_LINE:
@@ -188,7 +188,9 @@ def _has_check(masked: str, *, own_line: bool) -> bool:
     return (match is not None and "`" in match[1]) or bool(match and _FILE.search(match[1]))
 
 
-def _section_items(opened: Line | None, section: Sequence[Line], file_name: str) -> list[_Item]:
+def _section_items(
+    opened: MarkdownLine | None, section: Sequence[MarkdownLine], file_name: str
+) -> list[_Item]:
     if opened is None:
         return []
     items: list[_Item] = []
@@ -245,7 +247,7 @@ def _head(item: _Item) -> _Draft:
     return draft
 
 
-def _continuation(line: Line, draft: _Draft) -> None:
+def _continuation(line: MarkdownLine, draft: _Draft) -> None:
     text = line.text.strip()
     if line.kind == "code":
         draft.detail.append(line.text)
@@ -257,7 +259,7 @@ def _continuation(line: Line, draft: _Draft) -> None:
         draft.detail.append("")
 
 
-def _without_marks(text: str, line: Line, draft: _Draft, *, alone: bool = False) -> str:
+def _without_marks(text: str, line: MarkdownLine, draft: _Draft, *, alone: bool = False) -> str:
     """`text` without a check and an `(optional)` at its end; both are noted in the draft."""
     text = text.rstrip()
     while True:
@@ -334,7 +336,7 @@ def _finished(draft: _Draft, id_: str) -> CriterionSpec:
     )
 
 
-def _read_check(text: str, line: Line, name: str, file_name: str) -> Check:
+def _read_check(text: str, line: MarkdownLine, name: str, file_name: str) -> Check:
     text = text.strip().rstrip(".。")
     masked = mask(text)
     if match := _COMMAND.fullmatch(masked):
@@ -366,7 +368,7 @@ def _dedented(lines: list[str]) -> str:
 
 
 def _error(
-    error: type[UsageError], message: str, file_name: str, line: Line, remedy: str
+    error: type[UsageError], message: str, file_name: str, line: MarkdownLine, remedy: str
 ) -> UsageError:
     return error(
         message,

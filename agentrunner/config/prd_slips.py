@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
-from agentrunner.config.markdown import Line, mask, section_title
+from agentrunner.config.markdown import MarkdownLine, mask, section_title
 from agentrunner.errors.task_files import BadCheck, LostCriteria
 
 _ALIKE = 0.7
@@ -35,7 +35,7 @@ _CODE = re.compile(r"(?:test\s+|file\s+)?`", re.IGNORECASE)
 _CHECKS = ("check", "確認", "検証")
 
 
-def refuse_near_check(text: str, line: Line, file_name: str, *, alone: bool) -> None:
+def refuse_near_check(text: str, line: MarkdownLine, file_name: str, *, alone: bool) -> None:
     """Raise UsageError (`bad-check`) for what was meant as a check and is none.
 
     `alone` says that the text is a line of its own, where prose with a colon is common.
@@ -62,7 +62,7 @@ def refuse_near_check(text: str, line: Line, file_name: str, *, alone: bool) -> 
     )
 
 
-def refuse_near_optional(text: str, line: Line, file_name: str) -> None:
+def refuse_near_optional(text: str, line: MarkdownLine, file_name: str) -> None:
     """Raise UsageError (`bad-check`) for a mistyped `(optional)`, which would make it critical."""
     for match in _ALONE.finditer(mask(text.strip()).rstrip(".。 ")):
         word = (match[1] or match[2]).casefold()
@@ -85,8 +85,8 @@ def _like_check(word: str) -> bool:
 
 
 def refuse_lost(
-    heading: Line | None,
-    checks: Sequence[Line],
+    heading: MarkdownLine | None,
+    checks: Sequence[MarkdownLine],
     items: bool,
     known: Iterable[str],
     file_name: str,

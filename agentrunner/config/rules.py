@@ -14,7 +14,7 @@ from agentrunner.config.mistakes import dotted, mistake, suggestion
 from agentrunner.config.prd import read_item
 from agentrunner.config.spec import Check, CriterionSpec, RunnerSection, TaskFile, TestSpec
 from agentrunner.config.yaml_text import Path as KeyPath
-from agentrunner.config.yaml_text import Tree
+from agentrunner.config.yaml_text import YamlTree
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import UnknownKind
 from agentrunner.errors.task_files import (
@@ -49,7 +49,7 @@ _TELLING = {
 """Settings that mean one kind of planner or worker, and so the usual one where none is named."""
 
 
-def shape(tree: Tree, name: str) -> None:
+def shape(tree: YamlTree, name: str) -> None:
     """Bring short forms into the long one, in place: `test: CMD`, and criteria written as text."""
     task = tree.value.get("task")
     if not isinstance(task, dict):
@@ -64,7 +64,7 @@ def shape(tree: Tree, name: str) -> None:
         ]
 
 
-def _criterion(item: Any, path: KeyPath, tree: Tree, name: str) -> Any:
+def _criterion(item: Any, path: KeyPath, tree: YamlTree, name: str) -> Any:
     place = tree.place(path)
     if isinstance(item, str):
         criterion = read_item(item, name, place.line or 0)
@@ -81,7 +81,7 @@ def _criterion(item: Any, path: KeyPath, tree: Tree, name: str) -> Any:
     return item
 
 
-def check_rules(file: TaskFile, tree: Tree, repo: Path, environ: Mapping[str, str]) -> None:
+def check_rules(file: TaskFile, tree: YamlTree, repo: Path, environ: Mapping[str, str]) -> None:
     """Raises UsageError for a valid shape that cannot be carried out."""
     _check_kinds(file, tree)
     _check_names(file, tree)
@@ -99,7 +99,7 @@ def check_rules(file: TaskFile, tree: Tree, repo: Path, environ: Mapping[str, st
             _inside(repo, value, tree, (*_CRITERIA, index, "check", field))
 
 
-def refuse_both(tree: Tree) -> None:
+def refuse_both(tree: YamlTree) -> None:
     """Raises UsageError where one worker is written and a list of them, too."""
     runner = tree.value.get("runner")
     if isinstance(runner, dict) and runner.get("workers") and "worker" in runner:
@@ -112,7 +112,7 @@ def refuse_both(tree: Tree) -> None:
         )
 
 
-def canonical_kinds(tree: Tree) -> None:
+def canonical_kinds(tree: YamlTree) -> None:
     """Bring the kinds of workers and planners into their one spelling (`codex`, `Claude_Code`)."""
     runner = tree.value.get("runner")
     if not isinstance(runner, dict):
@@ -129,7 +129,7 @@ def canonical_kinds(tree: Tree) -> None:
                 section["kind"] = kind
 
 
-def leave_kinds_open(tree: Tree) -> None:
+def leave_kinds_open(tree: YamlTree) -> None:
     """Kind `auto` for a planner and a worker of which nothing is said that only one kind means.
 
     A model without a kind, for instance, is that of the kind which was always the default; one
@@ -144,11 +144,11 @@ def leave_kinds_open(tree: Tree) -> None:
             own["kind"] = AUTO
 
 
-def _tells(tree: Tree, section: str, name: str) -> bool:
+def _tells(tree: YamlTree, section: str, name: str) -> bool:
     return tree.place(("runner", section, name)).where not in ("--model", "--planner-model")
 
 
-def _check_kinds(file: TaskFile, tree: Tree) -> None:
+def _check_kinds(file: TaskFile, tree: YamlTree) -> None:
     runner = file.runner
     metas, workers = list(registry.PLANNERS), list(registry.WORKERS)
     _check_kind(runner.meta.kind, [AUTO, *metas], tree, ("runner", "meta", "kind"))
@@ -176,7 +176,7 @@ def _check_kinds(file: TaskFile, tree: Tree) -> None:
         _refuse_incomplete(tree, ("runner", "meta"), "script", "script", remedy)
 
 
-def _check_kind(kind: str, known: list[str], tree: Tree, path: KeyPath) -> None:
+def _check_kind(kind: str, known: list[str], tree: YamlTree, path: KeyPath) -> None:
     if kind not in known:
         raise mistake(
             tree,
@@ -187,7 +187,7 @@ def _check_kind(kind: str, known: list[str], tree: Tree, path: KeyPath) -> None:
         )
 
 
-def _refuse_incomplete(tree: Tree, path: KeyPath, kind: str, needed: str, remedy: str) -> None:
+def _refuse_incomplete(tree: YamlTree, path: KeyPath, kind: str, needed: str, remedy: str) -> None:
     raise mistake(
         tree,
         (*path, "kind"),
@@ -216,7 +216,7 @@ def planner_candidates(runner: RunnerSection) -> Iterator[tuple[KeyPath, str]]:
             yield ("runner", "profiles", role, "candidates", index), one.kind
 
 
-def _check_names(file: TaskFile, tree: Tree) -> None:
+def _check_names(file: TaskFile, tree: YamlTree) -> None:
     """Candidates are told apart by their names, and the forced one is among them."""
     runner = file.runner
     seen: set[str] = set()
@@ -247,7 +247,7 @@ def _check_names(file: TaskFile, tree: Tree) -> None:
         )
 
 
-def _check_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> None:
+def _check_env(file: TaskFile, tree: YamlTree, environ: Mapping[str, str]) -> None:
     for place, worker in written_workers(file.runner):
         for key, value in worker.env.items():
             name = env_reference(value)
@@ -256,7 +256,7 @@ def _check_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> None:
                 raise env_missing(dotted(path), name, tree.place(path).where)
 
 
-def _check_task_env(file: TaskFile, tree: Tree, environ: Mapping[str, str]) -> None:
+def _check_task_env(file: TaskFile, tree: YamlTree, environ: Mapping[str, str]) -> None:
     """A secret is for the set-up alone: tests and checks run what workers wrote."""
     for key, value in file.task.env.items():
         if env_reference(value) is not None:
@@ -291,7 +291,7 @@ def env_missing(key: str, name: str, where: str = "") -> UsageError:
     )
 
 
-def _check_criteria(criteria: Iterable[CriterionSpec], tree: Tree) -> None:
+def _check_criteria(criteria: Iterable[CriterionSpec], tree: YamlTree) -> None:
     seen: set[str] = set()
     for index, criterion in enumerate(criteria):
         path = (*_CRITERIA, index)
@@ -326,7 +326,7 @@ def _check_problem(check: Check) -> str:
     return ""
 
 
-def _check_globs(test: TestSpec, tree: Tree) -> None:
+def _check_globs(test: TestSpec, tree: YamlTree) -> None:
     """Paths of tests and of the product lie in the repository, and none is both."""
     product = {glob.strip("/") for glob in test.product}
     for key, globs in (("paths", test.paths), ("product", test.product)):
@@ -350,7 +350,7 @@ def _check_globs(test: TestSpec, tree: Tree) -> None:
                 )
 
 
-def _inside(repo: Path, value: str, tree: Tree, path: KeyPath) -> None:
+def _inside(repo: Path, value: str, tree: YamlTree, path: KeyPath) -> None:
     """A folder or file that must be in the repository, with links followed."""
     try:
         real = Path(os.path.realpath(repo / value))

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from agentrunner.config.base import ConfigModel
 from agentrunner.config.hosts import checked_host
 from agentrunner.config.kinds import sandbox_kind
-from agentrunner.registry import ECOSYSTEMS
+from agentrunner.registry import ECOSYSTEMS, SANDBOXES
 
 Hosts = list[Annotated[str, AfterValidator(checked_host)]]
 NetworkPolicy = Literal["none", "allowlist", "full"]
@@ -79,8 +79,10 @@ NO_SANDBOX = "none"
 class SandboxSpec(ConfigModel):
     """Where workers, tests and checks run."""
 
-    kind: str = "auto"
-    """`auto` (the first that works here), `docker`, `bwrap`, or `none` (no isolation)."""
+    kind: str = Field(
+        "auto",
+        description=f"`auto` (the first that works here), or {SANDBOXES.named()} (no isolation).",
+    )
     network: Annotated[
         NetworkSpec | None,
         BeforeValidator(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentrunner.config.yaml_text import Path as KeyPath
-from agentrunner.config.yaml_text import Tree, read_yaml
+from agentrunner.config.yaml_text import YamlTree, read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadOption
 
@@ -83,7 +83,7 @@ def read_plain(text: str) -> Any:
     return found.get("key") if isinstance(found, Mapping) else None
 
 
-def _replaced(text: str, tree: Tree, path: KeyPath, wanted: Any) -> str | None:
+def _replaced(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str | None:
     """The line of a scalar that is there already, with another value and the same comment."""
     place, before = tree.places.get(path), _at(tree.value, path)
     if place is None or place.line is None or not isinstance(before, str):
@@ -103,7 +103,7 @@ def _at(value: Any, path: KeyPath) -> Any:
     return value
 
 
-def _inserted(text: str, tree: Tree, path: KeyPath, wanted: Any) -> str | None:
+def _inserted(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str | None:
     """Lines for what is missing, at the head of the deepest section that is there."""
     depth = max(n for n in range(len(path)) if isinstance(_at(tree.value, path[:n]), dict))
     lines = text.split("\n") if text.strip() else []

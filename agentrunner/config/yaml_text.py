@@ -15,7 +15,7 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import DuplicateKey, ForbiddenYaml, YamlSyntax
 from agentrunner.text.yaml_events import Fault, Path, YamlReader
 
-__all__ = ["Path", "Place", "Tree", "Value", "read_yaml"]
+__all__ = ["Path", "Place", "Value", "YamlTree", "read_yaml"]
 
 MAX_DEPTH = 32
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -42,7 +42,7 @@ class Place:
 
 
 @dataclass
-class Tree:
+class YamlTree:
     """A document and where each of its values stands."""
 
     value: Value
@@ -56,7 +56,7 @@ class Tree:
         return Place("")
 
 
-def read_yaml(text: str, name: str, *, first_line: int = 1) -> Tree:
+def read_yaml(text: str, name: str, *, first_line: int = 1) -> YamlTree:
     """One YAML document; raises UsageError with the line (`yaml-syntax`, `duplicate-key`, …)."""
     return _Reader(text, name, first_line).tree()
 
@@ -72,9 +72,9 @@ class _Reader(YamlReader):
         self._first = first_line
         self._places: dict[Path, Place] = {(): Place(name)}
 
-    def tree(self) -> Tree:
+    def tree(self) -> YamlTree:
         try:
-            return Tree(self.read(self._text), self._places)
+            return YamlTree(self.read(self._text), self._places)
         except yaml.MarkedYAMLError as error:
             raise self._syntax(error) from error
         except (yaml.YAMLError, UnicodeError) as error:

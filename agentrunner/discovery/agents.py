@@ -15,6 +15,7 @@ from typing import Any, Literal
 from agentrunner import registry
 from agentrunner.config import kinds
 from agentrunner.config.agents import AUTO, PlannerSpec, WorkerSpec
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.load import resolve_env, with_environment
 from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.config.spec import RunnerSection, TaskSpec
@@ -22,17 +23,15 @@ from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError, InfraError
 from agentrunner.errors.planners import NoPlanner
 from agentrunner.errors.workers import WorkerNotReady
-from agentrunner.policy.agents import barred, login_barred
 from agentrunner.policy.match import covered
-from agentrunner.policy.model import Policy
+from agentrunner.policy.permitted_agents import barred, login_barred
+from agentrunner.policy.policy_file import Policy
 from agentrunner.storage.index import RunIndex
 from agentrunner.storage.run_folder import RunFolder, load_spec
 from agentrunner.verification.checks import is_executable
 from agentrunner.workers.base import Worker
 from agentrunner.workers.login import login_for
 
-PLANNING_CLIS = ("claude-code", "codex-cli")
-"""Workers' CLIs that can plan, the first choice first."""
 NO_CLIS = frozenset({"command", "mock"})
 """Workers that are whatever a task says, so that none of them is chosen."""
 USUAL_WORKER = "codex-cli"
@@ -204,9 +203,12 @@ def look(
 def planners(
     repo: Path | None, environ: Mapping[str, str], auth: Auth | None = None, *, login: bool = True
 ) -> tuple[Cli, ...]:
-    """The CLIs that can plan, which take nothing from a task's `worker.env`."""
+    """The CLIs that can plan, the first choice first; they take nothing from `worker.env`."""
     found = []
-    for kind in PLANNING_CLIS:
+    workers = registry.WORKERS.own
+    for kind in registry.PLANNERS.own:
+        if kind not in workers or not planner_kind(kind).is_program:
+            continue
         worker = adapter(kind, repo)
         ready, how, cure = _way(worker, environ, {}, auth, login)
         found.append(Cli(kind, _is_installed(worker), ready, how, cure))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from agentrunner.config.files import MAX_BYTES, decode
+from agentrunner.config.text_files import MAX_BYTES, decode
 from agentrunner.discovery.repository import Found, detect_setup, detect_tests
 from agentrunner.errors import UsageError
 from agentrunner.git.snapshot_writer import LARGE_MARK

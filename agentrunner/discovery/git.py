@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from agentrunner.config.files import read_text
+from agentrunner.config.text_files import read_text
 from agentrunner.errors import UsageError
 
 _REF = re.compile(r"ref: refs/heads/([^\s~^:?*\[\\]{1,200})\n?")

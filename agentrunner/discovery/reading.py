@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agentrunner.config.files import read_text
+from agentrunner.config.text_files import read_text
 from agentrunner.errors import UsageError
 
 _FILES = 50

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.yaml_text import Path as KeyPath
-from agentrunner.config.yaml_text import Tree, read_yaml
+from agentrunner.config.yaml_text import YamlTree, read_yaml
 from agentrunner.discovery.found import Found, mapping
 from agentrunner.discovery.language_tests import built_first
 from agentrunner.discovery.node_tests import missing_packages
@@ -206,7 +206,7 @@ def _needs(repo: Path, line: str, maker: bool) -> str:
     return installs(repo, line)
 
 
-def _line(tree: Tree, path: KeyPath, text: str, offset: int) -> int:
+def _line(tree: YamlTree, path: KeyPath, text: str, offset: int) -> int:
     """A block's text begins in the line after its key."""
     place = tree.place(path)
     block = "\n" in text or bool(re.search(r":\s*[|>][+-]?\d?\s*(?:#.*)?$", place.source_line))

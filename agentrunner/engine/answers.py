@@ -11,7 +11,7 @@ from agentrunner.execution.budget_questions import read_answer
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.execution.silence import read_order
 from agentrunner.nodes.plan import edited_criteria
-from agentrunner.state.run_state import IN_WORDS, Answer, Question
+from agentrunner.state.people import IN_WORDS, Answer, Question
 
 
 def checked_answer(

@@ -33,7 +33,8 @@ from agentrunner.nodes.note import leave_note
 from agentrunner.planners.panel import role_of
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL
-from agentrunner.state.run_state import IN_WORDS, Answer, Question, TaskContext
+from agentrunner.state.people import IN_WORDS, Answer, Question
+from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.events import Event
 
 INLINE_TRIES = 3

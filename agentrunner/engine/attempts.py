@@ -37,11 +37,12 @@ from agentrunner.nodes.plan import criteria_of
 from agentrunner.results import Result
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.lifecycle import TERMINAL, TaskState
-from agentrunner.state.run_state import Acceptance, PersonDecision, Question, TaskContext, Verdict
+from agentrunner.state.people import PersonDecision, Question
+from agentrunner.state.run_state import Acceptance, TaskContext, Verdict
 from agentrunner.storage.locks import Holder, process_start_time, repository_lock, run_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
-from agentrunner.storage.worker_ledger import Absent, Ledger, NeverStarted
+from agentrunner.storage.worker_ledger import Absent, Ledger, NotExecuted
 from agentrunner.supervisor.client import request_stop
 
 STOP_PATIENCE_SEC = 20.0
@@ -73,7 +74,7 @@ def has_worker(folder: RunFolder, state: TaskContext) -> bool:
     order = state.get("order")
     if order is None or state["state"] in TERMINAL:
         return False
-    return not isinstance(Ledger(folder).look(order.worker_run_id), Absent | NeverStarted)
+    return not isinstance(Ledger(folder).look(order.worker_run_id), Absent | NotExecuted)
 
 
 async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:

@@ -18,7 +18,7 @@ from agentrunner.gateway.order import GATEWAY_PORT
 from agentrunner.sandboxes.base import Mount, SandboxOrder
 from agentrunner.sandboxes.choose import AUTO, make_sandbox
 from agentrunner.storage.run_folder import RunFolder
-from agentrunner.workers.base import WorkerCall
+from agentrunner.workers.base import WorkerRequest
 from agentrunner.workers.member import Member
 
 
@@ -93,9 +93,9 @@ def _cache_mounts(order: SandboxOrder) -> list[Mount]:
     return [Mount(one.source, Path("~") / one.place) for one in order.caches.folders]
 
 
-def _first_call(spec: TaskSpec, member: Member, folder: RunFolder) -> WorkerCall:
+def _first_call(spec: TaskSpec, member: Member, folder: RunFolder) -> WorkerRequest:
     """The call of the first worker run, but for the prompt, which no planner has written."""
-    return WorkerCall(
+    return WorkerRequest(
         worker_run_id="1-001",
         prompt="<the planner's prompt>",
         workdir=Path(spec.repo),

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agentrunner.config.agents import See, seen_by
-from agentrunner.config.budget_kinds import BUDGET_KINDS
+from agentrunner.config.budget import BUDGET_KINDS
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery import ci_environment, read_branch
 from agentrunner.discovery.outside import filters_of, not_taken_along

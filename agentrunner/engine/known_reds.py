@@ -10,7 +10,8 @@ from agentrunner.engine.attempts import looking_again
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import NotAKnownRed, NoTestNames, UnknownTest
 from agentrunner.state.decisions import in_one_line, with_decision
-from agentrunner.state.run_state import PersonDecision, TaskContext
+from agentrunner.state.people import PersonDecision
+from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from agentrunner.verification.claims import Picked, pick, red_names

@@ -22,7 +22,7 @@ from agentrunner.storage.locks import me, repository_lock, run_lock
 from agentrunner.storage.plan_folder import is_workspace
 from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 from agentrunner.storage.run_log import Record, RunLog
-from agentrunner.storage.state_size import Kept, too_many
+from agentrunner.storage.state_size import KeptRun, too_many
 from agentrunner.storage.worker_ledger import read_json
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def collect_garbage(
     """
     removed: list[str] = []
     kept: list[str] = []
-    ready: dict[str, tuple[Path, Kept]] = {}
+    ready: dict[str, tuple[Path, KeptRun]] = {}
     for root, row in _all_runs(state_dir):
         try:
             folder = RunFolder.open(root, row.run_id)
@@ -202,7 +202,7 @@ def collect_garbage(
             if ended and not goes_on:
                 places = (folder.root, *places_of(root, row.run_id))
                 at = ended.astimezone(UTC).isoformat()
-                ready[row.run_id] = (root, Kept(row.run_id, at, places))
+                ready[row.run_id] = (root, KeptRun(row.run_id, at, places))
             continue
         folder.remove()
         remove_places(root, row.run_id)

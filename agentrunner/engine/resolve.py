@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.engine.limits import check_enforced, not_held
+from agentrunner.engine.unheld_limits import check_enforced, not_held
 from agentrunner.environment import ignored_tracing, prices_file
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.workers import WorkerKeyMissing, WorkerMissing, WorkerNeedsNetwork

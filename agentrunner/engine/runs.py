@@ -34,7 +34,8 @@ from agentrunner.nodes.plan import criteria_of
 from agentrunner.results import Result
 from agentrunner.state.budget import read_grants
 from agentrunner.state.lifecycle import TERMINAL, TaskState
-from agentrunner.state.run_state import Acceptance, Answer, Counters, People, RunInfo, TaskContext
+from agentrunner.state.people import Answer, People
+from agentrunner.state.run_state import Acceptance, Counters, RunInfo, TaskContext
 from agentrunner.storage.locks import me, repository_lock
 from agentrunner.storage.run_folder import RunFolder, new_run_id, refuse_inside, save_spec
 from agentrunner.storage.run_log import RunLog

@@ -28,7 +28,7 @@ from agentrunner.planners.base import (
     Written,
 )
 from agentrunner.planners.cut import cut_of
-from agentrunner.planners.make import reply_format
+from agentrunner.planners.factory import reply_format
 from agentrunner.planners.panel import role_of
 from agentrunner.prompts import PromptInput, PromptType
 from agentrunner.protocol import Choices, Message

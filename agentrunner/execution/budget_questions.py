@@ -31,15 +31,9 @@ from agentrunner.state.budget import (
     spent_limit,
     spent_of,
 )
-from agentrunner.state.run_state import (
-    Answer,
-    Counters,
-    Question,
-    TaskContext,
-    Verdict,
-    WorkerOrder,
-    WorkerRun,
-)
+from agentrunner.state.people import Answer, Question
+from agentrunner.state.run_state import Counters, TaskContext, Verdict
+from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
 
 __all__ = [
     "FOR_CALL", "FOR_WORKER", "BudgetSpent", "check_budget", "decided", "goes_on",

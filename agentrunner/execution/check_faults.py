@@ -16,16 +16,14 @@ from agentrunner.execution.proposals import asked_by_people, without
 from agentrunner.execution.questions import question
 from agentrunner.execution.silence import AGAIN, DROP, END, PlannerOrder
 from agentrunner.state.decisions import total
+from agentrunner.state.people import CHECK, CHECK_AFTER, Question
 from agentrunner.state.run_state import (
-    CHECK,
-    CHECK_AFTER,
     Acceptance,
     Baseline,
     CheckOutcome,
     Criterion,
     Evidence,
     FormerCheck,
-    Question,
     TaskContext,
 )
 from agentrunner.text.terminal import sanitize

@@ -6,14 +6,8 @@ from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import remark
 from agentrunner.execution.stuck import forgotten
 from agentrunner.state.decisions import TEXT, decided, with_decision
-from agentrunner.state.run_state import (
-    BY_PLAN,
-    Answer,
-    People,
-    PersonDecision,
-    Question,
-    TaskContext,
-)
+from agentrunner.state.people import BY_PLAN, Answer, People, PersonDecision, Question
+from agentrunner.state.run_state import TaskContext
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_log import Record
 

@@ -17,7 +17,8 @@ from agentrunner.money.bill import MadeCalls
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import Pattern
 from agentrunner.sandboxes.base import Sandbox
-from agentrunner.state.run_state import StateModel, TaskContext
+from agentrunner.state.run_state import TaskContext
+from agentrunner.state.state_model import StateModel
 from agentrunner.storage.events import EventLog
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import RunFolder

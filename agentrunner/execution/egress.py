@@ -12,7 +12,9 @@ from agentrunner.launching.route import EGRESS_LOG, EgressRoute, route_of
 from agentrunner.money.counters import allowance
 from agentrunner.money.usage import Usage, read_usage
 from agentrunner.policy.match import may_reach
-from agentrunner.state.run_state import Question, TaskContext, WorkerOrder, WorkerRun
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import TaskContext
+from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
 
 ASK_AFTER = 8
 """Refusals of one host in one worker run, from which on it is more than a CLI's small talk."""

@@ -20,7 +20,7 @@ from agentrunner.errors.workers import (
     WorkerUnreachable,
 )
 from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, cooling_until, moment, next_try, stamp
-from agentrunner.state.run_state import Outcome, Wait, WorkerOrder, WorkerRun
+from agentrunner.state.worker_runs import Outcome, Wait, WorkerOrder, WorkerRun
 
 FAULT_BACKOFF_SEC = (10.0, 30.0, 90.0)
 """Waits for a provider that fails or cannot be reached; then a person is asked."""
@@ -29,7 +29,7 @@ FAULTS = ("server", "network")
 
 
 @dataclass(frozen=True)
-class Trouble:
+class FailureCause:
     """Why a worker could not work."""
 
     code: str
@@ -38,18 +38,18 @@ class Trouble:
     """What it means, for people."""
 
 
-TROUBLES: Mapping[Outcome, Trouble] = {
-    "auth": Trouble(code=WorkerAuthRefused.code, words="its credential is refused"),
-    "model": Trouble(code=WorkerModelRefused.code, words="its model is not to be had"),
-    "rate_limit": Trouble(code=WorkerQuotaSpent.code, words="its quota is spent"),
-    "server": Trouble(code=WorkerServerFailed.code, words="its provider fails"),
-    "network": Trouble(code=WorkerUnreachable.code, words="its provider cannot be reached"),
+TROUBLES: Mapping[Outcome, FailureCause] = {
+    "auth": FailureCause(code=WorkerAuthRefused.code, words="its credential is refused"),
+    "model": FailureCause(code=WorkerModelRefused.code, words="its model is not to be had"),
+    "rate_limit": FailureCause(code=WorkerQuotaSpent.code, words="its quota is spent"),
+    "server": FailureCause(code=WorkerServerFailed.code, words="its provider fails"),
+    "network": FailureCause(code=WorkerUnreachable.code, words="its provider cannot be reached"),
 }
 """By the outcome that a run came to."""
 
 
 @dataclass(frozen=True)
-class Facts:
+class FailureFacts:
     """What is decided from."""
 
     run: WorkerRun
@@ -106,7 +106,7 @@ class AskPerson:
 NextStep = Continue | StartAfresh | FailOver | WaitUntil | AskPerson
 
 
-def next_step(facts: Facts) -> NextStep:
+def next_step(facts: FailureFacts) -> NextStep:
     """What comes after this run."""
     run = facts.run
     if run.session_lost and facts.order.mode == "resume":
@@ -120,14 +120,14 @@ def next_step(facts: Facts) -> NextStep:
     return Continue()
 
 
-def waits_in_a_row(facts: Facts) -> int:
+def waits_in_a_row(facts: FailureFacts) -> int:
     """How often it was waited for the very same without anything that came of it."""
     before = facts.earlier[-1] if facts.earlier else None
     again = before is not None and before.outcome == facts.run.outcome
     return facts.order.waits if again and not facts.run.changed_files else 0
 
 
-def _after_spent_quota(facts: Facts) -> NextStep:
+def _after_spent_quota(facts: FailureFacts) -> NextStep:
     own = next_try(waits_in_a_row(facts), facts.run.reset_at, facts.now)
     if facts.profile.fallback_on_rate_limit:
         others = [name for name in facts.candidates if name != facts.run.member]
@@ -142,12 +142,12 @@ def _after_spent_quota(facts: Facts) -> NextStep:
     return _within_limit(facts, facts.run.member, *own)
 
 
-def waited_so_far(facts: Facts) -> float:
+def waited_so_far(facts: FailureFacts) -> float:
     """Seconds that were waited for this order since a try of it last came to something."""
     return 0 if facts.run.changed_files else facts.order.waited_sec
 
 
-def cool_until(facts: Facts) -> datetime:
+def cool_until(facts: FailureFacts) -> datetime:
     """How long the candidate of this run is left alone where another goes on.
 
     At first as was told, or as the task says. One that is spent again is left alone for ever
@@ -163,7 +163,7 @@ def cool_until(facts: Facts) -> datetime:
     return max(reset, facts.now + timedelta(seconds=grown))
 
 
-def _after_fault(facts: Facts) -> NextStep:
+def _after_fault(facts: FailureFacts) -> NextStep:
     waits = waits_in_a_row(facts)
     if waits >= len(FAULT_BACKOFF_SEC):
         return AskPerson(_why(facts))
@@ -171,7 +171,7 @@ def _after_fault(facts: Facts) -> NextStep:
     return _within_limit(facts, facts.run.member, until, known=False)
 
 
-def _within_limit(facts: Facts, member: str, until: datetime, known: bool) -> NextStep:
+def _within_limit(facts: FailureFacts, member: str, until: datetime, known: bool) -> NextStep:
     """The wait, or a person's word where it is longer than the task allows.
 
     Waits that nothing came of are added up: each may be short, and all of them must not last for
@@ -195,7 +195,7 @@ def _within_limit(facts: Facts, member: str, until: datetime, known: bool) -> Ne
     return WaitUntil(member, wait)
 
 
-def _why(facts: Facts) -> str:
+def _why(facts: FailureFacts) -> str:
     run = facts.run
     error = f": {run.error}" if run.error else ""
     return (

@@ -20,14 +20,15 @@ from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.worker_record import BEFORE, git_places
 from agentrunner.launching.access import CliCredential, worker_access, worker_env
 from agentrunner.launching.launch import CliLaunch, Supervision, make_own, start_supervised
-from agentrunner.launching.limits import disk_bytes
+from agentrunner.launching.permissions import disk_bytes
 from agentrunner.launching.route import EgressRoute
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.worker_git import worker_git
 from agentrunner.state.budget import left_of
-from agentrunner.state.run_state import TaskContext, WorkerOrder
+from agentrunner.state.run_state import TaskContext
+from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.storage.failpoints import reach
-from agentrunner.workers.base import WorkerCall
+from agentrunner.workers.base import WorkerRequest
 
 WORKER_GIT = "worker-git"
 """In the run's folder: the git folder that workers see."""
@@ -116,7 +117,7 @@ def _launch(
 
 def _call(
     state: TaskContext, deps: Deps, order: WorkerOrder, shown: CliCredential, route: EgressRoute
-) -> WorkerCall:
+) -> WorkerRequest:
     """The order as the adapter reads it; `resume` without a session becomes `exec`."""
     prompt = deps.folder.read(order.prompt).decode("utf-8")
     prompt_file = deps.folder.sandbox_dir / "prompts" / f"{order.worker_run_id}.md"
@@ -125,7 +126,7 @@ def _call(
     session = _session(state, order) if order.mode == "resume" else None
     if order.mode == "resume" and session is None:
         deps.warn(state, "no-session", "There is no session to resume; the worker starts afresh.")
-    return WorkerCall(
+    return WorkerRequest(
         worker_run_id=order.worker_run_id,
         prompt=prompt,
         workdir=Path(deps.spec.repo),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.tries import after_refused_login
 from agentrunner.execution.worker_record import seen_before
-from agentrunner.state.run_state import TaskContext, WorkerOrder, WorkerRun
+from agentrunner.state.run_state import TaskContext
+from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
 
 
 def refused_login(state: TaskContext, deps: Deps, order: WorkerOrder) -> str:

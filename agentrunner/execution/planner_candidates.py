@@ -21,7 +21,8 @@ from agentrunner.planners.base import (
 )
 from agentrunner.planners.faults import is_outage, words_of_failure
 from agentrunner.planners.panel import Candidate, Panel, RoleCandidates, pick, role_of
-from agentrunner.state.run_state import TaskContext, Wait
+from agentrunner.state.run_state import TaskContext
+from agentrunner.state.worker_runs import Wait
 
 Silence = PlannerUnavailable | PlannerUnusable
 """Why a candidate gave nothing that can be used."""

@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agentrunner.state.run_state import Answer, Question, QuestionKind, TaskContext
+from agentrunner.state.people import Answer, Question, QuestionKind
+from agentrunner.state.run_state import TaskContext
 
 WORDS = 4000
 """Characters of one remark that a prompt carries."""

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from agentrunner.state.run_state import Counters, Wait
+from agentrunner.state.run_state import Counters
+from agentrunner.state.worker_runs import Wait
 
 Role = Literal["worker", "meta"]
 

@@ -12,8 +12,8 @@ from agentrunner.execution.failure_policy import (
     TROUBLES,
     AskPerson,
     Continue,
-    Facts,
     FailOver,
+    FailureFacts,
     StartAfresh,
     WaitUntil,
     cool_until,
@@ -25,7 +25,9 @@ from agentrunner.execution.questions import answered, question, subject_of
 from agentrunner.execution.quota import cooled, seconds_of, stamp
 from agentrunner.execution.tries import begun_again, ordered_as
 from agentrunner.launching.access import worker_key
-from agentrunner.state.run_state import Question, TaskContext, Verdict, WorkerOrder, WorkerRun
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import TaskContext, Verdict
+from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
 from agentrunner.workers.login import login_for
 from agentrunner.workers.member import Member
 
@@ -139,8 +141,8 @@ def _cure_of_credential(member: Member, deps: Deps) -> str:
     return f"{what}, and approve from a shell that has it."
 
 
-def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -> Facts:
-    return Facts(
+def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -> FailureFacts:
+    return FailureFacts(
         run=run,
         order=order,
         earlier=earlier_tries(state.get("recent", []), order),

@@ -25,6 +25,7 @@ from agentrunner.results import (
 )
 from agentrunner.state.decisions import words_of
 from agentrunner.state.lifecycle import END_STATES, KEPT_EXIT, TERMINAL, WAITING_EXIT, TaskState
+from agentrunner.state.people import People, PersonDecision, Question
 from agentrunner.state.red_tests import shown_red
 from agentrunner.state.run_state import (
     Counters,
@@ -32,10 +33,7 @@ from agentrunner.state.run_state import (
     Evidence,
     Finding,
     Origin,
-    People,
-    PersonDecision,
     Proof,
-    Question,
     TaskContext,
 )
 from agentrunner.verification.verdict import worker_trouble

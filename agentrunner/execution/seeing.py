@@ -18,10 +18,11 @@ from agentrunner.discovery.seeing.reds import sources_of
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.looking import Looking
 from agentrunner.prompts import PromptType, Round, Seen
-from agentrunner.prompts.reading import to_yaml
+from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.rounds import STAY, folded_until
 from agentrunner.protocol.known_names import TEST_ID
-from agentrunner.state.run_state import FileRef, RedTest, TaskContext
+from agentrunner.state.run_state import RedTest, TaskContext
+from agentrunner.state.state_model import FileRef
 from agentrunner.state.summary import without_host
 
 CONTEXT_FILE = "repository.json"

@@ -17,7 +17,8 @@ from agentrunner.planners.base import MessageType, PlannerUnavailable, PlannerUn
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import Candidate, Role, RoleCandidates, role_of
 from agentrunner.protocol import WorkerCall
-from agentrunner.state.run_state import CHECK, CHECK_AFTER, Question, TaskContext
+from agentrunner.state.people import CHECK, CHECK_AFTER, Question
+from agentrunner.state.run_state import TaskContext
 from agentrunner.text.terminal import sanitize
 from agentrunner.workers.policy import check_prompt
 

@@ -12,15 +12,9 @@ import re
 
 from agentrunner.execution.deps import Update
 from agentrunner.execution.questions import remark
-from agentrunner.state.run_state import (
-    Evidence,
-    Stuck,
-    TaskContext,
-    TestOutcome,
-    Verdict,
-    WorkerRun,
-)
+from agentrunner.state.run_state import Evidence, TaskContext, TestOutcome, Verdict
 from agentrunner.state.summary import NOTICED
+from agentrunner.state.worker_runs import Stuck, WorkerRun
 
 _NAMES = 5
 """Of what is red, in the words about it."""

@@ -13,15 +13,9 @@ from agentrunner.execution.egress import refused_hosts
 from agentrunner.git.snapshots import Change, stat_line
 from agentrunner.git.user_config import git_settings
 from agentrunner.money.amount import Amount, least_usd, total
-from agentrunner.state.run_state import (
-    TAIL_BYTES,
-    CommandSeen,
-    FileRef,
-    Finding,
-    TaskContext,
-    WorkerOrder,
-    WorkerRun,
-)
+from agentrunner.state.run_state import TAIL_BYTES, Finding, TaskContext
+from agentrunner.state.state_model import FileRef
+from agentrunner.state.worker_runs import CommandSeen, WorkerOrder, WorkerRun
 from agentrunner.supervisor.client import SupervisedResult
 from agentrunner.workers.base import WorkerReading
 from agentrunner.workers.outcome import WorkerOutcome

@@ -22,7 +22,7 @@ from typing import Any
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadRecording
-from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, Unreachable
+from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, UpstreamUnreachable
 from agentrunner.gateway.metering import decoded
 from agentrunner.gateway.normalise import WORKDIR, Normal, difference, normalise
 from agentrunner.text.redaction import Redactor
@@ -282,7 +282,7 @@ class RecordedProvider:
                 async for piece in pieces:
                     chunks.append(piece)
                     yield piece
-            except Unreachable as problem:
+            except UpstreamUnreachable as problem:
                 broken = str(problem)
                 raise
             broken = ""
@@ -291,7 +291,7 @@ class RecordedProvider:
             async with self._inner.ask(request) as reply:
                 status, headers = reply.status, dict(reply.lower)
                 yield Incoming(reply.status, reply.headers, kept(reply.chunks))
-        except Unreachable as problem:
+        except UpstreamUnreachable as problem:
             broken = str(problem)
             raise
         finally:
@@ -311,7 +311,7 @@ class ReplayedProvider:
             request.method, request.path, request.body, metered=request.metered
         )
         if not exchange.status:
-            raise Unreachable(exchange.broken)
+            raise UpstreamUnreachable(exchange.broken)
         headers = list(exchange.headers.items())
         yield Incoming(exchange.status, headers, self._chunks(exchange))
 
@@ -319,7 +319,7 @@ class ReplayedProvider:
         for piece in self._player.chunks(exchange):
             yield piece
         if exchange.broken:
-            raise Unreachable(exchange.broken)
+            raise UpstreamUnreachable(exchange.broken)
 
 
 def _escaped(text: str) -> str:

@@ -14,9 +14,9 @@ from urllib.parse import unquote, urlsplit
 import aiohappyeyeballs
 import h11
 
-from agentrunner.gateway.head import HEAD_LIMIT, Target
+from agentrunner.gateway.head import HEAD_LIMIT, HostAndPort
 from agentrunner.gateway.resolve import Address, Resolver, is_ours, is_public, look_up
-from agentrunner.gateway.tunnel import BUFFER, Stream
+from agentrunner.gateway.tunnel import BUFFER, TunnelSide
 
 HAPPY_EYEBALLS_SEC = 0.25
 KEEPALIVE_SEC = 60
@@ -34,7 +34,7 @@ class NotPublic(Exception):
 class Dialer(Protocol):
     """How connections to hosts are made."""
 
-    async def open(self, target: Target, pin: str | None) -> tuple[Stream, str]:
+    async def open(self, target: HostAndPort, pin: str | None) -> tuple[TunnelSide, str]:
         """A connection, and where it leads, for the log.
 
         `pin` is an address that is dialled whatever DNS says. Raises NotPublic, socket.gaierror
@@ -42,10 +42,10 @@ class Dialer(Protocol):
         """
 
 
-Connect = Callable[[Sequence[Address], int], Awaitable[Stream]]
+Connect = Callable[[Sequence[Address], int], Awaitable[TunnelSide]]
 
 
-async def connect(addresses: Sequence[Address], port: int) -> Stream:
+async def connect(addresses: Sequence[Address], port: int) -> TunnelSide:
     """A connection to the first of the addresses that answers; raises OSError."""
     ways = [
         (
@@ -61,7 +61,7 @@ async def connect(addresses: Sequence[Address], port: int) -> Stream:
     # A host that vanished without a word is noticed, however long the tunnel may be idle.
     dialled.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     dialled.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SEC)
-    return Stream(*await asyncio.open_connection(sock=dialled, limit=BUFFER))
+    return TunnelSide(*await asyncio.open_connection(sock=dialled, limit=BUFFER))
 
 
 class Direct:
@@ -71,13 +71,13 @@ class Direct:
         self._resolve = resolve
         self._connect = connect
 
-    async def open(self, target: Target, pin: str | None) -> tuple[Stream, str]:
+    async def open(self, target: HostAndPort, pin: str | None) -> tuple[TunnelSide, str]:
         """See WayOut."""
         addresses = [ip_address(pin)] if pin else await self.public(target)
         host = await self._connect(addresses, target.port)
         return host, str(host.writer.get_extra_info("peername")[0])
 
-    async def public(self, target: Target) -> list[Address]:
+    async def public(self, target: HostAndPort) -> list[Address]:
         """The addresses of a name that may be dialled; raises NotPublic and socket.gaierror."""
         found = await self._resolve(target.host, target.port)
         public = [address for address in found if is_public(address) and not is_ours(address)]
@@ -107,7 +107,7 @@ class ThroughProxy:
             word = base64.b64encode(login.encode()).decode()
             self._headers.append(("Proxy-Authorization", f"Basic {word}"))
 
-    async def open(self, target: Target, pin: str | None) -> tuple[Stream, str]:
+    async def open(self, target: HostAndPort, pin: str | None) -> tuple[TunnelSide, str]:
         """See WayOut."""
         if pin or self._bypass(target.host):
             return await self._direct.open(target, pin)
@@ -119,10 +119,10 @@ class ThroughProxy:
         except BaseException:
             writer.transport.abort()
             raise
-        return Stream(reader, writer), f"by {self._host}:{self._port}"
+        return TunnelSide(reader, writer), f"by {self._host}:{self._port}"
 
     async def _ask(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Target
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: HostAndPort
     ) -> None:
         """Raises OSError when the proxy refuses, too."""
         talk = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)

@@ -39,7 +39,7 @@ class Incoming:
         return {name.lower(): value for name, value in self.headers}
 
 
-class Unreachable(Exception):
+class UpstreamUnreachable(Exception):
     """There is no reply, or no more of it; the text is a sentence about why."""
 
 

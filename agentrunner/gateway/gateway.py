@@ -19,7 +19,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from agentrunner.gateway.cassette import Player, RecordedProvider, Recorder, ReplayedProvider
-from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, Unreachable
+from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing, Provider, UpstreamUnreachable
 from agentrunner.gateway.metering import Meter, decoded, decoder
 from agentrunner.gateway.order import GatewayOrder, Upstream
 from agentrunner.gateway.prices import load_prices
@@ -179,7 +179,7 @@ class Gateway:
                 if reply.status >= 300:
                     return self._fail(counts, 502, "server", self._redirected(reply))
                 return await self._pass_on(request, reply, counts)
-        except Unreachable as problem:
+        except UpstreamUnreachable as problem:
             return self._fail(counts, 502, "network", str(problem))
         except Mismatch as problem:
             return self._fail(counts, FINAL, "replay", str(problem))
@@ -198,11 +198,11 @@ class Gateway:
             async for chunk in reply.chunks:
                 size += len(chunk)
                 if size > MAX_REPLY:
-                    raise Unreachable(f"the reply has more than {MAX_REPLY >> 20} MiB.")
+                    raise UpstreamUnreachable(f"the reply has more than {MAX_REPLY >> 20} MiB.")
                 meter.feed(chunk)
                 await response.write(chunk)
             await response.write_eof()
-        except Unreachable as problem:
+        except UpstreamUnreachable as problem:
             counts.error = UpstreamError("network", detail=str(problem))
             # The only way left to tell it is to break off; an orderly end would look whole.
             if request.transport is not None:

@@ -21,7 +21,7 @@ Reason = Literal[
 ]  # fmt: skip
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that comes to no connection; its text is one sentence for whoever asked."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Target:
+class HostAndPort:
     """A host that is asked for, its name as in an allow-list."""
 
     host: str
@@ -71,7 +71,7 @@ class Target:
         return f"{self.host}:{self.port}"
 
 
-def read_head(head: bytes) -> Target:
+def read_head(head: bytes) -> HostAndPort:
     """The target of a CONNECT request, from its first byte to its empty line.
 
     Raises Refused for anything that two readers might take for two things.
@@ -106,12 +106,12 @@ def _parse(head: bytes) -> h11.Request:
     return event
 
 
-def read_target(text: str) -> Target:
+def read_target(text: str) -> HostAndPort:
     """`host:port` of a CONNECT; raises Refused unless it is a name and a port."""
     host, _, digits = text.rpartition(":")
     port = port_number(digits)
     if not host or port is None:
-        raise Refused(
+        raise RequestRefused(
             403,
             "not_a_name",
             f'"{text[:SHOWN]}" is not host:port, and only that can be allowed',
@@ -119,8 +119,8 @@ def read_target(text: str) -> Target:
         )
     name = canonical_name(host)
     if name is not None:
-        return Target(name, port)
-    raise _address(host, port) or Refused(
+        return HostAndPort(name, port)
+    raise _address(host, port) or RequestRefused(
         403,
         "not_a_name",
         f'"{host[:SHOWN]}" at port {port} is not the name of a host, and only names can be allowed',
@@ -129,7 +129,7 @@ def read_target(text: str) -> Target:
     )
 
 
-def _address(host: str, port: int) -> Refused | None:
+def _address(host: str, port: int) -> RequestRefused | None:
     """The refusal of an address that stands for a host."""
     last = host.rstrip(".").rpartition(".")[2].lower()
     try:
@@ -138,7 +138,7 @@ def _address(host: str, port: int) -> Refused | None:
         if not (last.isdigit() or last.startswith("0x")):
             return None
         address = host[:SHOWN]
-    return Refused(
+    return RequestRefused(
         403,
         "address",
         f"{host[:SHOWN]}:{port} is an address, and only names can be allowed; one can be pinned "
@@ -148,7 +148,7 @@ def _address(host: str, port: int) -> Refused | None:
     )
 
 
-def _same_host(value: str, wanted: Target) -> bool:
+def _same_host(value: str, wanted: HostAndPort) -> bool:
     value = value.strip()
     if not value:
         return True
@@ -158,14 +158,14 @@ def _same_host(value: str, wanted: Target) -> bool:
     return canonical_name(host) == wanted.host and port_number(digits) == wanted.port
 
 
-def _not_connect(target: str) -> Refused:
+def _not_connect(target: str) -> RequestRefused:
     try:
         url = urlsplit(target)
         host, port = canonical_name(url.hostname or "") or "", url.port or 80
     except ValueError:
         host, port = "", 0
     what = f"{host}:{port}" if host else "this"
-    return Refused(
+    return RequestRefused(
         405,
         "plain_http",
         f"{what} was asked for in plain http, and only https (by CONNECT) is let through",
@@ -174,9 +174,9 @@ def _not_connect(target: str) -> Refused:
     )
 
 
-def malformed(why: str, target: Target | None = None) -> Refused:
+def malformed(why: str, target: HostAndPort | None = None) -> RequestRefused:
     """The refusal of a request that is no proper CONNECT."""
-    return Refused(
+    return RequestRefused(
         400,
         "malformed",
         f"this is not a well-formed request CONNECT host:port: {why}",

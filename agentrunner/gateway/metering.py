@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from agentrunner.gateway.wires import Json, Tokens, WireFormat, parse
+from agentrunner.gateway.wires import CallTokens, Json, WireFormat, parse
 
 MAX_EVENT = 16 << 20
 """Bytes of a whole reply, or of one event of a stream, up to which it is read. Longer ones are
@@ -49,7 +49,7 @@ class Meter:
         """The whole of a reply that is no stream, b"" where it is too long."""
         return b"" if self._skipping else bytes(self._held)
 
-    def tokens(self) -> Tokens | None:
+    def tokens(self) -> CallTokens | None:
         """What was used, once all is fed; None where the reply does not tell."""
         if not self._stream and not self._skipping:
             data = parse(self.body)

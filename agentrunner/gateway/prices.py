@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import BadPrices
-from agentrunner.gateway.wires import Tokens
+from agentrunner.gateway.wires import CallTokens
 
 _Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -41,7 +41,7 @@ class Rates(BaseModel):
     cached: _Usd | None = None
     cache_write: _Usd | None = None
 
-    def cost(self, tokens: Tokens) -> float:
+    def cost(self, tokens: CallTokens) -> float:
         """US dollars."""
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
@@ -65,7 +65,7 @@ class Price(Rates):
 
     long: LongRates | None = None
 
-    def of(self, tokens: Tokens) -> float:
+    def of(self, tokens: CallTokens) -> float:
         """US dollars of one call."""
         long = self.long
         return (long if long and tokens.input > long.over else self).cost(tokens)
@@ -95,7 +95,7 @@ class Prices:
         )
         return None if found is None else self.models[found]
 
-    def cost(self, model: str, tokens: Tokens | None) -> float | None:
+    def cost(self, model: str, tokens: CallTokens | None) -> float | None:
         """US dollars of one call; None where tokens or price are not known."""
         price = self.price(model)
         return None if price is None or tokens is None else price.of(tokens)

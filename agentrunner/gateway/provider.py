@@ -11,7 +11,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from agentrunner.gateway.exchange import Incoming, Outgoing, Unreachable
+from agentrunner.gateway.exchange import Incoming, Outgoing, UpstreamUnreachable
 from agentrunner.gateway.order import Upstream
 from agentrunner.gateway.wires import CREDENTIAL_HEADERS, WIRES, credential_headers
 
@@ -54,7 +54,7 @@ class LiveProvider:
                 proxy=self._proxy,
             )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(self._why(error)) from None
+            raise UpstreamUnreachable(self._why(error)) from None
         async with reply:
             yield Incoming(
                 reply.status,
@@ -67,7 +67,7 @@ class LiveProvider:
             async for chunk in reply.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(self._why(error)) from None
+            raise UpstreamUnreachable(self._why(error)) from None
 
     def _headers(self, given: Iterable[tuple[str, str]]) -> CIMultiDict[str]:
         headers = CIMultiDict(

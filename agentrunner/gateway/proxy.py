@@ -20,10 +20,10 @@ from datetime import UTC, datetime
 from agentrunner.config.hosts import AllowedHost, find_host, parse_host
 from agentrunner.gateway.dial import Dialer, Direct, NotPublic, way_out
 from agentrunner.gateway.egress_log import Decision, EgressLog, Entry
-from agentrunner.gateway.head import HEAD_LIMIT, Reason, Refused, Target, read_head
+from agentrunner.gateway.head import HEAD_LIMIT, HostAndPort, Reason, RequestRefused, read_head
 from agentrunner.gateway.listeners import Close
 from agentrunner.gateway.order import GatewayOrder
-from agentrunner.gateway.tunnel import BUFFER, Stream, Tunnel
+from agentrunner.gateway.tunnel import BUFFER, Tunnel, TunnelSide
 from agentrunner.text.redaction import Redactor
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -34,7 +34,7 @@ question, which stays in a pipe until it is read."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProxyLimits:
     """How much a sandbox may ask of the proxy."""
 
     head_sec: float = 10
@@ -62,7 +62,7 @@ class Proxy:
         ask: Ask = lambda entry: None,
         redact: Callable[[str], str] = lambda text: text,
         way_out: Dialer | None = None,
-        limits: Limits | None = None,
+        limits: ProxyLimits | None = None,
     ) -> None:
         """`setting` is where `hosts` are written; `redact` takes secrets out of what is kept."""
         self._hosts = hosts
@@ -72,7 +72,7 @@ class Proxy:
         self._ask = ask
         self._redact = redact
         self._way_out = way_out or Direct()
-        self._limits = limits or Limits()
+        self._limits = limits or ProxyLimits()
         self._refusals: Counter[str] = Counter()
         self._complained = False
         self._clients: set[asyncio.Task[None]] = set()
@@ -102,11 +102,11 @@ class Proxy:
         if len(self._clients) >= 2 * self._limits.connections:
             writer.transport.abort()  # even to say no would cost too much
             return
-        client = asyncio.create_task(self._client(Stream(reader, writer)))
+        client = asyncio.create_task(self._client(TunnelSide(reader, writer)))
         self._clients.add(client)
         client.add_done_callback(self._clients.discard)
 
-    async def _client(self, client: Stream) -> None:
+    async def _client(self, client: TunnelSide) -> None:
         try:
             await self._handle(client)
         except (OSError, asyncio.IncompleteReadError):
@@ -114,32 +114,32 @@ class Proxy:
         finally:
             client.writer.transport.abort()
 
-    async def _handle(self, client: Stream) -> None:
+    async def _handle(self, client: TunnelSide) -> None:
         try:
             if len(self._clients) > self._limits.connections:
-                raise Refused(503, "too_many", "there are too many connections at a time")
+                raise RequestRefused(503, "too_many", "there are too many connections at a time")
             target = await self._read(client.reader)
             host, address = await self._connect(target)
-        except Refused as refused:
+        except RequestRefused as refused:
             self._note_refusal(refused)
             await _answer(client, refused)
             return
         await self._tunnel(client, host, Entry("closed", *self._shown(target), address=address))
 
-    async def _read(self, reader: StreamReader) -> Target:
+    async def _read(self, reader: StreamReader) -> HostAndPort:
         """The head of a request; raises Refused, or IncompleteReadError for one that ends."""
         try:
             async with asyncio.timeout(self._limits.head_sec):
                 head = await reader.readuntil(b"\r\n\r\n")
         except TimeoutError:
-            raise Refused(408, "too_slow", "the head of the request took too long") from None
+            raise RequestRefused(408, "too_slow", "the head of the request took too long") from None
         except asyncio.LimitOverrunError:
             head = b" " * BUFFER
         if len(head) > HEAD_LIMIT:
-            raise Refused(431, "too_large", "the head of the request is too large")
+            raise RequestRefused(431, "too_large", "the head of the request is too large")
         return read_head(head)
 
-    async def _connect(self, target: Target) -> tuple[Stream, str]:
+    async def _connect(self, target: HostAndPort) -> tuple[TunnelSide, str]:
         """Check, and open a connection; raises Refused. The decision is on disk when it returns."""
         entry = find_host(self._hosts, target.host, target.port)
         if entry is None:
@@ -159,12 +159,14 @@ class Proxy:
             self._log.add(Entry("allowed", *self._shown(target), address=address))
         except OSError as error:
             host.writer.transport.abort()
-            raise Refused(503, "no_log", f"decisions cannot be written down: {error}") from None
+            raise RequestRefused(
+                503, "no_log", f"decisions cannot be written down: {error}"
+            ) from None
         return host, address
 
-    def _refused(self, target: Target, why: str, address: str = "") -> Refused:
+    def _refused(self, target: HostAndPort, why: str, address: str = "") -> RequestRefused:
         entry = f"{target}@{address}" if address else str(target)
-        return Refused(
+        return RequestRefused(
             403,
             "not_public" if address else "not_listed",
             f'{target} {why}; to allow it: {self._setting}: ["{entry}"]',
@@ -174,7 +176,7 @@ class Proxy:
             address=address,
         )
 
-    def _note_refusal(self, refused: Refused) -> None:
+    def _note_refusal(self, refused: RequestRefused) -> None:
         """Write it down, and ask for a person if it is not the first of its kind."""
         decision: Decision = (
             "failed" if refused.reason in ("unresolved", "unreachable") else "refused"
@@ -192,7 +194,7 @@ class Proxy:
             if self._refusals[entry] == self._ask_after:
                 self._ask(entry)
 
-    async def _tunnel(self, client: Stream, host: Stream, closed: Entry) -> None:
+    async def _tunnel(self, client: TunnelSide, host: TunnelSide, closed: Entry) -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
         tunnel = Tunnel(client, host, self._limits.idle_sec)
@@ -205,16 +207,16 @@ class Proxy:
                 seconds = loop.time() - began
                 self._log.add(closed, up=tunnel.up, down=tunnel.down, seconds=seconds)
 
-    def _shown(self, target: Target) -> tuple[str, int]:
+    def _shown(self, target: HostAndPort) -> tuple[str, int]:
         return self._redact(target.host), target.port
 
 
-def _failed(reason: Reason, target: Target, why: str) -> Refused:
+def _failed(reason: Reason, target: HostAndPort, why: str) -> RequestRefused:
     text = f"{target} may be reached, but {why}"
-    return Refused(502, reason, text, host=target.host, port=target.port)
+    return RequestRefused(502, reason, text, host=target.host, port=target.port)
 
 
-async def _answer(client: Stream, refused: Refused) -> None:
+async def _answer(client: TunnelSide, refused: RequestRefused) -> None:
     """Say no, and read what is still sent: an end with unread data would take our answer along."""
     client.writer.write(refused.response())
     client.writer.write_eof()

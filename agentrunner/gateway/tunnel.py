@@ -15,7 +15,7 @@ FLUSH_SEC = 10.0
 
 
 @dataclass(frozen=True)
-class Stream:
+class TunnelSide:
     """One side of a tunnel."""
 
     reader: StreamReader
@@ -36,7 +36,7 @@ class Stream:
 class Tunnel:
     """Counts what went through, `up` from the client to the host."""
 
-    def __init__(self, client: Stream, host: Stream, idle_sec: float) -> None:
+    def __init__(self, client: TunnelSide, host: TunnelSide, idle_sec: float) -> None:
         self._client = client
         self._host = host
         self._idle_sec = idle_sec

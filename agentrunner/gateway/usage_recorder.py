@@ -9,7 +9,7 @@ from agentrunner.gateway.order import Allowance, GatewayOrder
 from agentrunner.gateway.prices import Prices
 from agentrunner.gateway.upstream_errors import UpstreamError
 from agentrunner.gateway.usage import Call, UsageLog, read_log
-from agentrunner.gateway.wires import Tokens
+from agentrunner.gateway.wires import CallTokens
 from agentrunner.text.redaction import Redactor
 
 
@@ -72,7 +72,7 @@ class UsageRecorder:
         metered: bool,
         status: int,
         duration_sec: float,
-        tokens: Tokens | None,
+        tokens: CallTokens | None,
         error: UpstreamError | None,
         ended: datetime,
     ) -> None:

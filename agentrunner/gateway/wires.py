@@ -18,7 +18,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Tokens:
+class CallTokens:
     """What one call has used."""
 
     input: int
@@ -52,7 +52,7 @@ class WireFormat:
     routes: tuple[Route, ...]
     usage: Callable[[Json], Json]
     """The usage fields of a reply or of one event of its stream; {} where it tells none."""
-    tokens: Callable[[Json], Tokens | None]
+    tokens: Callable[[Json], CallTokens | None]
     """The counts in the usage fields of all events together; None where they are not all there."""
     error_body: Callable[[int, str, str], dict[str, Any]]
     """An error as this API would say it: status, our class of error, a sentence."""
@@ -110,7 +110,7 @@ def _openai_usage(data: Json) -> Json:
     return _object(_object(whole).get("usage"))
 
 
-def _openai_tokens(usage: Json) -> Tokens | None:
+def _openai_tokens(usage: Json) -> CallTokens | None:
     if "prompt_tokens" in usage:  # Chat Completions
         given, made = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
         read, written = "prompt_tokens_details", "completion_tokens_details"
@@ -120,7 +120,7 @@ def _openai_tokens(usage: Json) -> Tokens | None:
     if given is None or made is None:
         return None
     details = _object(usage.get(read))
-    return Tokens(
+    return CallTokens(
         input=given,
         output=made,
         cached=_count(details, "cached_tokens") or 0,
@@ -161,13 +161,13 @@ def _anthropic_usage(data: Json) -> Json:
     return _object(data.get("usage"))
 
 
-def _anthropic_tokens(usage: Json) -> Tokens | None:
+def _anthropic_tokens(usage: Json) -> CallTokens | None:
     fresh, made = _count(usage, "input_tokens"), _count(usage, "output_tokens")
     if fresh is None or made is None:
         return None
     cached = _count(usage, "cache_read_input_tokens") or 0
     written = _count(usage, "cache_creation_input_tokens") or 0
-    return Tokens(
+    return CallTokens(
         input=fresh + cached + written, output=made, cached=cached, cache_write=written
     )  # fmt: skip
 
@@ -210,12 +210,12 @@ def _gemini_usage(data: Json) -> Json:
     return _object(data.get("usageMetadata"))
 
 
-def _gemini_tokens(usage: Json) -> Tokens | None:
+def _gemini_tokens(usage: Json) -> CallTokens | None:
     given = _count(usage, "promptTokenCount")
     if given is None:
         return None
     thoughts = _count(usage, "thoughtsTokenCount") or 0
-    return Tokens(
+    return CallTokens(
         input=given + (_count(usage, "toolUsePromptTokenCount") or 0),
         output=(_count(usage, "candidatesTokenCount") or 0) + thoughts,
         cached=_count(usage, "cachedContentTokenCount") or 0,

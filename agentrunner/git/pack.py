@@ -28,7 +28,7 @@ DENSE = 0.95
 KINDS = {"tree": 2, "blob": 3}
 
 
-class Changed(Exception):
+class SizeChanged(Exception):
     """A file is shorter or longer than it was when it was opened."""
 
 
@@ -100,7 +100,7 @@ class Pack:
             file.write(packed)
         if left:
             self._back_to(start)
-            raise Changed
+            raise SizeChanged
         tail = (packer or zlib.compressobj(1)).flush()
         crc = zlib.crc32(tail, crc)
         file.write(tail)

@@ -44,7 +44,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergedTree:
     """Two commits brought together."""
 
     tree: str
@@ -342,7 +342,7 @@ class CloneStore:
         rows = (line.partition(b"\t") for line in lines if line)
         return {to_text(path): facts.split(b" ")[0].decode() for facts, _, path in rows}
 
-    def merge(self, ours: str, theirs: str) -> Merged:
+    def merge(self, ours: str, theirs: str) -> MergedTree:
         """The tree in which both commits come together; no work tree is touched."""
         self._prepare()
         out = self.git.run(
@@ -351,7 +351,7 @@ class CloneStore:
             accept=(0, 1),
         )
         tree, *names = out.split(b"\0")
-        return Merged(tree.decode(), tuple(sorted({to_text(name) for name in names if name})))
+        return MergedTree(tree.decode(), tuple(sorted({to_text(name) for name in names if name})))
 
     def changed(self, before: str, after: str) -> tuple[str, ...]:
         """Paths that differ between two commits or trees."""

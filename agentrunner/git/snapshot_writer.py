@@ -35,8 +35,8 @@ from agentrunner.git import borrow
 from agentrunner.git.attributes import Attributes
 from agentrunner.git.blobs import blobs
 from agentrunner.git.ignore import IgnoreRules
-from agentrunner.git.pack import Changed
 from agentrunner.git.pack import Pack as Pack
+from agentrunner.git.pack import SizeChanged
 from agentrunner.git.pack import blob_name as blob_name
 from agentrunner.git.process import Git, read_small, replace, to_bytes, to_text
 from agentrunner.git.stat_cache import BORROWED, SETTLED, STAND_IN, FileKey, Seen, StatCache
@@ -307,7 +307,7 @@ class _Take:
     def _stream(self, file: BinaryIO, pack: Pack) -> str:
         for _ in range(TRIES):
             file.seek(0)
-            with contextlib.suppress(Changed):
+            with contextlib.suppress(SizeChanged):
                 return pack.add_stream(file, os.fstat(file.fileno()).st_size)
         # It changes all the time. What is there now is copied first: that has a size.
         with tempfile.TemporaryFile(dir=self.git.git_dir) as copy:

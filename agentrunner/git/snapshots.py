@@ -127,7 +127,6 @@ def worked_mark(state_dir: Path, repo: Path) -> Path:
 # `Snapshots.list` hides the builtin inside the class, so its types are spelt out here.
 Changes = list[Change]
 Folders = list[str]
-Mounts = list[tuple[Path, str]]
 
 
 class Snapshots:

@@ -8,15 +8,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentrunner.gateway.process import companion, running
+from agentrunner.gateway.gateway_process import companion, running
 from agentrunner.launching.access import CliCredential
 from agentrunner.launching.route import EgressRoute
 from agentrunner.sandboxes.base import (
+    CommandResult,
     ErrorKind,
     Mount,
     Network,
     Request,
-    Result,
     Sandbox,
     SandboxError,
 )
@@ -81,7 +81,7 @@ class CliLaunch:
 
 async def run_to_end(
     launch: CliLaunch, sandbox: Sandbox, environ: Mapping[str, str]
-) -> Result | None:
+) -> CommandResult | None:
     """Run it to its end; nothing of it is left running on return.
 
     None where it was ended for its time limit. Raises SandboxError or InfraError (`gateway`) where

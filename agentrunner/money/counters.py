@@ -9,7 +9,7 @@ from typing import Protocol
 from agentrunner.config.spec import TaskSpec
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices
-from agentrunner.gateway.wires import Tokens
+from agentrunner.gateway.wires import CallTokens
 from agentrunner.money.amount import Amount, Known, total
 from agentrunner.money.bill import MadeCalls, amount_of_record
 from agentrunner.money.usage import Usage
@@ -79,7 +79,7 @@ class Accounting:
 
 def cost_of(call: ReportedCall, prices: Prices) -> dict[str, object]:
     """Tokens and money of a call, and how they are known, as fields of its record."""
-    tokens = Tokens(call.input_tokens, call.output_tokens, call.cached_tokens)
+    tokens = CallTokens(call.input_tokens, call.output_tokens, call.cached_tokens)
     used = bool(tokens.input or tokens.output)
     known: Known = call.known
     if known == "unknown" and used:

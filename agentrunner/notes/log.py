@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agentrunner.notes.model import (
+from agentrunner.notes.note_model import (
     CommandRow,
     Line,
     Log,
     PlannerCallRow,
-    RunRow,
+    WorkerRunRow,
     line,
 )
-from agentrunner.notes.reading import Reading, attachment, local_time
+from agentrunner.notes.sources import NoteSources, attachment, local_time
 
 MAX_META_CALLS = 200
 MAX_RUNS = 100
@@ -24,7 +24,7 @@ FULL_ENTRIES = 10
 """How many of the newest calls and runs a full note shows the text of."""
 
 
-def build_log(reading: Reading) -> Log:
+def build_log(reading: NoteSources) -> Log:
     """The newest calls and runs in their order, and how many older ones are left out."""
     calls = [record.data for record in reading.history.meta_calls]
     runs = reading.worker_runs
@@ -48,7 +48,7 @@ def build_log(reading: Reading) -> Log:
     )
 
 
-def summary_of(reading: Reading) -> str:
+def summary_of(reading: NoteSources) -> str:
     """The model's latest word on the whole: its assessment, else why it asked to complete."""
     assessment = reading.context.get("assessment")
     if assessment and assessment.summary:
@@ -59,7 +59,7 @@ def summary_of(reading: Reading) -> str:
     return summaries[-1] if summaries else ""
 
 
-def _meta_call(data: Mapping[str, Any], reading: Reading, *, recent: bool) -> PlannerCallRow:
+def _meta_call(data: Mapping[str, Any], reading: NoteSources, *, recent: bool) -> PlannerCallRow:
     usage = data.get("usage") or {}
     return PlannerCallRow(
         type=str(data.get("type") or ""),
@@ -83,13 +83,13 @@ def _run(
     number: int,
     data: Mapping[str, Any],
     decisions: Mapping[str, Mapping[str, Any]],
-    reading: Reading,
+    reading: NoteSources,
     *,
     recent: bool,
-) -> RunRow:
+) -> WorkerRunRow:
     commands, changes = data.get("commands") or (), data.get("changes") or ()
     decision = decisions.get(data["worker_run_id"], {})
-    return RunRow(
+    return WorkerRunRow(
         number=number,
         id=data["worker_run_id"],
         worker=str(data.get("worker") or ""),
@@ -119,7 +119,7 @@ def _command(data: Mapping[str, Any]) -> CommandRow:
     return CommandRow(str(data.get("command") or ""), status or "?")
 
 
-def _other_decisions(reading: Reading) -> tuple[Line, ...]:
+def _other_decisions(reading: NoteSources) -> tuple[Line, ...]:
     return tuple(
         line("decision", action=record.data.get("action"), reason=record.data.get("reason") or "")
         for record in reading.history.decisions

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Literal
 
 from agentrunner.notes.markdown import flat
-from agentrunner.notes.model import BillLine
-from agentrunner.notes.reading import local_time, period
+from agentrunner.notes.note_model import BillLine
 from agentrunner.notes.render import Language, marker, render_plan
+from agentrunner.notes.sources import local_time, period
 from agentrunner.notes.view import map_texts, sum_of
 from agentrunner.notes.writer import WrittenNote, write_marked
 from agentrunner.results import BillEntry
@@ -93,7 +93,7 @@ class PlanQuestion:
 
 
 @dataclass(frozen=True)
-class PlanEvent:
+class NotedEvent:
     """Something that happened."""
 
     at: str
@@ -116,7 +116,7 @@ class PlanFacts:
     rows: tuple[PlanRow, ...] = ()
     questions: tuple[PlanQuestion, ...] = ()
     """Those that are open."""
-    events: tuple[PlanEvent, ...] = ()
+    events: tuple[NotedEvent, ...] = ()
     """In order."""
     bills: Mapping[str, Sequence[BillEntry]] | None = None
     """By task id, or "" for the planning: rows as `money.bill.bill_of` gives them."""

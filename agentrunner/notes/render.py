@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from agentrunner.errors.runs import BadNoteTemplate
 from agentrunner.notes import markdown
-from agentrunner.notes.model import Label, Line, NoteView, TestFacts, next_step_of
+from agentrunner.notes.note_model import Label, Line, NoteView, TestFacts, next_step_of
 
 Language = Literal["en", "ja"]
 MAX_BYTES = 1024 * 1024 - 1

@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Sequence
 from typing import assert_never, cast
 
-from agentrunner.config.budget_kinds import BUDGET_KINDS
-from agentrunner.notes.model import (
+from agentrunner.config.budget import BUDGET_KINDS
+from agentrunner.notes.note_model import (
     CriterionRow,
     Label,
     Line,
@@ -19,11 +19,12 @@ from agentrunner.notes.model import (
     line,
     next_step_of,
 )
-from agentrunner.notes.reading import Reading, local_time
+from agentrunner.notes.sources import NoteSources, local_time
 from agentrunner.results import CriterionResult, InboxItem
 from agentrunner.state.decisions import about_check
 from agentrunner.state.lifecycle import EndName, end_of
-from agentrunner.state.run_state import IN_WORDS, Criterion, Finding
+from agentrunner.state.people import IN_WORDS
+from agentrunner.state.run_state import Criterion, Finding
 from agentrunner.verification.verdict import approval_of, worker_trouble
 
 MAX_UNSEEN = 3
@@ -46,7 +47,7 @@ KNOWN_REASONS = frozenset(
 )
 
 
-def label_of(reading: Reading) -> Label:
+def label_of(reading: NoteSources) -> Label:
     """The one word at the top."""
     result, verdict = reading.result, reading.context.get("verdict")
     if reading.waiting:
@@ -62,7 +63,7 @@ def label_of(reading: Reading) -> Label:
 
 
 def verdict(
-    reading: Reading, criteria: Sequence[CriterionRow], test: TestFacts | None
+    reading: NoteSources, criteria: Sequence[CriterionRow], test: TestFacts | None
 ) -> tuple[Line, ...]:
     """What was executed and how it came out; nothing of the model's."""
     executed = [row for row in criteria if row.evidence in ("checked", "tested")]
@@ -90,7 +91,7 @@ def _tests_in_short(test: TestFacts) -> Line:
     return line("tests_all", n=test.passed)
 
 
-def basis(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> tuple[Line, ...]:
+def basis(reading: NoteSources, criteria: Sequence[CriterionRow], label: Label) -> tuple[Line, ...]:
     """Where the verdict rests on words, and why the run ended or stands still."""
     lines: list[Line] = []
     judged = sum(row.critical and row.evidence == "judged" for row in criteria)
@@ -110,7 +111,7 @@ def basis(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> t
     return tuple(lines)
 
 
-def _taken_back(reading: Reading) -> list[Line]:
+def _taken_back(reading: NoteSources) -> list[Line]:
     """Whose checks were withdrawn or replaced after work had begun, and by whom."""
     late = [c for c in reading.context.get("criteria", []) if c.former and c.former[-1].worker_runs]
     lines = []
@@ -121,7 +122,7 @@ def _taken_back(reading: Reading) -> list[Line]:
     return lines
 
 
-def _why_it_ended(reading: Reading) -> list[Line]:
+def _why_it_ended(reading: NoteSources) -> list[Line]:
     ended = reading.context.get("verdict")
     reason = str((ended.reason if ended else "") or reading.result.reason or "")
     text = ended.text if ended else ""
@@ -137,7 +138,7 @@ def _why_it_ended(reading: Reading) -> list[Line]:
 
 
 def decide(
-    reading: Reading, criteria: Sequence[CriterionRow], test: TestFacts | None, label: Label
+    reading: NoteSources, criteria: Sequence[CriterionRow], test: TestFacts | None, label: Label
 ) -> tuple[Line, ...]:
     """What a person has to look at, the gravest first; for FAILED, what is missing."""
     if reading.waiting:
@@ -201,7 +202,7 @@ def _red(criteria: Sequence[CriterionRow], test: TestFacts | None) -> list[Line]
     return lines
 
 
-def _findings(reading: Reading) -> list[Finding]:
+def _findings(reading: NoteSources) -> list[Finding]:
     evidence = reading.context.get("evidence")
     approved = reading.context.get("approved") or []
     if evidence is None:
@@ -216,7 +217,7 @@ def _finding(finding: Finding) -> Line:
     return line("words", text=finding.message)
 
 
-def _proof_or_words(reading: Reading, *, alone: bool) -> list[Line]:
+def _proof_or_words(reading: NoteSources, *, alone: bool) -> list[Line]:
     test = reading.result.test
     turned = test.turned if test else []
     if not (reading.result.proof or turned) and reading.spec.completion != "judged":
@@ -226,7 +227,7 @@ def _proof_or_words(reading: Reading, *, alone: bool) -> list[Line]:
     return [line("words", text=text) for text in words if text]
 
 
-def proof(reading: Reading, item: CriterionResult, criterion: Criterion | None) -> Line:
+def proof(reading: NoteSources, item: CriterionResult, criterion: Criterion | None) -> Line:
     """What was run or read for a criterion, and what came out."""
     evidence, kind = reading.context.get("evidence"), item.evidence
     outcomes = {check.criterion_id: check for check in (evidence.checks if evidence else ())}
@@ -249,7 +250,7 @@ def proof(reading: Reading, item: CriterionResult, criterion: Criterion | None) 
     return line("words", text=text) if text else line("proof_none")
 
 
-def _judged(reading: Reading, item: CriterionResult) -> Line:
+def _judged(reading: NoteSources, item: CriterionResult) -> Line:
     """The model's word, and how much of the change it was shown."""
     if item.status == "failed":
         return line("proof_called_failed")
@@ -263,7 +264,9 @@ def _judged(reading: Reading, item: CriterionResult) -> Line:
     return line("proof_judged")
 
 
-def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -> tuple[Line, ...]:
+def commands(
+    reading: NoteSources, criteria: Sequence[CriterionRow], label: Label
+) -> tuple[Line, ...]:
     """Commands to paste, at most four."""
     run = shlex.quote(reading.result.run_id or "")
     waiting = reading.waiting
@@ -300,7 +303,7 @@ def commands(reading: Reading, criteria: Sequence[CriterionRow], label: Label) -
             assert_never(other)
 
 
-def _to_use(reading: Reading, look: Line) -> tuple[Line, ...]:
+def _to_use(reading: NoteSources, look: Line) -> tuple[Line, ...]:
     if made := reading.result.commit:
         outside = reading.result.worktree
         branch, name = shlex.quote(made.branch), made.id[:10]
@@ -317,7 +320,7 @@ def _accept(run: str, criteria: Sequence[CriterionRow]) -> Line:
 
 
 def _commands_of_plan(
-    reading: Reading, run: str, criteria: Sequence[CriterionRow], label: Label
+    reading: NoteSources, run: str, criteria: Sequence[CriterionRow], label: Label
 ) -> tuple[Line, ...]:
     """Of a plan's task: what is said to it is said to the plan, which goes on with it."""
     say = f"agentrunner plan answer {shlex.quote(reading.spec.task_id)}"
@@ -342,7 +345,7 @@ def _commands_of_plan(
             assert_never(other)
 
 
-def notes(reading: Reading) -> tuple[Line, ...]:
+def notes(reading: NoteSources) -> tuple[Line, ...]:
     """What else the next reader should know, in the order of the log."""
     history, now = reading.history, reading.now
     answers = {record.key: record.data for record in history.answers}
@@ -382,7 +385,7 @@ def notes(reading: Reading) -> tuple[Line, ...]:
     return (*_landing(reading), *lines[-MAX_NOTES:])
 
 
-def _landing(reading: Reading) -> list[Line]:
+def _landing(reading: NoteSources) -> list[Line]:
     """Where the work went, and what of the checkout was and was not part of it."""
     landing, made = reading.spec.landing, reading.result.commit
     lines = []

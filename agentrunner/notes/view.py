@@ -12,23 +12,25 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.money.amount import Amount, amount_of_entry, least_usd, total
 from agentrunner.notes import sentences
 from agentrunner.notes.log import build_log, summary_of
-from agentrunner.notes.model import (
+from agentrunner.notes.note_model import (
     BillLine,
     CriterionRow,
-    Facts,
     Line,
     NoteView,
     PersonRow,
     RedRow,
+    RunFigures,
     Shown,
     TestFacts,
 )
-from agentrunner.notes.reading import Reading, attachment, local_time, period
+from agentrunner.notes.sources import NoteSources, attachment, local_time, period
 from agentrunner.results import BillEntry, Result
 from agentrunner.state.decisions import words_of
 from agentrunner.state.lifecycle import LEAST_WAIT_SEC
+from agentrunner.state.people import People
 from agentrunner.state.red_tests import as_values, first_line, how_many, shown_red, title_of
-from agentrunner.state.run_state import FileRef, People, TaskContext, TestOutcome
+from agentrunner.state.run_state import TaskContext, TestOutcome
+from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History
 from agentrunner.text.terminal import cell_width, sanitize
 
@@ -62,7 +64,7 @@ def build_view(
     shown; without `in_git` no commit is offered. Every text is stripped of terminal controls and
     passed through `redact`.
     """
-    reading = Reading(result, context, spec, history, now, tail, in_git)
+    reading = NoteSources(result, context, spec, history, now, tail, in_git)
     label = sentences.label_of(reading)
     log = build_log(reading)
     criteria = _criteria(reading)
@@ -164,7 +166,7 @@ def _tree(context: TaskContext) -> str:
     return (evidence.tree if evidence else context.get("tree") or "")[:7]
 
 
-def _criteria(reading: Reading) -> list[CriterionRow]:
+def _criteria(reading: NoteSources) -> list[CriterionRow]:
     known = {criterion.id: criterion for criterion in reading.context.get("criteria") or []}
     rows = []
     for item in reading.result.acceptance_criteria:
@@ -186,7 +188,7 @@ def _criteria(reading: Reading) -> list[CriterionRow]:
     return rows
 
 
-def _test(reading: Reading) -> TestFacts | None:
+def _test(reading: NoteSources) -> TestFacts | None:
     evidence, baseline = reading.context.get("evidence"), reading.context.get("baseline")
     outcome = evidence.test if evidence else None
     if outcome is None:
@@ -222,11 +224,11 @@ def _red(outcome: TestOutcome) -> tuple[RedRow, ...]:
     )
 
 
-def _facts(reading: Reading) -> Facts:
+def _facts(reading: NoteSources) -> RunFigures:
     result, spec = reading.result, reading.spec
     evidence = reading.context.get("evidence")
     changes = [change for run in reading.worker_runs for change in run.get("changes") or ()]
-    return Facts(
+    return RunFigures(
         loops=result.loops or 0,
         worker_runs=result.worker_runs or 0,
         meta_calls=result.meta_calls or 0,
@@ -248,7 +250,7 @@ def _facts(reading: Reading) -> Facts:
     )
 
 
-def _people(reading: Reading) -> tuple[PersonRow, ...]:
+def _people(reading: NoteSources) -> tuple[PersonRow, ...]:
     people = reading.context.get("people") or People()
     return tuple(
         PersonRow(
@@ -262,7 +264,7 @@ def _people(reading: Reading) -> tuple[PersonRow, ...]:
     )
 
 
-def _bill(reading: Reading) -> tuple[BillLine, ...]:
+def _bill(reading: NoteSources) -> tuple[BillLine, ...]:
     """The lines of the bill; what is left out is in the sum all the same."""
     rows = reading.result.bill
     lines = [bill_line(row) for row in rows[-MAX_BILL:]]
@@ -297,6 +299,6 @@ def _line_of(who: str, amount: Amount, usd: float | None) -> BillLine:
     )
 
 
-def _risks(reading: Reading) -> tuple[str, ...]:
+def _risks(reading: NoteSources) -> tuple[str, ...]:
     assessment = reading.context.get("assessment")
     return tuple(assessment.risks) if assessment else ()

@@ -23,9 +23,9 @@ from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply,
 from agentrunner.planners.cache_marks import marked_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.endpoint import checked_url
-from agentrunner.planners.limits import limits_of
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
 from agentrunner.planners.streaming import Progress, silent, tell_reading
+from agentrunner.planners.timeouts import limits_of
 from agentrunner.planners.workplace import Workplace
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.failures import failure_of

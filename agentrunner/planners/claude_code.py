@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from agentrunner.planners.cli import CliAnswer, CliCall, CliPlanner
+from agentrunner.planners.cli_base import CliAnswer, CliCall, CliPlanner
 from agentrunner.workers.base import WorkerCommand
 from agentrunner.workers.claude import KEY_ENV
 from agentrunner.workers.failures import kind_of_status

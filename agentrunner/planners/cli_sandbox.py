@@ -17,11 +17,11 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import home_of, prices_file
 from agentrunner.gateway.order import Allowance, GatewayOrder, Upstream
 from agentrunner.launching.launch import CliLaunch, run_to_end
-from agentrunner.launching.limits import read_paths, resource_limits
+from agentrunner.launching.permissions import read_paths, resource_limits
 from agentrunner.launching.route import EGRESS_LOG, Cassette, EgressRoute, route_of
 from agentrunner.money.usage import Usage, read_usage
 from agentrunner.planners.workplace import Workplace
-from agentrunner.sandboxes.base import Owner, Result, Sandbox, SandboxOrder
+from agentrunner.sandboxes.base import CommandResult, Owner, Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.sandboxes.deny import holds
 from agentrunner.storage.run_folder import make_private
@@ -45,7 +45,7 @@ class CliFolders:
 class CliOutcome:
     """How it ended."""
 
-    result: Result | None
+    result: CommandResult | None
     """None where it was ended for its time limit."""
     usage: Usage
     """What the gateway counted; nothing where there was none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from agentrunner.planners.cli import CliAnswer, CliCall, CliPlanner
+from agentrunner.planners.cli_base import CliAnswer, CliCall, CliPlanner
 from agentrunner.workers.base import WorkerCommand
 from agentrunner.workers.codex import KEY_ENV, provider_table
 from agentrunner.workers.streams import count_of, dict_of, parse_object, text_of

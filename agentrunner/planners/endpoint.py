@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from agentrunner.config.agents import DEFAULT_META_MODEL, PlannerSpec
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.planners import BaseUrlRefused, InheritedUrlRefused
-from agentrunner.planners.limits import TimeLimits, limits_of
+from agentrunner.planners.timeouts import TimeLimits, limits_of
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 PLAIN_HTTP = "runner.meta.allow_plain_http"

@@ -28,7 +28,7 @@ from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply,
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.completions import causes, checked_completion, whole_body
 from agentrunner.planners.endpoint import endpoint
-from agentrunner.planners.make import reply_format
+from agentrunner.planners.factory import reply_format
 from agentrunner.planners.recorded import Recording, replay_transport
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
 from agentrunner.planners.streaming import CompletionStream, read_stream, silent, tell_reading

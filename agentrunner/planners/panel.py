@@ -22,7 +22,7 @@ from agentrunner.planners.base import (
     PlannerUnavailable,
     Reply,
 )
-from agentrunner.planners.make import make_planner
+from agentrunner.planners.factory import make_planner
 from agentrunner.planners.retry import seconds_until
 from agentrunner.planners.workplace import Workplace
 

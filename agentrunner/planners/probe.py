@@ -36,7 +36,7 @@ SCHEMA: dict[str, object] = {
 
 
 @dataclass(frozen=True)
-class Tried:
+class ProbedCall:
     """What one call showed."""
 
     reply: Reply
@@ -65,7 +65,7 @@ class Tried:
         return written / took if took > 0.05 and written > 2 else None
 
 
-async def try_once(client: PlannerClient) -> Tried:
+async def try_once(client: PlannerClient) -> ProbedCall:
     """One answer of the planner's model; raises PlannerUnavailable, and as `complete` does.
 
     What a server refuses and can do without is left out, as in a run.
@@ -96,7 +96,7 @@ async def try_once(client: PlannerClient) -> Tried:
             refused.append(failure.message)
             continue
         whole = time.monotonic() - begun
-        return Tried(
+        return ProbedCall(
             reply=reply,
             enforced=_is_wanted(reply.text),
             first_sec=first[0] if first else whole,

@@ -23,7 +23,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Usage(_Strict):
+class ClaimedUsage(_Strict):
     """Tokens an item claims to have cost."""
 
     input_tokens: Annotated[int, Field(ge=0)] = 0
@@ -60,7 +60,7 @@ class Item(_Strict):
     """The message that has to be asked for here."""
     reply: str | dict[str, object] | None = None
     error: WireFault | None = None
-    usage: Usage = Usage()
+    usage: ClaimedUsage = ClaimedUsage()
     finish_reason: Literal["stop", "length"] = "stop"
     delay_sec: Annotated[float, Field(ge=0)] = 0
 
@@ -120,7 +120,7 @@ class ScriptPlanner:
             input_tokens=item.usage.input_tokens,
             output_tokens=item.usage.output_tokens,
             model="script",
-            known="reported" if item.usage != Usage() else "counted",
+            known="reported" if item.usage != ClaimedUsage() else "counted",
         )
 
     async def close(self) -> None:

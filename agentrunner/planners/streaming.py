@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Written
-from agentrunner.planners.limits import TimeLimits
 from agentrunner.planners.retry import http_failure
+from agentrunner.planners.timeouts import TimeLimits
 from agentrunner.prompts.rounds import tokens
 
 MAX_STREAM_BYTES = 64 * 1024 * 1024

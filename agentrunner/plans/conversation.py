@@ -15,13 +15,13 @@ from agentrunner.config.agents import See
 from agentrunner.config.markdown import detect_language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.planners import ConversationTimeout, EmptyMessage, MessageTooLong
-from agentrunner.planners.make import reply_format
+from agentrunner.planners.factory import reply_format
 from agentrunner.plans import proposal as proposals
 from agentrunner.plans import remarks
 from agentrunner.plans.plan import Plan
-from agentrunner.plans.planner_view import ChatMessage, View, cut, plan_facts
+from agentrunner.plans.planner_view import ConversationMessage, View, cut, plan_facts
 from agentrunner.plans.proposal import Proposal
-from agentrunner.plans.store import Change, OpenQuestion, PlanStore
+from agentrunner.plans.store import OpenQuestion, PlanChange, PlanStore
 from agentrunner.prompts import Language, PromptInput
 from agentrunner.protocol import Decompose, Message, PlanPatch
 
@@ -105,7 +105,7 @@ class Conversation:
 
     def prompt(self, plan: Plan, text: str, repository: View | None = None) -> PromptInput:
         """What the planner is asked: the same for the same plan, conversation and message."""
-        undecided = [ChatMessage("user", asked) for asked in self._undecided(plan)]
+        undecided = [ConversationMessage("user", asked) for asked in self._undecided(plan)]
         facts = plan_facts(plan, [*self.store.conversation(), *undecided])
         facts["questions"] = question_facts(self.store.questions())
         meta = self.spec.runner.meta
@@ -161,7 +161,7 @@ class Conversation:
         if proposals.waiting(folder) == proposal.message:
             proposals.forget(folder)
 
-    def undo(self) -> tuple[Plan, Plan, Change]:
+    def undo(self) -> tuple[Plan, Plan, PlanChange]:
         """Take the latest change back: the plan before and after that, and what was undone.
 
         Raises UsageError (`nothing-to-undo`) and PatchRejected.

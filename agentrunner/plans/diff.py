@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, fields, replace
 
 from agentrunner.plans.patch import EditError, PatchRejected
-from agentrunner.plans.plan import AT_WORK, ROOT, Node, NodeDesign, Plan
+from agentrunner.plans.plan import AT_WORK, ROOT, NodeDesign, Plan, PlanNode
 
 
 @dataclass(frozen=True)
@@ -163,5 +163,5 @@ def check_tree(plan: Plan) -> list[str]:
     return wrong
 
 
-def _misplaced(node_id: str, node: Node) -> str:
+def _misplaced(node_id: str, node: PlanNode) -> str:
     return f"{node_id} says its parent is {node.parent_id}, and is not below it"

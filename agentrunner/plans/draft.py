@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentrunner.plans.plan import Node, NodeDesign, Plan, PlanTask
+from agentrunner.plans.plan import NodeDesign, Plan, PlannedTask, PlanNode
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Draft:
         self.slots[node_id] = Slot(None, [], task_id)
         self.designs[node_id] = design
         if task_id is not None:
-            self.tasks[task_id] = PlanTask(node_id)
+            self.tasks[task_id] = PlannedTask(node_id)
 
     def change(self, node_id: str, **given: Any) -> None:
         """Other values for fields of a design."""
@@ -113,7 +113,7 @@ class Draft:
             self.plan,
             version=self.version,
             nodes={
-                node_id: Node(slot.parent_id, tuple(slot.children), slot.task_id)
+                node_id: PlanNode(slot.parent_id, tuple(slot.children), slot.task_id)
                 for node_id, slot in self.slots.items()
             },
             designs=self.designs,

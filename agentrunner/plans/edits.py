@@ -17,7 +17,7 @@ FACETS = ("phase_name", "milestone", "wbs_level", "estimated_effort")
 
 
 @dataclass(frozen=True)
-class Place:
+class SiblingPlace:
     """Where among the siblings: exactly one of the three is given."""
 
     index: int | None = None
@@ -31,7 +31,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Edit:
+class PlanEdit:
     """One operation. Ids may be temporary, of a task, or of a node."""
 
     op: Literal["create", "update", "delete", "move"]
@@ -42,24 +42,24 @@ class Edit:
     as it is, and an empty list clears.
     """
     parent_id: str | None = None
-    place: Place | None = None
+    place: SiblingPlace | None = None
     cascade: bool = False
     phase: bool = False
     """Create: a node that only groups, without a task."""
 
 
-def edits_of_patch(patch: PlanPatch) -> list[Edit]:
+def edits_of_patch(patch: PlanPatch) -> list[PlanEdit]:
     """The operations of a plan_patch, in its order."""
     return [_edit(operation) for operation in patch.operations]
 
 
-def edits_of_decompose(message: Decompose) -> list[Edit]:
+def edits_of_decompose(message: Decompose) -> list[PlanEdit]:
     """A decomposition as creates: a node for each phase, its tasks below it."""
     edits = []
     for number, phase in enumerate(message.phases):
         group = f"phase {number + 1}"
         facets = {"phase_name": phase.name, "milestone": phase.milestone}
-        edits.append(Edit("create", group, {"title": phase.name, **facets}, phase=True))
+        edits.append(PlanEdit("create", group, {"title": phase.name, **facets}, phase=True))
         for task in phase.tasks:
             given = {
                 "title": task.title,
@@ -71,7 +71,7 @@ def edits_of_decompose(message: Decompose) -> list[Edit]:
                 **_given("suggested_impl", _hint(task.suggested_impl)),
                 **facets,
             }
-            edits.append(Edit("create", task.id, given, parent_id=group))
+            edits.append(PlanEdit("create", task.id, given, parent_id=group))
     return edits
 
 
@@ -80,7 +80,7 @@ def conflicts_of(conflicts: list[Conflict]) -> tuple[PotentialConflict, ...]:
     return tuple(PotentialConflict(c.file, tuple(c.tasks), c.warning) for c in conflicts)
 
 
-def _edit(operation: PlanOperation) -> Edit:
+def _edit(operation: PlanOperation) -> PlanEdit:
     # A strict schema asks for every key, so null says no more than a key that is left out.
     values: dict[str, object] = {
         **{name: getattr(operation, name) for name in ("title", "description", *FACETS)},
@@ -90,7 +90,7 @@ def _edit(operation: PlanOperation) -> Edit:
     given = {name: value for name, value in values.items() if value is not None}
     target = operation.temp_id if operation.op == "create" else operation.task_id
     assert target is not None
-    return Edit(
+    return PlanEdit(
         operation.op,
         target,
         given,
@@ -104,8 +104,10 @@ def _tuple(items: list[str] | None) -> tuple[str, ...] | None:
     return None if items is None else tuple(items)
 
 
-def _place(position: Position | None) -> Place | None:
-    return None if position is None else Place(position.index, position.before, position.after)
+def _place(position: Position | None) -> SiblingPlace | None:
+    return (
+        None if position is None else SiblingPlace(position.index, position.before, position.after)
+    )
 
 
 def _given(name: str, value: Any) -> dict[str, object]:

@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from agentrunner.errors.plans import BadPatch
 from agentrunner.plans.draft import Draft
-from agentrunner.plans.edits import Edit, Place
+from agentrunner.plans.edits import PlanEdit, SiblingPlace
 from agentrunner.plans.plan import AT_WORK, ROOT, NodeDesign, Plan, PotentialConflict
 from agentrunner.plans.planner_view import MAX_CRITERION_CHARS, cut
 
@@ -55,7 +55,7 @@ class _Refused(Exception):
 
 def apply(
     plan: Plan,
-    edits: Sequence[Edit],
+    edits: Sequence[PlanEdit],
     *,
     conflicts: Iterable[PotentialConflict] = (),
     goal: str | None = None,
@@ -78,7 +78,7 @@ def _too_many(message: str) -> EditError:
 class _Patch:
     """One patch while it is applied."""
 
-    def __init__(self, plan: Plan, edits: Sequence[Edit], *, force: bool) -> None:
+    def __init__(self, plan: Plan, edits: Sequence[PlanEdit], *, force: bool) -> None:
         self._plan = plan
         self._edits = edits
         self._force = force
@@ -178,7 +178,7 @@ class _Patch:
 
     # -- the four operations --------------------------------------------------------------------
 
-    def _carry_out(self, edit: Edit, index: int) -> None:
+    def _carry_out(self, edit: PlanEdit, index: int) -> None:
         if edit.op == "create":
             self._create(edit, index)
             return
@@ -193,7 +193,7 @@ class _Patch:
             case "delete":
                 self._delete(node_id, edit)
 
-    def _create(self, edit: Edit, index: int) -> None:
+    def _create(self, edit: PlanEdit, index: int) -> None:
         parent = self._node(edit.parent_id) if edit.parent_id else self._parent_of_anchor(edit)
         given = dict(edit.given)
         title = given.pop("title", "") or str(given.get("description", ""))[:TITLE_CHARS]
@@ -210,13 +210,13 @@ class _Patch:
             if task_id is not None:
                 self._named[task_id] = index
 
-    def _parent_of_anchor(self, edit: Edit) -> str:
+    def _parent_of_anchor(self, edit: PlanEdit) -> str:
         """Without a parent: that of the sibling it is put beside, else the root."""
         if edit.place is None or edit.place.anchor is None:
             return ROOT
         return self._draft.slots[self._node(edit.place.anchor)].parent_id or ROOT
 
-    def _update(self, node_id: str, edit: Edit, index: int) -> None:
+    def _update(self, node_id: str, edit: PlanEdit, index: int) -> None:
         given = dict(edit.given)
         if "acceptance_criteria" in given:
             known = self._draft.designs[node_id].acceptance_criteria
@@ -228,7 +228,7 @@ class _Patch:
                 raise _Refused("unknown_id", f"{edit.target} is a phase and has no dependencies")
             self._named[task_id] = index
 
-    def _move(self, node_id: str, edit: Edit) -> None:
+    def _move(self, node_id: str, edit: PlanEdit) -> None:
         old = self._draft.slots[node_id].parent_id
         assert old is not None
         parent = old
@@ -250,7 +250,7 @@ class _Patch:
             raise
         self._draft.insert(node_id, parent, index)
 
-    def _delete(self, node_id: str, edit: Edit) -> None:
+    def _delete(self, node_id: str, edit: PlanEdit) -> None:
         going = list(self._draft.below(node_id)) if edit.cascade else [node_id]
         self._refuse_at_work(going, "deleted")
         self._gone.update(self._draft.remove(node_id, cascade=edit.cascade))
@@ -263,7 +263,7 @@ class _Patch:
             if task_id is not None and self._draft.tasks[task_id].status in AT_WORK:
                 raise _Refused("at_work", f"{task_id} is being worked on and cannot be {what}")
 
-    def _index(self, parent: str, place: Place | None) -> int:
+    def _index(self, parent: str, place: SiblingPlace | None) -> int:
         siblings = self._draft.slots[parent].children
         if place is None:
             return len(siblings)

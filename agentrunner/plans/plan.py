@@ -85,7 +85,7 @@ class NodeDesign:
 
 
 @dataclass(frozen=True)
-class Node:
+class PlanNode:
     """A place in the tree."""
 
     parent_id: str | None
@@ -96,7 +96,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class PlanTask:
+class PlannedTask:
     """A task and how it stands."""
 
     node_id: str
@@ -119,11 +119,11 @@ class Plan:
     version: int = 0
     """Counts accepted changes."""
     goal: str = ""
-    nodes: Mapping[str, Node] = field(default_factory=lambda: {ROOT: Node(None)})
+    nodes: Mapping[str, PlanNode] = field(default_factory=lambda: {ROOT: PlanNode(None)})
     """The living tree by node id."""
     designs: Mapping[str, NodeDesign] = field(default_factory=dict)
     """By node id, deleted ones among them."""
-    tasks: Mapping[str, PlanTask] = field(default_factory=dict)
+    tasks: Mapping[str, PlannedTask] = field(default_factory=dict)
     """Living tasks by task id."""
     conflicts: tuple[PotentialConflict, ...] = ()
     tasks_made: int = 0

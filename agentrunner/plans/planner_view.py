@@ -34,7 +34,7 @@ View = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class ChatMessage:
+class ConversationMessage:
     """One message of a conversation about a plan."""
 
     role: str
@@ -42,7 +42,7 @@ class ChatMessage:
     text: str
 
 
-def plan_facts(plan: Plan, history: Sequence[ChatMessage]) -> View:
+def plan_facts(plan: Plan, history: Sequence[ConversationMessage]) -> View:
     """Tasks, tree and conversation as JSON-native values."""
     return {
         "goal": plan.goal,
@@ -105,7 +105,7 @@ def _tree(plan: Plan) -> View:
     return {"root_node_id": ROOT, "node_index": _listed(index, len(plan.nodes))}
 
 
-def _history(history: Sequence[ChatMessage]) -> View:
+def _history(history: Sequence[ConversationMessage]) -> View:
     latest = history[-MAX_MESSAGES:]
     return _listed([{"role": m.role, "text": cut(m.text)} for m in latest], len(history))
 

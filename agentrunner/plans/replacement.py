@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import BadPlanFiles, PlanAtWork
-from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlanTask, PlanTaskStatus
+from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlannedTask, PlanTaskStatus
 
 _TASK_ID, _NODE_ID = re.compile(r"TASK-(\d{4,9})"), re.compile(r"node-(\d{4,9})")
 
@@ -50,7 +50,7 @@ def take_over(current: Plan, found: Plan) -> Replacement:
         version=current.version + 1,
         designs={**buried, **found.designs},
         tasks={
-            task_id: PlanTask(
+            task_id: PlannedTask(
                 task.node_id,
                 current.tasks[task_id].status if task_id in same else PlanTaskStatus.PENDING,
             )

@@ -13,12 +13,12 @@ from pydantic import TypeAdapter, ValidationError
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import BadPlanFiles
 from agentrunner.plans.diff import check_tree
-from agentrunner.plans.plan import Node, NodeDesign, Plan, PlanTask
+from agentrunner.plans.plan import NodeDesign, Plan, PlannedTask, PlanNode
 
 _PLAN = TypeAdapter(Plan)
-_NODE = TypeAdapter(Node)
+_NODE = TypeAdapter(PlanNode)
 _DESIGN = TypeAdapter(NodeDesign)
-_TASK = TypeAdapter(PlanTask)
+_TASK = TypeAdapter(PlannedTask)
 
 WBS = "wbs.json"
 TASKS = "state/tasks.json"

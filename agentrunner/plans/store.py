@@ -20,7 +20,7 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.plans import NothingToUndo, PlanConflict, PlanDamaged, UnknownQuestion
 from agentrunner.plans.diff import undo
 from agentrunner.plans.plan import ENDED, Plan, PlanTaskStatus
-from agentrunner.plans.planner_view import ChatMessage
+from agentrunner.plans.planner_view import ConversationMessage
 from agentrunner.plans.remarks import taken_back
 from agentrunner.plans.serialization import plan_from_json, plan_to_json
 from agentrunner.storage.failpoints import reach
@@ -55,7 +55,7 @@ ChangeKind = Literal["decompose", "plan_patch", "undo", "import"]
 
 
 @dataclass(frozen=True)
-class Change:
+class PlanChange:
     """An accepted change of a plan."""
 
     version: int
@@ -161,7 +161,7 @@ class PlanStore:
             if remark:
                 _say(database, "user", remark, at)
 
-    def undo(self, *, at: str, author: str, force: bool = False) -> tuple[Plan, Change]:
+    def undo(self, *, at: str, author: str, force: bool = False) -> tuple[Plan, PlanChange]:
         """Go back to the plan before the latest change that is not itself undone.
 
         Returns the plan that it is now, and the change that was undone. Raises UsageError
@@ -190,7 +190,7 @@ class PlanStore:
                 return plan, change
         raise NothingToUndo("There is no change to undo.")
 
-    def changes(self, since: int = 0) -> list[Change]:
+    def changes(self, since: int = 0) -> list[PlanChange]:
         """Every change after a version, in order."""
         if not self.path.exists():
             return []
@@ -234,13 +234,13 @@ class PlanStore:
         with self._database(write=True) as database:
             _say(database, role, text, at)
 
-    def conversation(self) -> list[ChatMessage]:
+    def conversation(self) -> list[ConversationMessage]:
         """All messages in order."""
         if not self.path.exists():
             return []
         with self._database() as database:
             rows = database.execute("SELECT role, text FROM messages ORDER BY id")
-            return [ChatMessage(role, text) for role, text in rows]
+            return [ConversationMessage(role, text) for role, text in rows]
 
     def ask(self, text: str, at: str, task_id: str = "") -> int:
         """Keep a question for a person; returns its number."""
@@ -372,14 +372,14 @@ def _standings(database: sqlite3.Connection) -> dict[str, StoredTask]:
     return {row[0]: StoredTask(row[0], PlanTaskStatus(row[1]), *row[2:]) for row in rows}
 
 
-def _changes(database: sqlite3.Connection, since: int) -> Iterator[Change]:
+def _changes(database: sqlite3.Connection, since: int) -> Iterator[PlanChange]:
     rows = database.execute(
         "SELECT version, version_before, at, kind, author, message, operations FROM changes "
         "WHERE version > ? ORDER BY version",
         (since,),
     )
     for version, before, at, kind, author, message, operations in rows.fetchall():
-        yield Change(version, before, at, kind, author, message, json.loads(operations))
+        yield PlanChange(version, before, at, kind, author, message, json.loads(operations))
 
 
 def _questions(database: sqlite3.Connection) -> Iterator[OpenQuestion]:
@@ -388,7 +388,7 @@ def _questions(database: sqlite3.Connection) -> Iterator[OpenQuestion]:
         yield OpenQuestion(*row)
 
 
-def _conflict(read: int, since: Sequence[Change]) -> PlanConflict:
+def _conflict(read: int, since: Sequence[PlanChange]) -> PlanConflict:
     details = tuple((f"version {c.version}", f"{c.author}: {c.message}") for c in since[-5:])
     return PlanConflict(
         f"The plan was changed since version {read}.",

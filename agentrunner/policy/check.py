@@ -17,10 +17,10 @@ from agentrunner.config.rules import env_reference, written_workers
 from agentrunner.config.sandbox import KEPT, NO_SANDBOX, NetworkSpec, size_of
 from agentrunner.config.spec import PolicySource, TaskSpec
 from agentrunner.config.yaml_text import Place
-from agentrunner.policy.agents import hold_agents
 from agentrunner.policy.match import covered, enumeration, matches
-from agentrunner.policy.model import Policy
 from agentrunner.policy.narrowing import Narrowing, breach
+from agentrunner.policy.permitted_agents import hold_agents
+from agentrunner.policy.policy_file import Policy
 
 AUTO = tuple(kind for kind in registry.SANDBOXES if kind != NO_SANDBOX)
 """What `auto` may choose."""

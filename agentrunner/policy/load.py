@@ -10,12 +10,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agentrunner.config.files import MAX_BYTES, decode, require_size
 from agentrunner.config.mistakes import from_validation
+from agentrunner.config.text_files import MAX_BYTES, decode, require_size
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import PolicyMissing, PolicyUnsafe
-from agentrunner.policy.model import Policy, PolicyFile
+from agentrunner.policy.policy_file import Policy, PolicyFile
 
 SYSTEM = Path("/etc/agentrunner/policy.yaml")
 """In force on this machine if it is there."""

@@ -14,8 +14,8 @@ from agentrunner.config.yaml_text import Place
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import PolicyBreach
 from agentrunner.policy.match import enumeration, is_below, matches
-from agentrunner.policy.model import Policy
 from agentrunner.policy.places import place_of
+from agentrunner.policy.policy_file import Policy
 
 _PART = re.compile(r"[^.\[\]]+")
 

@@ -22,7 +22,7 @@ _THOUGHT_OPENS = re.compile(r"^<think>", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Region:
+class AnswerRegion:
     """The part of a reply in which an answer may stand."""
 
     text: str
@@ -40,13 +40,13 @@ def without_thought(text: str) -> str:
     return trim(rest)
 
 
-def region(text: str) -> Region:
+def region(text: str) -> AnswerRegion:
     """What is left when thoughts and the echo of a CLI are taken away; none of them answers."""
     text = trim(text.rpartition("</think>")[2])
     if _THOUGHT_OPENS.search(text):
         raise _endless_thought()
     _, codex, after = ("\n" + text + "\n").rpartition("\ncodex\n")
-    return Region(trim(after), last_wins=True) if codex else Region(text)
+    return AnswerRegion(trim(after), last_wins=True) if codex else AnswerRegion(text)
 
 
 def _endless_thought() -> ProtocolError:

@@ -22,7 +22,7 @@ NOTHING = frozenset({"", ".", "./", "null", "none", "nil", "n/a", "default"})
 
 
 @dataclass(frozen=True)
-class Row:
+class Leniency:
     """One place of one message, and how it may be written otherwise."""
 
     type: MessageType
@@ -45,21 +45,21 @@ MEANINGS: dict[How, str] = {
 ACTIONS = ("run_worker", "mark_complete", "ask_human", "abort")
 CHECK = "acceptance_criteria.*.check"
 
-TAKEN: tuple[Row, ...] = (
-    Row("plan_task", CHECK, "single"),
-    Row("plan_task", f"{CHECK}.cwd", "empty"),
-    Row("plan_task", f"{CHECK}.timeout_sec", "zero"),
-    Row("plan_task", f"{CHECK}.path", "blank"),
-    Row("plan_task", f"{CHECK}.file", "blank"),
-    Row("plan_task", f"{CHECK}.test_name", "blank"),
-    Row("plan_task", f"{CHECK}.name", "blank"),
-    Row("next_action", "decision", "single"),
-    Row("next_action", "decision.action", "single"),
-    Row("next_action", "decision.action", "word", ACTIONS),
-    Row("next_action", "worker_call", "single"),
-    Row("next_action", "worker_call.worker_type", "single"),
-    Row("next_action", "worker_call.mode", "word", ("exec", "resume")),
-    Row("next_action", "worker_call.model", "empty"),
+TAKEN: tuple[Leniency, ...] = (
+    Leniency("plan_task", CHECK, "single"),
+    Leniency("plan_task", f"{CHECK}.cwd", "empty"),
+    Leniency("plan_task", f"{CHECK}.timeout_sec", "zero"),
+    Leniency("plan_task", f"{CHECK}.path", "blank"),
+    Leniency("plan_task", f"{CHECK}.file", "blank"),
+    Leniency("plan_task", f"{CHECK}.test_name", "blank"),
+    Leniency("plan_task", f"{CHECK}.name", "blank"),
+    Leniency("next_action", "decision", "single"),
+    Leniency("next_action", "decision.action", "single"),
+    Leniency("next_action", "decision.action", "word", ACTIONS),
+    Leniency("next_action", "worker_call", "single"),
+    Leniency("next_action", "worker_call.worker_type", "single"),
+    Leniency("next_action", "worker_call.mode", "word", ("exec", "resume")),
+    Leniency("next_action", "worker_call.model", "empty"),
 )
 
 
@@ -98,27 +98,27 @@ Taking = tuple[Any, bool]
 """What a value is taken as (None: not set), and whether that is another one."""
 
 
-def _empty(given: Any, row: Row) -> Taking:
+def _empty(given: Any, row: Leniency) -> Taking:
     return None, isinstance(given, str) and given.strip().lower() in NOTHING
 
 
-def _blank(given: Any, row: Row) -> Taking:
+def _blank(given: Any, row: Leniency) -> Taking:
     return None, isinstance(given, str) and given.strip().lower() in ("", "null")
 
 
-def _zero(given: Any, row: Row) -> Taking:
+def _zero(given: Any, row: Leniency) -> Taking:
     zero = not isinstance(given, bool) and str(given).strip() in ("0", "0.0", "null", "")
     return None, zero
 
 
-def _word(given: Any, row: Row) -> Taking:
+def _word(given: Any, row: Leniency) -> Taking:
     if not isinstance(given, str) or given in row.words:
         return given, False
     found = [word for word in row.words if _plain(word) == _plain(given)]
     return (found[0], True) if len(found) == 1 else (given, False)
 
 
-def _single(given: Any, row: Row) -> Taking:
+def _single(given: Any, row: Leniency) -> Taking:
     return (given[0], True) if isinstance(given, list) and len(given) == 1 else (given, False)
 
 
@@ -126,7 +126,7 @@ def _plain(word: str) -> str:
     return re.sub(r"[-\s]", "_", word.strip()).lower()
 
 
-_RULES: dict[How, Callable[[Any, Row], Taking]] = {
+_RULES: dict[How, Callable[[Any, Leniency], Taking]] = {
     "empty": _empty,
     "blank": _blank,
     "zero": _zero,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agentrunner.errors import SandboxUnavailable
-from agentrunner.sandboxes.base import Launch, Mount, OnOutput, Request, Result, Sandbox
+from agentrunner.sandboxes.base import CommandResult, Launch, Mount, OnOutput, Request, Sandbox
 
 
 class AutoSandbox:
@@ -95,7 +95,7 @@ class AutoSandbox:
         """See Sandbox."""
         return self._current.launch(request)
 
-    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
         """See Sandbox."""
         return await self._current.run(request, on_output)
 

@@ -48,7 +48,7 @@ class SandboxError(AgentRunnerError):
     exit_code = 5
 
     def __init__(
-        self, kind: ErrorKind, op: str, cause: str, *, result: Result | None = None
+        self, kind: ErrorKind, op: str, cause: str, *, result: CommandResult | None = None
     ) -> None:
         super().__init__(f"{kind} in {op}: {cause}", code=OF_KIND[kind].code)
         self.kind = kind
@@ -213,7 +213,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True)
-class Result:
+class CommandResult:
     """A command that started and ended. A non-zero exit code is a result like any other."""
 
     exit_code: int
@@ -287,7 +287,7 @@ class Sandbox(Protocol):
     def launch(self, request: Request) -> Launch:
         """How the supervisor starts this request; raises SandboxError(INVALID_REQUEST)."""
 
-    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
         """Run to the end; raises SandboxError. On return nothing of it is left running."""
 
     async def pause(self) -> None:

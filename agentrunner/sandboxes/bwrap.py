@@ -22,13 +22,13 @@ from agentrunner.environment import how_to_add
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
     Caches,
+    CommandResult,
     Ending,
     ErrorKind,
     Launch,
     Mount,
     OnOutput,
     Request,
-    Result,
     SandboxError,
     SandboxOrder,
 )
@@ -45,7 +45,7 @@ from agentrunner.sandboxes.overlays import Layers, Overlays
 from agentrunner.sandboxes.process import (
     GRACE_SEC,
     STATUS_FD,
-    Running,
+    RunningLaunch,
     kill_live,
     run_launch,
     signal_live,
@@ -102,7 +102,7 @@ class BwrapSandbox:
         self._held = hold_limits(spec.limits, hierarchies())
         self._filtered = os.uname().machine in MACHINES
         self._version = ""
-        self._live: set[Running] = set()
+        self._live: set[RunningLaunch] = set()
 
     def describe(self) -> str:
         """One line: version, network, what is writable, limits."""
@@ -171,7 +171,7 @@ class BwrapSandbox:
         ]
         return Launch(tuple(argv), self._environment(request), cwd=Path("/"))
 
-    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
         """Run in a sandbox of its own.
 
         A program that is missing is a result with exit code 127 (126 where it cannot be
@@ -397,7 +397,7 @@ async def _version(helper: Path) -> str:
     return output.decode(errors="replace").removeprefix("bubblewrap").strip()
 
 
-def _not_started(result: Result) -> Result:
+def _not_started(result: CommandResult) -> CommandResult:
     """The command did not run to an end of its own: missing, or the sandbox failed.
 
     Only bwrap's own words are judged, and only where nothing else was printed, so that a
@@ -410,7 +410,7 @@ def _not_started(result: Result) -> Result:
             ErrorKind.INFRA, "run", words or "the sandbox ended without a word", result=result
         )
     code = 127 if match[2] == b"No such file or directory" else 126
-    return Result(
+    return CommandResult(
         exit_code=code,
         stdout=b"",
         stderr=match[1] + b": " + match[2] + b"\n",

@@ -12,7 +12,7 @@ from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.deny import check_read_paths, check_repo
 
-AUTO = ("docker", "bwrap")
+AUTO = tuple(name for name in SANDBOXES.own if name != "none")
 """What `auto` tries, in this order. `none` isolates nothing and is only taken by name."""
 
 

@@ -45,7 +45,7 @@ FAILED = 125
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Order:
+class EnterOptions:
     """The words before bwrap's own."""
 
     def __init__(self, words: list[str]) -> None:
@@ -89,7 +89,7 @@ class Order:
 class Enclosure:
     """Bwrap, as our child, with its cgroups and its door."""
 
-    def __init__(self, order: Order, words: list[str]) -> None:
+    def __init__(self, order: EnterOptions, words: list[str]) -> None:
         self.order = order
         self.words = words
         """Options that bwrap gets beside its own."""
@@ -181,7 +181,7 @@ def main() -> None:
     """Run the words of our command line."""
     code = FAILED
     try:
-        order = Order(sys.argv[2:])
+        order = EnterOptions(sys.argv[2:])
         _die_with_parent(order.status)
         words = ["--seccomp", str(_filter())] if order.filter else []
         if not order.groups and not order.ports and not order.layers:

@@ -39,7 +39,7 @@ def memory_bytes(text: str, name: str = "memory") -> int:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldLimits:
     """The limits of a sandbox, and what holds each."""
 
     means: Mapping[str, str]
@@ -54,7 +54,7 @@ class Held:
         return ", ".join(f"{name} {amount} ({by})" for name, amount, _, by in parts)
 
 
-def hold_limits(limits: ResourceLimit, hierarchies: Sequence[Hierarchy]) -> Held:
+def hold_limits(limits: ResourceLimit, hierarchies: Sequence[Hierarchy]) -> HeldLimits:
     """Hold them by cgroups where these can be made, else by rlimits.
 
     Raises UsageError for what neither can hold, rather than to promise it.
@@ -77,10 +77,10 @@ def hold_limits(limits: ResourceLimit, hierarchies: Sequence[Hierarchy]) -> Held
         "pids": limits.pids or DEFAULT_PIDS,
     }
     means = {name: f"{asked[name]}, cgroup v{version}" for name, version in by_cgroup.items()}
-    return Held({**plain.means, **means}, holding.groups, plain.prefix)
+    return HeldLimits({**plain.means, **means}, holding.groups, plain.prefix)
 
 
-def hold_by_rlimits(limits: ResourceLimit) -> Held:
+def hold_by_rlimits(limits: ResourceLimit) -> HeldLimits:
     """Hold them by what every process of an ordinary user can be given.
 
     Memory is RLIMIT_DATA, so each process of its own may take that much; RLIMIT_AS is of no
@@ -105,7 +105,7 @@ def hold_by_rlimits(limits: ResourceLimit) -> Held:
         means["disk"] = f"{limits.disk}, watched"
     if words and not os.access(PRLIMIT, os.X_OK):
         raise _cannot("memory" if limits.memory else "pids", f"{PRLIMIT} is missing")
-    return Held(means, prefix=(PRLIMIT, *words, "--") if words else ())
+    return HeldLimits(means, prefix=(PRLIMIT, *words, "--") if words else ())
 
 
 def watch_disk(limits: ResourceLimit, *folders: Path) -> DiskWatch | None:

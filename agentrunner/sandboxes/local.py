@@ -14,18 +14,24 @@ from signal import SIGCONT, SIGSTOP
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.base import (
+    CommandResult,
     Launch,
     Mount,
     OnOutput,
     Request,
-    Result,
     SandboxOrder,
 )
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.homes import cache_environment, git_identity
 from agentrunner.sandboxes.layers import LAYERS, make_layers, sweep_layers
 from agentrunner.sandboxes.limits import hold_by_rlimits, watch_disk
-from agentrunner.sandboxes.process import GRACE_SEC, Running, kill_live, run_launch, signal_live
+from agentrunner.sandboxes.process import (
+    GRACE_SEC,
+    RunningLaunch,
+    kill_live,
+    run_launch,
+    signal_live,
+)
 from agentrunner.sandboxes.requests import check_request, host_workdir, invalid
 from agentrunner.sandboxes.toolchain import find_toolchain
 
@@ -56,7 +62,7 @@ class LocalSandbox:
         self._host_home = host_home
         self._grace_sec = grace_sec
         self._held = hold_by_rlimits(spec.limits)
-        self._live: set[Running] = set()
+        self._live: set[RunningLaunch] = set()
 
     def describe(self) -> str:
         """One line that says what is not there."""
@@ -128,7 +134,7 @@ class LocalSandbox:
                 place.symlink_to(cache.source)
         return home
 
-    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
         """Run as a plain process.
 
         A program that is missing is a result with exit code 127 (126 where it cannot be
@@ -151,7 +157,7 @@ class LocalSandbox:
         except OSError as error:
             code = 127 if error.errno == ENOENT else 126
             text = f"{request.command[0]}: {error.strerror}\n".encode()
-            return Result(
+            return CommandResult(
                 exit_code=code,
                 stdout=b"",
                 stderr=text,

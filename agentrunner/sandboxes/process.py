@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from agentrunner.sandboxes.base import (
+    CommandResult,
     Ending,
     ErrorKind,
     Launch,
     OnOutput,
     Request,
-    Result,
     SandboxError,
 )
 from agentrunner.sandboxes.disk import DiskWatch
@@ -40,20 +40,20 @@ STATUS_FD = "{status_fd}"
 
 
 @dataclass(frozen=True)
-class Ended:
+class LaunchEnd:
     """How a launch ended. `reported` is the exit code that the sandbox's helper told, if any."""
 
-    result: Result
+    result: CommandResult
     reported: int | None
 
 
 class _Pipes(asyncio.SubprocessProtocol):
-    """Hands the process's events to its `Running`.
+    """Hands the process's events to its `RunningLaunch`.
 
     Not asyncio.subprocess.Process: its wait() can be held up by a grandchild that keeps a pipe.
     """
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: RunningLaunch) -> None:
         self._running = running
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
@@ -66,7 +66,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         self._running.exited.set()
 
 
-class Running:
+class RunningLaunch:
     """One started request, from its first byte to the end of its last process."""
 
     def __init__(self, request: Request, launch: Launch, on_output: OnOutput | None) -> None:
@@ -225,7 +225,7 @@ class Running:
             self._transport.close()
         self._close_status()
 
-    def ended(self, started_at: datetime, duration_sec: float) -> Ended:
+    def ended(self, started_at: datetime, duration_sec: float) -> LaunchEnd:
         """The result as it stands."""
         code = self._transport.get_returncode() if self._transport is not None else None
         exit_code = self._reported if self._reported is not None else code
@@ -234,7 +234,7 @@ class Running:
         if self.limit is not None:
             exit_code = 128 + signal.SIGKILL
         out, err = self._spools[1], self._spools[2]
-        result = Result(
+        result = CommandResult(
             exit_code=exit_code,
             stdout=out.value(),
             stderr=err.value(),
@@ -245,7 +245,7 @@ class Running:
             stdout_bytes=out.total,
             stderr_bytes=err.total,
         )
-        return Ended(result, self._reported)
+        return LaunchEnd(result, self._reported)
 
     def _ending(self) -> Ending:
         if self.limit is not None:
@@ -306,11 +306,11 @@ async def run_launch(
     launch: Launch,
     request: Request,
     *,
-    live: set[Running],
+    live: set[RunningLaunch],
     disk: DiskWatch | None = None,
     on_output: OnOutput | None = None,
     grace_sec: float = GRACE_SEC,
-) -> Ended:
+) -> LaunchEnd:
     """Run to the end. While it runs it is in `live`, for whoever must end or freeze it.
 
     `disk` is asked until then whether too much was written. `on_output` is called from the event
@@ -318,7 +318,7 @@ async def run_launch(
     SandboxError(UNKNOWN) when ended from `live`, and OSError when it cannot be started. When this
     is cancelled, everything is killed.
     """
-    running = Running(request, launch, on_output)
+    running = RunningLaunch(request, launch, on_output)
     started_at, start = datetime.now(UTC), time.monotonic()
     live.add(running)
     starting = asyncio.ensure_future(running.start())
@@ -357,7 +357,7 @@ async def run_launch(
     return ended
 
 
-async def kill_live(live: set[Running]) -> None:
+async def kill_live(live: set[RunningLaunch]) -> None:
     """End everything that runs, and wait for it."""
     ending = list(live)
     for running in ending:
@@ -369,7 +369,7 @@ async def kill_live(live: set[Running]) -> None:
             await asyncio.wait_for(running.exited.wait(), DRAIN_SEC)
 
 
-async def signal_live(live: set[Running], signum: signal.Signals) -> None:
+async def signal_live(live: set[RunningLaunch], signum: signal.Signals) -> None:
     """Send a signal to every process of everything that runs."""
     for running in list(live):
         await running.started.wait()

@@ -17,8 +17,8 @@ from agentrunner.plans.proposal import propose
 from agentrunner.plans.store import PlanStore
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Decompose, Message
-from agentrunner.scenes.model import Named
 from agentrunner.scenes.rules import Given
+from agentrunner.scenes.scene import Named
 from agentrunner.scenes.staging import Stage
 
 

@@ -15,7 +15,7 @@ from agentrunner.storage.run_log import append_line, read_lines
 FOLDER = "planner-trials"
 
 
-class Kept:
+class TrialRecord:
     """A file of one planner with these settings, asked by these prompts."""
 
     def __init__(self, state_dir: Path, settled: TaskSpec) -> None:

@@ -25,8 +25,8 @@ from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import ROLES, Panel, make_panel
 from agentrunner.protocol import NextAction, PlanTask
 from agentrunner.scenes.about_plans import Calls, about_plan
-from agentrunner.scenes.model import Named
 from agentrunner.scenes.rules import Given, JudgeRule, wrongly_failed, wrongly_passed
+from agentrunner.scenes.scene import Named
 from agentrunner.scenes.staging import Stage, staged
 from agentrunner.scenes.wording import in_a_line
 
@@ -37,8 +37,6 @@ OF_ONE_SCENE = frozenset({"context", "filter", "cut", "unusable", "protocol", "r
 
 class OutOfReach(InfraError):
     """The planner cannot be asked at all, so that there is nothing to grade."""
-
-    default_code = "meta-unavailable"
 
 
 @dataclass(frozen=True)

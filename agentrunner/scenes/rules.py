@@ -46,7 +46,7 @@ class Given:
     """Prompts of the workers that ran before."""
 
 
-class Rule(ConfigModel):
+class SceneRule(ConfigModel):
     """What every rule may ask for."""
 
     looked: bool = False
@@ -62,7 +62,7 @@ class Rule(ConfigModel):
         raise NotImplementedError
 
 
-class ActionRule(Rule):
+class ActionRule(SceneRule):
     """Of `next_action`."""
 
     action: Annotated[list[Action], Field(min_length=1)]
@@ -89,7 +89,7 @@ class ActionRule(Rule):
             yield "it gives the same order again"
 
 
-class PlanRule(Rule):
+class PlanRule(SceneRule):
     """Of `plan_task`: about the criteria that the plan came to, a person's own among them."""
 
     least: int = Field(1, ge=0)
@@ -141,7 +141,7 @@ class PlanRule(Rule):
                     yield f"{other.id} says the same as {name}"
 
 
-class JudgeRule(Rule):
+class JudgeRule(SceneRule):
     """Of `completion_assessment`: what it comes to once the more negative word has won."""
 
     passes: list[str] = []
@@ -180,7 +180,7 @@ def wrongly_failed(rule: JudgeRule, judged: Assessment) -> list[str]:
     return [name for name in rule.passes if name in judged.failed]
 
 
-class ProposalRule(Rule):
+class ProposalRule(SceneRule):
     """Of `decompose` and `plan_patch`: about the plan that a proposal would make."""
 
     least: int = Field(0, ge=0)

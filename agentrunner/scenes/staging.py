@@ -32,7 +32,7 @@ from agentrunner.gateway.prices import load_prices
 from agentrunner.nodes.plan import criteria_of, keep_context, names_for_planner, repository_before
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import PromptType
-from agentrunner.scenes.model import (
+from agentrunner.scenes.scene import (
     FileText,
     Filler,
     Named,
@@ -42,20 +42,19 @@ from agentrunner.scenes.model import (
     TestSeen,
 )
 from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.people import People, PersonDecision
 from agentrunner.state.run_state import (
     Baseline,
     CheckOutcome,
     Counters,
     Criterion,
     Evidence,
-    People,
-    PersonDecision,
     RunInfo,
     TaskContext,
     TestOutcome,
-    WorkerRun,
 )
 from agentrunner.state.summary import REFUSED, summarize
+from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.results.model import Results, TestResult

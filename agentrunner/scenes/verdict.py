@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentrunner.scenes.model import Group
 from agentrunner.scenes.playing import Played
+from agentrunner.scenes.scene import Group
 
 GROUPS: Mapping[Group, str] = {
     "plan": "plans a task",
@@ -32,7 +32,7 @@ FIRST = 0.9
 
 
 @dataclass(frozen=True)
-class Row:
+class ClassScore:
     """One class of scenes."""
 
     group: Group
@@ -56,7 +56,7 @@ class Row:
 class Trial:
     """All that was played, added up."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ClassScore, ...]
     scenes: int
     first: int
     """Scenes whose first answer could be used."""
@@ -100,10 +100,10 @@ def summed(played: Sequence[Played]) -> Trial:
     )
 
 
-def _row(group: Group, played: Iterable[Played]) -> Row:
+def _row(group: Group, played: Iterable[Played]) -> ClassScore:
     own = [one for one in played if one.group == group]
     grades = [one.grade for one in own]
-    return Row(
+    return ClassScore(
         group=group,
         does=GROUPS[group],
         scenes=len(own),
@@ -116,7 +116,7 @@ def _row(group: Group, played: Iterable[Played]) -> Row:
     )
 
 
-def _met(rows: Iterable[Row], groups: Iterable[Group]) -> bool:
+def _met(rows: Iterable[ClassScore], groups: Iterable[Group]) -> bool:
     wanted = set(groups)
     return all(row.met for row in rows if row.group in wanted)
 
@@ -126,12 +126,12 @@ def _understood(first: int, scenes: int) -> bool:
     return first >= FIRST * scenes
 
 
-def _usable(rows: Sequence[Row], first: int, scenes: int) -> bool:
+def _usable(rows: Sequence[ClassScore], first: int, scenes: int) -> bool:
     """Whether it may steer runs and judge them."""
     return _understood(first, scenes) and _met(rows, (*STEERS, *JUDGES))
 
 
-def _sentence(rows: Sequence[Row], first: int, scenes: int) -> str:
+def _sentence(rows: Sequence[ClassScore], first: int, scenes: int) -> str:
     """What to use it for, in plain words."""
     weak = ", ".join(row.does for row in rows if not row.met)
     lets_pass = sum(row.passed_wrongly for row in rows)

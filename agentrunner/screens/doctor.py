@@ -18,7 +18,7 @@ _SHORTEST, _LONGEST = 12, 28
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorItem:
     """One fact, and how to mend it where it needs mending."""
 
     mark: Mark
@@ -28,18 +28,18 @@ class Finding:
 
 
 @dataclass
-class Report:
+class DoctorReport:
     """All of `doctor`."""
 
     head: str
-    sections: list[tuple[str, list[Finding]]] = field(default_factory=list)
+    sections: list[tuple[str, list[DoctorItem]]] = field(default_factory=list)
     verdict: str = ""
     ready: bool = True
     fixes: list[dict[str, object]] = field(default_factory=list)
     """What `--fix` offered: `what`, whether it was `done`, and a sentence `text`."""
 
 
-def doctor_screen(report: Report, width: int = WIDTH, paint: Paint = PLAIN) -> str:
+def doctor_screen(report: DoctorReport, width: int = WIDTH, paint: Paint = PLAIN) -> str:
     """The report, sections one below the other, the verdict last."""
     lines = [flat(report.head), ""]
     for title, findings in report.sections:
@@ -50,7 +50,7 @@ def doctor_screen(report: Report, width: int = WIDTH, paint: Paint = PLAIN) -> s
     return "\n".join([*lines, "", *wrap(report.verdict, width)])
 
 
-def _finding(finding: Finding, column: int, width: int, paint: Paint) -> list[str]:
+def _finding(finding: DoctorItem, column: int, width: int, paint: Paint) -> list[str]:
     colour = {"ok": paint.good, "WARN": paint.warn, "FAIL": paint.bad}.get(finding.mark, str)
     lead = f"  {colour(f'{finding.mark:<4}')}  {cell(finding.name, column)}  "
     indent = " " * (column + 10)

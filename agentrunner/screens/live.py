@@ -26,7 +26,7 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.status_line import doing_words, fitted, minutes, spent_words, whole
-from agentrunner.screens.story import Event, Line, Story, moment
+from agentrunner.screens.story import Event, Story, StoryLine, moment
 from agentrunner.screens.worker_words import live_lines
 from agentrunner.state.budget import NAMES, amount_of
 from agentrunner.text.terminal import cell_width
@@ -170,7 +170,7 @@ class LiveView:
         stop = f", stopped at {minutes(limit)}" if limit and self.story.round else ""
         return f"no sign of life for {whole(silent)}{stop}"
 
-    def _format(self, line: Line) -> list[str]:
+    def _format(self, line: StoryLine) -> list[str]:
         if line.quiet:
             return []
         stamp = _time_of_day(line.ts, self._timezone)

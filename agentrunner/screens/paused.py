@@ -19,7 +19,7 @@ from agentrunner.screens.layout import (
 from agentrunner.screens.summary import next_lines
 from agentrunner.state.decisions import about_check
 from agentrunner.state.lifecycle import rounds_of
-from agentrunner.state.run_state import CHECK_AFTER, IN_WORDS
+from agentrunner.state.people import CHECK_AFTER, IN_WORDS
 
 _NAMES = {
     "plan": "plan approval",

@@ -7,7 +7,7 @@ import re
 from datetime import datetime, tzinfo
 
 from agentrunner.screens.layout import duration, flat
-from agentrunner.screens.story import Event, Line, Story
+from agentrunner.screens.story import Event, Story, StoryLine
 
 HEARTBEAT_SEC = 60
 _BARE = re.compile(r"[^\s\"'=]+")
@@ -51,7 +51,7 @@ class PlainView:
             "cmd": self.story.doing,
             "until": self.story.waits_until and self.story.waits_until.isoformat(),
         }
-        return self._written([Line(wall.isoformat(), "alive", "", fields=fields)], now)
+        return self._written([StoryLine(wall.isoformat(), "alive", "", fields=fields)], now)
 
     def status(self, now: float) -> str:
         """A log has no line that is rewritten."""
@@ -61,12 +61,12 @@ class PlainView:
         """What was held back."""
         return self._written(self.story.flush(), now)
 
-    def _written(self, lines: list[Line], now: float) -> list[str]:
+    def _written(self, lines: list[StoryLine], now: float) -> list[str]:
         if lines:
             self._last_line = now
         return [text for line in lines for text in self._format(line)]
 
-    def _format(self, line: Line) -> list[str]:
+    def _format(self, line: StoryLine) -> list[str]:
         word = line.word.split(" ")[0] or "worker"
         facts = " ".join(
             f"{flat(key)}={_value(value)}"

@@ -17,7 +17,7 @@ from agentrunner.screens.plan_tree import (
     GAP,
     LAST,
     LINE,
-    Row,
+    TreeRow,
     conflict_lines,
     drawn,
     few,
@@ -119,7 +119,7 @@ class _Change:
                 previous = old
         return children
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TreeRow]:
         """The touched nodes with those above them, and their nearest siblings."""
         todo: list[tuple[str | int, str, bool]] = list(reversed(self._below(ROOT, "")))
         while todo:
@@ -127,11 +127,11 @@ class _Change:
             below = lead + (GAP if last else LINE)
             start = lead + (LAST if last else BRANCH)
             if isinstance(here, int):
-                yield Row(start, f"… {here} unchanged")
+                yield TreeRow(start, f"… {here} unchanged")
                 continue
             plan = self.plan_of(here)
             mark = self.marks.get(here, " ")
-            yield Row(start, named(plan, here), self._why(here), mark, here, below)
+            yield TreeRow(start, named(plan, here), self._why(here), mark, here, below)
             todo += reversed(self._below(here, below) if here in self._touched else [])
 
     def _below(self, node_id: str, lead: str) -> list[tuple[str | int, str, bool]]:
@@ -175,7 +175,7 @@ class _Change:
         return f"from {shorten(flat(title), 30)}"
 
 
-def _marked(row: Row, change: _Change, width: int, paint: Paint) -> Iterator[str]:
+def _marked(row: TreeRow, change: _Change, width: int, paint: Paint) -> Iterator[str]:
     line = f"{row.mark} {drawn(row, width - 2, PLAIN)}"
     colours = {"+": paint.good, "-": paint.bad, ">": paint.warn, "~": paint.warn}
     yield colours[row.mark](line) if row.mark in colours else line.rstrip()

@@ -28,7 +28,7 @@ BRANCH, LAST, LINE, GAP = "├─ ", "└─ ", "│  ", "   "
 
 
 @dataclass(frozen=True)
-class Row:
+class TreeRow:
     """A line of a tree."""
 
     lead: str
@@ -83,12 +83,14 @@ def _counted(plan: Plan) -> str:
     return f"{count(len(plan.tasks), 'task')}: {', '.join(counts)}" if counts else "no tasks"
 
 
-def _tree(plan: Plan) -> Iterator[Row]:
+def _tree(plan: Plan) -> Iterator[TreeRow]:
     todo = [(child, "", place) for child, place in in_reverse(plan.nodes[ROOT].children)]
     while todo:
         node_id, lead, last = todo.pop()
         below = lead + (GAP if last else LINE)
-        yield Row(lead + (LAST if last else BRANCH), named(plan, node_id), _aside(plan, node_id))
+        yield TreeRow(
+            lead + (LAST if last else BRANCH), named(plan, node_id), _aside(plan, node_id)
+        )
         todo += [(c, below, place) for c, place in in_reverse(plan.nodes[node_id].children)]
 
 
@@ -119,7 +121,7 @@ def few(ids: Sequence[str], most: int = 2) -> str:
     return ", ".join(ids[:most]) + more
 
 
-def drawn(row: Row, width: int, paint: Paint) -> str:
+def drawn(row: TreeRow, width: int, paint: Paint) -> str:
     """The row as a line of that many cells."""
     aside = flat(row.aside)
     room = max(width - cell_width(row.lead) - (cell_width(aside) + 2 if aside else 0), 12)

@@ -19,7 +19,7 @@ Event = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Line:
+class StoryLine:
     """One line of the story. `fields` are the same facts as key and value, for a log."""
 
     ts: str
@@ -75,7 +75,7 @@ class Story:
         limit = (self.header.get("limits") or {}).get("max_loops")
         return None if limit is None else limit + 1
 
-    def feed(self, event: Event) -> list[Line]:
+    def feed(self, event: Event) -> list[StoryLine]:
         """The lines this event completes."""
         name = str(event.get("event", ""))
         self.waits_until = None  # whatever happens, it waits no more
@@ -92,15 +92,15 @@ class Story:
             self._held.append(event)
             self.statuses[str(event.get("target"))] = str(event.get("outcome"))
             return lines
-        handler: Callable[[Event], list[Line]] | None = getattr(self, f"_on_{name}", None)
+        handler: Callable[[Event], list[StoryLine]] | None = getattr(self, f"_on_{name}", None)
         return lines + (handler(event) if handler else [])
 
-    def flush(self) -> list[Line]:
+    def flush(self) -> list[StoryLine]:
         """The line of the checks held back, if any."""
         held, self._held = self._held, []
         return [_checks_line(held, self.round)] if held else []
 
-    def _on_run_started(self, event: Event) -> list[Line]:
+    def _on_run_started(self, event: Event) -> list[StoryLine]:
         self.header = event.get("header") or {}
         self.run_id = str(event.get("run_id") or "")
         self.title = str(event.get("title") or "")
@@ -122,18 +122,18 @@ class Story:
             *(_line(event, "notice", "", fields=notice, quiet=True) for notice in notices),
         ]
 
-    def _on_run_resumed(self, event: Event) -> list[Line]:
+    def _on_run_resumed(self, event: Event) -> list[StoryLine]:
         self.run_id = str(event.get("run_id") or "")
         self.header = event.get("header") or self.header
         attempt = event.get("attempt")
         return [_line(event, "resumed", f"attempt {attempt}", fields={"attempt": attempt})]
 
-    def _on_state_changed(self, event: Event) -> list[Line]:
+    def _on_state_changed(self, event: Event) -> list[StoryLine]:
         self.state = str(event.get("to"))
         fields = {"from": event.get("from"), "to": event.get("to")}
         return [_line(event, "state", self.state, fields=fields, quiet=True)]
 
-    def _on_meta_call(self, event: Event) -> list[Line]:
+    def _on_meta_call(self, event: Event) -> list[StoryLine]:
         took, error = float(event.get("duration_ms") or 0) / 1000, event.get("error")
         self.tokens += _tokens_in(event.get("usage"))
         self.usd += float(event.get("usd") or 0)
@@ -144,27 +144,27 @@ class Story:
             return [_line(event, "planner", text, duration(took), {**fields, "error": message})]
         return [_line(event, "planner", str(event.get("type")), fields=fields, quiet=True)]
 
-    def _on_plan(self, event: Event) -> list[Line]:
+    def _on_plan(self, event: Event) -> list[StoryLine]:
         criteria = event.get("acceptance_criteria") or []
         runnable = sum(1 for criterion in criteria if criterion.get("check"))
         noun = count(len(criteria), "criterion", "criteria")
         fields = {"criteria": len(criteria), "checks": runnable}
         return [_line(event, "plan", f"{noun}; {runnable} can be executed", fields=fields)]
 
-    def _on_decision(self, event: Event) -> list[Line]:
+    def _on_decision(self, event: Event) -> list[StoryLine]:
         action, self._reason = str(event.get("action")), str(event.get("reason") or "")
         fields = {"action": action, "reason": self._reason}
         lead = {"mark_complete": "calls it done: ", "abort": "gives up: "}.get(action, "")
         quiet = action in ("run_worker", "ask_human")
         return [_line(event, "planner", lead + self._reason, fields=fields, quiet=quiet)]
 
-    def _on_worker_started(self, event: Event) -> list[Line]:
+    def _on_worker_started(self, event: Event) -> list[StoryLine]:
         self.round, self.commands, self.doing = int(event.get("loop") or 0) + 1, 0, ""
         self.worker = str(event.get("worker") or "worker")
         fields = {"round": self.round, "worker": self.worker, "model": event.get("model")}
         return [_line(event, f"round {self.round}", self._reason or self.worker, fields=fields)]
 
-    def _on_worker_event(self, event: Event) -> list[Line]:
+    def _on_worker_event(self, event: Event) -> list[StoryLine]:
         kind = event.get("kind")
         if kind == "command_started":
             self.doing, self.commands = str(event.get("command")), self.commands + 1
@@ -180,7 +180,7 @@ class Story:
             return [_line(event, "worker", message, fields={"round": self.round, "error": message})]
         return []
 
-    def _on_worker_finished(self, event: Event) -> list[Line]:
+    def _on_worker_finished(self, event: Event) -> list[StoryLine]:
         outcome, took = str(event.get("outcome")), duration(float(event.get("duration_sec") or 0))
         files = event.get("changed_files") or 0
         number = len(files) if isinstance(files, list) else int(files)
@@ -203,12 +203,12 @@ class Story:
         fields["refused"] = ", ".join(map(str, event.get("hosts_refused") or []))
         return [_line(event, "", text, took, fields)]
 
-    def _on_assessment(self, event: Event) -> list[Line]:
+    def _on_assessment(self, event: Event) -> list[StoryLine]:
         satisfied = bool(event.get("satisfied"))
         text = ("satisfied" if satisfied else "not satisfied") + f": {event.get('summary')}"
         return [_line(event, "judged", text, fields={"satisfied": satisfied})]
 
-    def _on_waiting(self, event: Event) -> list[Line]:
+    def _on_waiting(self, event: Event) -> list[StoryLine]:
         self.waits_until, self.waits_for = moment(event.get("until")), str(event.get("reason"))
         fields = {name: event.get(name) for name in ("until", "reason", "role", "candidate")}
         since = moment(event.get("ts"))
@@ -217,27 +217,27 @@ class Story:
             aside = duration((self.waits_until - since).total_seconds())
         return [_line(event, "waiting", self.waits_for, aside, fields)]
 
-    def _on_question(self, event: Event) -> list[Line]:
+    def _on_question(self, event: Event) -> list[StoryLine]:
         fields = {"id": event.get("id"), "kind": event.get("kind"), "text": event.get("text")}
         self.asks = str(event.get("text"))
         return [_line(event, "question", str(event.get("text")), fields=fields)]
 
-    def _on_answer(self, event: Event) -> list[Line]:
+    def _on_answer(self, event: Event) -> list[StoryLine]:
         return [_line(event, "answer", "recorded", fields={"id": event.get("id")})]
 
-    def _on_committed(self, event: Event) -> list[Line]:
+    def _on_committed(self, event: Event) -> list[StoryLine]:
         name, branch = str(event.get("id"))[:10], str(event.get("branch"))
         fields = {"id": event.get("id"), "branch": branch}
         return [_line(event, "commit", f"{name} on {branch}", fields=fields)]
 
-    def _on_note_written(self, event: Event) -> list[Line]:
+    def _on_note_written(self, event: Event) -> list[StoryLine]:
         path = event.get("path")
         return [_line(event, "note", str(path), fields={"path": path}, quiet=True)]
 
-    def _on_image_progress(self, event: Event) -> list[Line]:
+    def _on_image_progress(self, event: Event) -> list[StoryLine]:
         return [_line(event, "image", str(event.get("text")), fields={"is": event.get("text")})]
 
-    def _on_warning(self, event: Event) -> list[Line]:
+    def _on_warning(self, event: Event) -> list[StoryLine]:
         message = str(event.get("message"))
         self.warnings.append(message)
         return [_line(event, "warning", message, fields={"code": event.get("code"), "is": message})]
@@ -271,11 +271,11 @@ def _line(
     fields: Mapping[str, Any] | None = None,
     *,
     quiet: bool = False,
-) -> Line:
-    return Line(str(event.get("ts") or ""), word, text, aside, (), fields or {}, quiet)
+) -> StoryLine:
+    return StoryLine(str(event.get("ts") or ""), word, text, aside, (), fields or {}, quiet)
 
 
-def _checks_line(held: list[Event], round_number: int) -> Line:
+def _checks_line(held: list[Event], round_number: int) -> StoryLine:
     parts, more, fields = [], [], dict[str, object]()
     if round_number:
         fields["round"] = round_number
@@ -299,7 +299,7 @@ def _checks_line(held: list[Event], round_number: int) -> Line:
             rest = f" and {len(known) - MOST} more" * (len(known) > MOST)
             more.append(f"red for another reason, need not turn: {', '.join(known[:MOST])}{rest}")
     took = sum(float(event.get("duration_sec") or 0) for event in held)
-    return Line(
+    return StoryLine(
         str(held[0].get("ts") or ""),
         str(held[0]["event"]),
         "   ".join(parts),

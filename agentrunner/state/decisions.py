@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from agentrunner.state.run_state import Answer, People, PersonDecision, PersonLine, Question
+from agentrunner.state.people import Answer, People, PersonDecision, PersonLine, Question
 
 FULL = 20
 LINES = 100

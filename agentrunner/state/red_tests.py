@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agentrunner.state.run_state import FileRef, RedTest, TestOutcome
+    from agentrunner.state.run_state import RedTest, TestOutcome
+    from agentrunner.state.state_model import FileRef
 
 MOST = 10
 """Red tests that are shown by name before the rest is a count."""

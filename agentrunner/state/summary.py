@@ -25,12 +25,11 @@ from agentrunner.state.run_state import (
     Criterion,
     Evidence,
     Finding,
-    Outcome,
     RedTest,
     TaskContext,
     TestOutcome,
-    WorkerRun,
 )
+from agentrunner.state.worker_runs import Outcome, WorkerRun
 
 PRD_CHARS = 2000
 PATHS = 100

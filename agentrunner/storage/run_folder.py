@@ -20,7 +20,7 @@ from agentrunner.errors.runs import StateInRepository, UnknownRun
 if TYPE_CHECKING:
     # Looking at a run must not wait for the models of a task.
     from agentrunner.config.spec import TaskSpec
-    from agentrunner.state.run_state import FileRef
+    from agentrunner.state.state_model import FileRef
 
 RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,139}$")
 """A task id, a dash and four characters; safe as a file name."""
@@ -173,7 +173,7 @@ class RunFolder:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
-        from agentrunner.state.run_state import FileRef
+        from agentrunner.state.state_model import FileRef
 
         return FileRef(path=path.relative_to(self.root).as_posix(), size=size, sha256=digest)
 
@@ -188,7 +188,7 @@ class RunFolder:
         path = self._inside(name)
         make_private(path.parent)
         (write_new if new else write_private)(path, raw, sync=sync)
-        from agentrunner.state.run_state import FileRef
+        from agentrunner.state.state_model import FileRef
 
         return FileRef(path=name, size=len(raw), sha256=hashlib.sha256(raw).hexdigest())
 

@@ -16,7 +16,7 @@ MOST_LOOKED_AT = 200_000
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptRun:
     """What is kept of one ended run."""
 
     run_id: str
@@ -57,7 +57,7 @@ def is_large(state_dir: Path) -> bool:
     return disk_bytes([state_dir], enough=NOTICE_BYTES, most=MOST_LOOKED_AT) >= NOTICE_BYTES
 
 
-def too_many(state_dir: Path, runs: Sequence[Kept], max_bytes: int) -> list[Kept]:
+def too_many(state_dir: Path, runs: Sequence[KeptRun], max_bytes: int) -> list[KeptRun]:
     """The runs that have to go, oldest first, for the state folder to take `max_bytes` at most.
 
     All of them where even that is not enough: runs that wait or go on are never among them.

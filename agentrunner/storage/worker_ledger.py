@@ -30,19 +30,19 @@ class Absent:
 
 
 @dataclass(frozen=True)
-class Running:
+class StillRunning:
     """Its supervisor lives."""
 
 
 @dataclass(frozen=True)
-class Finished:
+class RecordedEnd:
     """It ended, and its supervisor says how."""
 
     result: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class NeverStarted:
+class NotExecuted:
     """It was claimed, but the worker was never executed."""
 
 
@@ -51,7 +51,7 @@ class Lost:
     """The worker was let go, and nobody lives to say how it ended."""
 
 
-Standing = Absent | Running | Finished | NeverStarted | Lost
+Standing = Absent | StillRunning | RecordedEnd | NotExecuted | Lost
 
 
 class Claim:
@@ -112,11 +112,11 @@ class Ledger:
         # The lock first and the result after it: the other way round a run that ends in between
         # would look lost.
         if FileLock(folder / "lock").taken():
-            return Running()
+            return StillRunning()
         result = read_json(folder / "result.json")
         if result is not None:
-            return Finished(result)
-        return Lost() if (folder / "started.json").exists() else NeverStarted()
+            return RecordedEnd(result)
+        return Lost() if (folder / "started.json").exists() else NotExecuted()
 
     def started(self, worker_run_id: str) -> dict[str, Any]:
         """What its supervisor wrote at the start: pids, start times, boot id, started_at."""

@@ -20,23 +20,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from agentrunner.gateway.process import Companion
+from agentrunner.gateway.gateway_process import GatewayCommand
 from agentrunner.sandboxes.base import Launch, OnOutput
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import FileLock, boot_id
 from agentrunner.storage.worker_ledger import (
     Absent,
     Claim,
-    Finished,
     Ledger,
     Lost,
-    NeverStarted,
-    Running,
+    NotExecuted,
+    RecordedEnd,
     Standing,
+    StillRunning,
 )
 from agentrunner.supervisor.processes import process_table, send, start_time
 from agentrunner.supervisor.streams import Tail
-from agentrunner.supervisor.watching import Watch
+from agentrunner.supervisor.watching import OutputWatch
 
 BOOTSTRAP = """\
 import sys
@@ -73,12 +73,12 @@ class SupervisorOrder:
     output_limit: int = 1 << 30
     """Bytes of both outputs, after which the worker is stopped."""
     stop_signal: Literal["INT", "TERM"] = "TERM"
-    watch: Watch = field(default_factory=Watch)
+    watch: OutputWatch = field(default_factory=OutputWatch)
     """What to look for in its output: outcomes `lingered`, `retry_storm`, `login_prompt`."""
     after: tuple[str, ...] = ()
     """Command for when the worker has ended, e.g. `Snapshots.take_command()`; prints JSON."""
     after_timeout_sec: float = 600
-    companion: Companion | None = None
+    companion: GatewayCommand | None = None
     """A gateway: started before the worker, again when it dies, and ended after the worker.
 
     It prints JSON lines: `{"event": "ready"}` before the worker is let go, and `{"event": "stop",
@@ -152,7 +152,7 @@ def _package_home() -> str:
     return str(Path(__file__).resolve().parents[2])
 
 
-def _companion(companion: Companion | None) -> dict[str, Any] | None:
+def _companion(companion: GatewayCommand | None) -> dict[str, Any] | None:
     if companion is None:
         return None
     argv, stdin = list(companion.argv), companion.stdin.hex()
@@ -226,7 +226,7 @@ async def wait(
                 # A supervisor that lives holds its lock: only ask when ours has ended.
                 if ended.reached:
                     standing = ledger.look(worker_run_id)
-                    if not isinstance(standing, Running):
+                    if not isinstance(standing, StillRunning):
                         break
                 if stop is not None and stop.is_set() and not asked:
                     asked = request_stop(folder)
@@ -326,16 +326,16 @@ def _hear(tails: Mapping[str, Tail], on_output: OnOutput | None) -> bool:
 
 
 def read_result(ledger: Ledger, worker_run_id: str, standing: Standing) -> SupervisedResult:
-    """What a standing that is not `Running` means for the worker run."""
+    """What a standing that is not `StillRunning` means for the worker run."""
     folder = ledger.dir(worker_run_id)
     files = (folder / "stdout", folder / "stderr")
     match standing:
-        case Finished(result):
+        case RecordedEnd(result):
             with contextlib.suppress(TypeError):
                 return SupervisedResult(
                     worker_run_id=worker_run_id, stdout=files[0], stderr=files[1], **result
                 )
-        case NeverStarted():
+        case NotExecuted():
             log = folder / "supervisor.log"
             output = log.read_text("utf-8", "replace")[-2000:].strip() if log.exists() else ""
             error = f"the supervisor ended before the worker started. {output}".strip()

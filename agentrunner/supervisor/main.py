@@ -39,8 +39,8 @@ from agentrunner.supervisor.processes import (
     process_table,
     start_time,
 )
-from agentrunner.supervisor.streams import COUNTS, Stream, redactor_of
-from agentrunner.supervisor.watching import Watch, Watcher
+from agentrunner.supervisor.streams import COUNTS, CappedStream, redactor_of
+from agentrunner.supervisor.watching import OutputWatch, Watcher
 
 RESERVED = 1 << 16
 ENDING_SEC = 60.0
@@ -65,9 +65,9 @@ class Supervisor:
         self.dir = Path(order["dir"])
         self.stdin = memoryview(stdin)
         redactor = redactor_of((bytes.fromhex(text), name) for text, name in order["secrets"])
-        self.out = Stream(self.dir / "stdout", redactor)
-        self.err = Stream(self.dir / "stderr", redactor)
-        self.watcher = Watcher(Watch(**order["watch"]))
+        self.out = CappedStream(self.dir / "stdout", redactor)
+        self.err = CappedStream(self.dir / "stderr", redactor)
+        self.watcher = Watcher(OutputWatch(**order["watch"]))
         self.counts = self.open_new("counts")
         os.write(self.counts, COUNTS.pack(0, 0))  # room for it, as for the result
         self.result = self.reserve()
@@ -161,7 +161,7 @@ class Supervisor:
 
     # Pipes
 
-    def read(self, fd: int, stream: Stream) -> None:
+    def read(self, fd: int, stream: CappedStream) -> None:
         """Take what the worker printed."""
         data = os.read(fd, CHUNK)
         if not data:

@@ -31,7 +31,7 @@ def start_time(pid: int) -> int:
         return 0
 
 
-class Facts(NamedTuple):
+class ProcessIds(NamedTuple):
     """What is known of a living process."""
 
     parent: int
@@ -39,7 +39,7 @@ class Facts(NamedTuple):
     session: int
 
 
-def process_table() -> dict[int, Facts]:
+def process_table() -> dict[int, ProcessIds]:
     """Every living process that we can see."""
     table = {}
     for name in os.listdir("/proc"):  # noqa: PTH208
@@ -50,11 +50,11 @@ def process_table() -> dict[int, Facts]:
                 continue
             state, *numbers = text.split()[:4]
             if state not in (b"Z", b"X"):
-                table[int(name)] = Facts(*map(int, numbers))
+                table[int(name)] = ProcessIds(*map(int, numbers))
     return table
 
 
-def descendants(top: int, table: dict[int, Facts]) -> list[int]:
+def descendants(top: int, table: dict[int, ProcessIds]) -> list[int]:
     """All processes below `top`."""
     found: list[int] = []
     level = [top]

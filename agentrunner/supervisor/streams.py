@@ -32,7 +32,7 @@ def redactor_of(spellings: Iterable[tuple[bytes, str]]) -> Redactor:
     )
 
 
-class Stream:
+class CappedStream:
     """One output of the worker on its way into a capped file."""
 
     def __init__(self, path: Path, redactor: Redactor) -> None:

@@ -20,7 +20,7 @@ PROMPT_LIMIT = 400
 """A longer line is no prompt to anybody."""
 
 
-class Watch(NamedTuple):
+class OutputWatch(NamedTuple):
     """What the supervisor looks for in each line of output, to stop a worker that leads nowhere.
 
     Patterns are regular expressions over bytes, searched in the first 8 KiB of one line; "" looks
@@ -45,7 +45,7 @@ class Watch(NamedTuple):
 class Watcher:
     """Reads along with both streams, and says when the worker is to be stopped."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: OutputWatch) -> None:
         self._final = _pattern(watch.final)
         self._retry = _pattern(watch.retry)
         self._login = _pattern(watch.login)

@@ -16,7 +16,14 @@ from typing import Any, get_args
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.testing.sandboxes.workbench import CheckResult, expect
-from agentrunner.workers.base import Ended, ProcessOutcome, Reports, Worker, WorkerCall, WorkerEvent
+from agentrunner.workers.base import (
+    Ended,
+    ProcessOutcome,
+    Reports,
+    Worker,
+    WorkerEvent,
+    WorkerRequest,
+)
 
 GARBAGE = (
     b"",
@@ -129,8 +136,8 @@ CHECKS: tuple[Callable[[Worker, Path], None], ...] = (
 )
 
 
-def _call(folder: Path) -> WorkerCall:
-    return WorkerCall(
+def _call(folder: Path) -> WorkerRequest:
+    return WorkerRequest(
         worker_run_id="1-001",
         prompt=PROMPT,
         workdir=folder / "repo",

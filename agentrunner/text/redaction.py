@@ -96,9 +96,9 @@ class Redactor:
             "utf-8", "surrogateescape"
         )
 
-    def stream(self) -> Stream:
+    def stream(self) -> StreamRedactor:
         """A fresh stream, for text that comes in chunks."""
-        return Stream(self)
+        return StreamRedactor(self)
 
     def _certain(self, text: str) -> int:
         """Where the first beginning of a secret stands that the text may have cut off."""
@@ -118,7 +118,7 @@ class Redactor:
             position = hit.start() + 1
 
 
-class Stream:
+class StreamRedactor:
     """Redacts chunk by chunk, to the same text as `redact` of the whole.
 
     A secret may be cut anywhere between chunks, so what may be the beginning of one is held back

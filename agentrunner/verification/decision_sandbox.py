@@ -13,20 +13,21 @@ from pathlib import Path
 
 from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.errors.repositories import FolderOutside
+from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GatewayOrder
-from agentrunner.gateway.process import running
 from agentrunner.launching.route import EGRESS_LOG, route_of
 from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import (
+    CommandResult,
     ErrorKind,
     Mount,
     Network,
     Request,
-    Result,
     Sandbox,
     SandboxError,
 )
-from agentrunner.state.run_state import TAIL_BYTES, FileRef
+from agentrunner.state.run_state import TAIL_BYTES
+from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.byte_code import compiled_elsewhere
 from agentrunner.verification.counts import Counts, read_counts
@@ -222,7 +223,7 @@ class DecisionSandbox:
         cut_off = network == "none" and not hosts and self._sandbox.isolates
         return OFFLINE if cut_off else {}
 
-    def _texts(self, result: Result) -> tuple[str, str]:
+    def _texts(self, result: CommandResult) -> tuple[str, str]:
         """Standard output and error as text, without secrets."""
         out, err = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
         return self._redact(out), self._redact(err)

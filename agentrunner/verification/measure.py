@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount
-from agentrunner.state.run_state import FileRef
+from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder, make_private
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.decision_sandbox import CommandOutcome, DecisionSandbox

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from agentrunner.state.run_state import CheckOutcome, FileRef, RedTest, TestOutcome
+from agentrunner.state.run_state import CheckOutcome, RedTest, TestOutcome
+from agentrunner.state.state_model import FileRef
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.counts import Counts, disbelief
 from agentrunner.verification.decision_sandbox import TIMED_OUT

@@ -27,8 +27,8 @@ from agentrunner.state.run_state import (
     Status,
     TestOutcome,
     Verdict,
-    WorkerRun,
 )
+from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.verification.grades import assigned, headline
 
 Mode = Literal["evidence", "strict", "judged"]

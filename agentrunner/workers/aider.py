@@ -11,11 +11,11 @@ from agentrunner.config.agents import DEFAULT_META_MODEL
 from agentrunner.workers.base import (
     Ended,
     EventReader,
+    OutputWatch,
     Reports,
-    Watch,
-    WorkerCall,
     WorkerCommand,
     WorkerReading,
+    WorkerRequest,
 )
 from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.streams import TextEvents, lines_of
@@ -75,7 +75,7 @@ class AiderWorker(CliWorker):
     default_url = "https://api.openai.com/v1"
     reports = Reports(actions=True)
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """`aider` with the prompt in a file, where it is no option and of any length."""
         home = call.home / "aider"
         scratch = call.home / "tmp"
@@ -110,7 +110,7 @@ class AiderWorker(CliWorker):
                 home / ".gitconfig": _IDENTITY,
                 home / _PRICES: json.dumps({"none": {}}),
             },
-            watch=Watch(retry=RETRY, retries=9),
+            watch=OutputWatch(retry=RETRY, retries=9),
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:

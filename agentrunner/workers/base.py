@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.supervisor.watching import Watch as Watch
+from agentrunner.supervisor.watching import OutputWatch as OutputWatch
 
 WireName = Literal["", "openai", "anthropic", "gemini"]
 
 
 @dataclass(frozen=True)
-class WorkerCall:
+class WorkerRequest:
     """One order to a worker, checked against what the task allows."""
 
     worker_run_id: str
@@ -58,10 +58,10 @@ class WorkerCommand:
     folders: tuple[Path, ...] = ()
     """Made before the start."""
     files: Mapping[Path, str] = field(default_factory=dict)
-    """Written before the start, below `WorkerCall.home`. Not secret."""
+    """Written before the start, below `WorkerRequest.home`. Not secret."""
     stop_signal: Literal["INT", "TERM"] = "TERM"
     """INT: interrupt first and give it 2 s, then TERM, 5 s, KILL."""
-    watch: Watch = field(default_factory=Watch)
+    watch: OutputWatch = field(default_factory=OutputWatch)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ ProcessOutcome = Literal[
 """How a worker's process came to its end, as the supervisor saw it.
 
 `lingered`: it had told its last event, did not exit, and was ended. `retry_storm`, `login_prompt`:
-it was ended for what its `Watch` looks for.
+it was ended for what its `OutputWatch` looks for.
 """
 
 
@@ -101,7 +101,7 @@ class Ended:
     stdout: Path
     stderr: Path
     home: Path = Path("/nonexistent")
-    """`WorkerCall.home`, for CLIs that leave their account in a file."""
+    """`WorkerRequest.home`, for CLIs that leave their account in a file."""
     session_tokens: tuple[int, int] = (0, 0)
     """Input and output tokens already booked for this session's earlier runs.
 
@@ -238,7 +238,7 @@ class Worker(Protocol):
         A bare name where this machine has none: an image may.
         """
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """The command line for this call; pure but for finding the binary once."""
 
     def events(self) -> EventReader:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.claude_stream import FINAL, RETRY, facts_of
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
 from agentrunner.workers.transcript import Fact
@@ -43,7 +43,7 @@ class ClaudeWorker(CliWorker):
     tool_rules: Mapping[str, str] = {"effort": _EFFORT, "max-turns": _TURNS}
     lost_session = r"No conversation found with session ID"
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """`claude -p`, with an id chosen for a new session."""
         home = call.home / "claude"
         scratch = call.home / "tmp"
@@ -80,7 +80,7 @@ class ClaudeWorker(CliWorker):
             key_env="" if call.login else KEY_ENV,
             folders=(home, scratch),
             stop_signal="INT",
-            watch=Watch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT),
+            watch=OutputWatch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT),
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:

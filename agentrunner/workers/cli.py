@@ -26,9 +26,9 @@ from agentrunner.workers.base import (
     Probe,
     Reports,
     WireName,
-    WorkerCall,
     WorkerCommand,
     WorkerReading,
+    WorkerRequest,
 )
 from agentrunner.workers.binary import find_program, native_binary
 from agentrunner.workers.failures import unknown_flag
@@ -110,7 +110,7 @@ class CliWorker(ABC):
             )
 
     @abstractmethod
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """The command line for this call; pure but for finding the binary once.
 
         The task's own flags come last, so that they win over the planner's.
@@ -190,15 +190,15 @@ class CliWorker(ABC):
         )
         return replace(reading, failure=Failure("protocol", sentence), error=sentence)
 
-    def model_of(self, call: WorkerCall) -> str | None:
+    def model_of(self, call: WorkerRequest) -> str | None:
         """The model to name: the call's, else the task's."""
         return call.model or self.spec.model
 
-    def url_of(self, call: WorkerCall) -> str:
+    def url_of(self, call: WorkerRequest) -> str:
         """Where the model is from inside the sandbox: the gateway, else the provider."""
         return call.base_url or self.provider_url
 
-    def flags_of(self, call: WorkerCall) -> tuple[str, ...]:
+    def flags_of(self, call: WorkerRequest) -> tuple[str, ...]:
         """Further flags; the task's own last, so that they win over the planner's."""
         return (*call.flags, *self.spec.flags)
 
@@ -211,12 +211,12 @@ class CliWorker(ABC):
         return native_binary(found, self.package, self.native)
 
 
-def resumed(call: WorkerCall) -> str | None:
+def resumed(call: WorkerRequest) -> str | None:
     """The session to go on with; None for a new one."""
     return call.session_id if call.mode == "resume" else None
 
 
-def session_flags(call: WorkerCall) -> tuple[str, ...]:
+def session_flags(call: WorkerRequest) -> tuple[str, ...]:
     """For the CLIs that are told the id of a new session: that, or the session to go on with."""
     if session := resumed(call):
         return ("--resume", session)

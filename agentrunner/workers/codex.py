@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentrunner.workers.base import Reports, Watch, WireName, WorkerCall, WorkerCommand
+from agentrunner.workers.base import OutputWatch, Reports, WireName, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.codex_stream import FINAL, RETRY, facts_of
 from agentrunner.workers.transcript import Fact
@@ -48,7 +48,7 @@ class CodexWorker(CliWorker):
     lost_session = "no rollout found for thread id"
     version_env: Mapping[str, str] = {"CODEX_HOME": "/nonexistent"}
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """`codex exec`, or `codex exec resume` where the call names a session."""
         home = call.home / "codex"
         scratch = call.home / "tmp"
@@ -81,7 +81,7 @@ class CodexWorker(CliWorker):
             folders=(home, scratch),
             stop_signal="INT",
             key_env=KEY_ENV,
-            watch=Watch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT),
+            watch=OutputWatch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT),
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:

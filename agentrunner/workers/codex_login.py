@@ -28,8 +28,13 @@ from agentrunner.errors.planners import BaseUrlRefused
 from agentrunner.errors.workers import LoginExpired, LoginUnreachable
 from agentrunner.workers.codex import ACCOUNT_ENV
 from agentrunner.workers.login import Access, LoginState, Now, fingerprint, not_logged_in
-from agentrunner.workers.token_file import Replacement, locked
-from agentrunner.workers.token_refresh import Refused, Unreachable, is_safe_url, refreshed
+from agentrunner.workers.token_file import FileReplacement, locked
+from agentrunner.workers.token_refresh import (
+    IssuerUnreachable,
+    RefreshRefused,
+    is_safe_url,
+    refreshed,
+)
 
 BASE_URL = "https://chatgpt.com/backend-api/codex"
 BASE_URL_ENV = "AGENTRUNNER_CODEX_LOGIN_URL"
@@ -109,17 +114,17 @@ class CodexLogin:
                 if tokens.lasts(min_valid_sec, self._now(), refused):
                     return tokens
                 return self._refresh(tokens)
-        except Refused as error:
+        except RefreshRefused as error:
             # Codex asks the issuer before it takes the lock: it may have spent this token.
             if other := self._looked_again(tokens):
                 return other
             return self._as_long_as_it_is_good(tokens, refused, _expired(str(error)))
-        except Unreachable as error:
+        except IssuerUnreachable as error:
             return self._as_long_as_it_is_good(tokens, refused, _unreachable(str(error)))
 
     def _refresh(self, tokens: _Tokens) -> _Tokens:
         # Everything that can fail on our side fails before the refresh token is spent.
-        with Replacement(self._file) as replacement:
+        with FileReplacement(self._file) as replacement:
             body = {
                 "client_id": CLIENT_ID,
                 "grant_type": "refresh_token",
@@ -138,7 +143,7 @@ class CodexLogin:
             }
             replacement.commit(json.dumps(document, indent=2).encode())
         if "access_token" not in given:
-            raise Unreachable("its answer holds no access token")
+            raise IssuerUnreachable("its answer holds no access token")
         return _tokens(document)
 
     def _looked_again(self, before: _Tokens) -> _Tokens | None:

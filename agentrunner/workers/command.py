@@ -13,7 +13,7 @@ from pathlib import Path
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
 from agentrunner.errors.workers import BadWorkerCommand
-from agentrunner.workers.base import Probe, WorkerCall, WorkerCommand
+from agentrunner.workers.base import Probe, WorkerCommand, WorkerRequest
 from agentrunner.workers.binary import find_program
 from agentrunner.workers.plain import PlainWorker
 
@@ -59,7 +59,7 @@ class CommandWorker(PlainWorker):
         named = [word for word in words if not _ASSIGNMENT.match(word)]
         return "sh" if not named or _PLACEHOLDER.search(named[0]) else named[0]
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """The template filled in, each placeholder once; paths are quoted in a shell string.
 
         Raises UsageError where the prompt is too long for an argument.

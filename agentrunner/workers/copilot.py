@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agentrunner.config.agents import DEFAULT_META_MODEL
-from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
 from agentrunner.workers.streams import dict_of, list_of, text_of
@@ -65,7 +65,7 @@ class CopilotWorker(CliWorker):
     # It unpacks itself into a cache first, even for that.
     version_env: Mapping[str, str] = {"COPILOT_AUTO_UPDATE": "false"}
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """`copilot` with the prompt by stdin, and an id chosen for a new session."""
         home = call.home / "copilot"
         scratch = call.home / "tmp"
@@ -95,7 +95,7 @@ class CopilotWorker(CliWorker):
             },
             key_env=KEY_ENV,
             folders=(home, scratch),
-            watch=Watch(final=FINAL, login=LOGIN_PROMPT),
+            watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
@@ -161,7 +161,7 @@ def _of_tool_end(data: dict[str, Any]) -> Iterator[Fact]:
             )
 
 
-def _session(call: WorkerCall) -> tuple[str, ...]:
+def _session(call: WorkerRequest) -> tuple[str, ...]:
     if session := resumed(call):
         return (f"--resume={session}",)
     return ("--session-id", call.new_session_id) if call.new_session_id else ()

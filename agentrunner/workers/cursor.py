@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.prompt_argument import prompt_argument
 from agentrunner.workers.streams import dict_of, list_of, text_of
@@ -48,7 +48,7 @@ class CursorWorker(CliWorker):
     hosts = ("*.cursor.sh:443", "*.cursorapi.com:443")
     reports = Reports(actions=True, resume=True)
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """`agent -p` with the prompt as its argument."""
         home = call.home / "cursor"
         scratch = call.home / "tmp"
@@ -74,7 +74,7 @@ class CursorWorker(CliWorker):
             },
             key_env=KEY_ENV,
             folders=(home, scratch),
-            watch=Watch(final=FINAL, login=LOGIN_PROMPT),
+            watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
 from agentrunner.workers.streams import count_of, dict_of, text_of
 from agentrunner.workers.transcript import (
@@ -61,7 +61,7 @@ class GeminiWorker(CliWorker):
     confines_itself = True
     lost_session = r"Error resuming session"
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """`gemini` with the prompt by stdin, and an id chosen for a new session."""
         home = call.home / "gemini"
         scratch = call.home / "tmp"
@@ -87,7 +87,7 @@ class GeminiWorker(CliWorker):
             key_env=KEY_ENV,
             folders=(home, scratch),
             files={home / ".gemini" / "settings.json": json.dumps(_SETTINGS)},
-            watch=Watch(final=FINAL, retry=RETRY, retries=4, login=LOGIN_PROMPT),
+            watch=OutputWatch(final=FINAL, retry=RETRY, retries=4, login=LOGIN_PROMPT),
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from agentrunner.config.sandbox import NetworkSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.workers.base import Probe, Worker
-from agentrunner.workers.make import has_gateway, make_worker, network_of
+from agentrunner.workers.factory import has_gateway, make_worker, network_of
 
 
 @dataclass(frozen=True)

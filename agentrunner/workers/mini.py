@@ -12,11 +12,11 @@ from agentrunner.config.agents import DEFAULT_META_MODEL
 from agentrunner.workers.base import (
     Ended,
     EventReader,
+    OutputWatch,
     Reports,
-    Watch,
-    WorkerCall,
     WorkerCommand,
     WorkerReading,
+    WorkerRequest,
 )
 from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.prompt_argument import prompt_argument
@@ -47,7 +47,7 @@ RETRY = r"^Retrying <unknown> in "
 MAX_BYTES = 64 << 20
 """A longer trajectory is not read."""
 _TRAJECTORY = Path("mini", "trajectory.json")
-"""Below `WorkerCall.home`."""
+"""Below `WorkerRequest.home`."""
 
 
 class MiniWorker(CliWorker):
@@ -66,7 +66,7 @@ class MiniWorker(CliWorker):
     default_url = "https://api.openai.com/v1"
     reports = Reports(exit_codes=True, actions=True, tokens=True)
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """`mini` with the prompt as an argument; it takes it neither by stdin nor by file."""
         home = call.home / "mini"
         scratch = call.home / "tmp"
@@ -95,7 +95,7 @@ class MiniWorker(CliWorker):
             folders=(home, scratch),
             # What an earlier run has written must not be taken for this one's.
             files={trajectory: ""},
-            watch=Watch(retry=RETRY),
+            watch=OutputWatch(retry=RETRY),
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:

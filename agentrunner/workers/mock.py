@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.workers.base import Probe, WorkerCall, WorkerCommand
+from agentrunner.workers.base import Probe, WorkerCommand, WorkerRequest
 from agentrunner.workers.plain import PlainWorker
 
 
@@ -26,6 +26,6 @@ class MockWorker(PlainWorker):
         """`cat`, which every sandbox has."""
         return "cat"
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """Print the prompt."""
         return WorkerCommand(argv=("cat",), stdin=call.prompt.encode())

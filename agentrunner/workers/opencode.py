@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentrunner.config.agents import DEFAULT_META_MODEL
-from agentrunner.workers.base import FailureKind, Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.base import FailureKind, OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
 from agentrunner.workers.streams import count_of, dict_of, text_of
@@ -57,7 +57,7 @@ class OpencodeWorker(CliWorker):
     memory = "2g"
     lost_session = r"Session not found"
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """`opencode run` with the prompt by stdin and all its settings in one variable."""
         home = call.home / "opencode"
         scratch = call.home / "tmp"
@@ -85,7 +85,7 @@ class OpencodeWorker(CliWorker):
             },
             key_env=KEY_ENV,
             folders=(home, scratch),
-            watch=Watch(
+            watch=OutputWatch(
                 final=FINAL,
                 final_grace_sec=FINAL_GRACE_SEC,
                 retry=RETRY,

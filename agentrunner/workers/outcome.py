@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 from agentrunner.gateway.usage import Call, ErrorClass
-from agentrunner.state.run_state import Outcome
+from agentrunner.state.worker_runs import Outcome
 from agentrunner.workers.base import Ended, FailureKind, Reports, WorkerReading
 from agentrunner.workers.streams import clip, ended_by
 

@@ -14,7 +14,7 @@ from agentrunner.errors import ProtocolError
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.protocol import WorkerCall
 from agentrunner.protocol.taking import NOTHING
-from agentrunner.workers.make import canonical_kind
+from agentrunner.workers.factory import canonical_kind
 from agentrunner.workers.member import Member
 
 MAX_PROMPT_BYTES = 256 * 1024

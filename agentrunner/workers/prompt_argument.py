@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from agentrunner.workers.base import WorkerCall
+from agentrunner.workers.base import WorkerRequest
 
 _MAX_BYTES = 100 * 1024
 """Linux refuses an argument of 128 KiB (MAX_ARG_STRLEN)."""
 
 
-def prompt_argument(call: WorkerCall) -> str:
+def prompt_argument(call: WorkerRequest) -> str:
     """The prompt, or where it is too long for an argument, where to read it.
 
     It begins with a word of ours, so that no prompt is taken for an option.

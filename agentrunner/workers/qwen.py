@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentrunner.config.agents import DEFAULT_META_MODEL
-from agentrunner.workers.base import Reports, Watch, WorkerCall, WorkerCommand
+from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
 from agentrunner.workers.streams import count_of, dict_of, list_of, text_of
 from agentrunner.workers.transcript import (
@@ -64,7 +64,7 @@ class QwenWorker(CliWorker):
     memory = "2g"
     lost_session = r"No saved session found"
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """`qwen` with the prompt by stdin, and an id chosen for a new session."""
         home = call.home / "qwen"
         scratch = call.home / "tmp"
@@ -89,7 +89,7 @@ class QwenWorker(CliWorker):
             key_env=KEY_ENV,
             folders=(home, scratch),
             files={home / ".qwen" / "settings.json": json.dumps(_SETTINGS)},
-            watch=Watch(final=FINAL, login=LOGIN_PROMPT),
+            watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:

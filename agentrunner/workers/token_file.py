@@ -43,7 +43,7 @@ def locked(path: Path) -> Iterator[None]:
         os.close(fd)
 
 
-class Replacement:
+class FileReplacement:
     """A file's next content: room is taken when it is entered, the swap is `commit`.
 
     Mode and owner stay; a link leads to the file that is replaced. Without `commit` nothing has

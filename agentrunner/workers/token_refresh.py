@@ -17,11 +17,11 @@ _MOST_BYTES = 1 << 20
 _CODE = re.compile(r"[a-z][a-z_]{0,60}")
 
 
-class Refused(Exception):
+class RefreshRefused(Exception):
     """The issuer does not take this refresh token. The text is for people."""
 
 
-class Unreachable(Exception):
+class IssuerUnreachable(Exception):
     """No answer, or none that can be used. The text is for people."""
 
 
@@ -64,13 +64,17 @@ def refreshed(url: str, body: Mapping[str, str]) -> dict[str, Any]:
     except urllib.error.HTTPError as error:
         with error:
             if error.code in (400, 401, 403):
-                raise Refused(_code_of(error) or f"its issuer answers {error.code}") from None
-        raise Unreachable(f"it answers {error.code}") from None
+                raise RefreshRefused(
+                    _code_of(error) or f"its issuer answers {error.code}"
+                ) from None
+        raise IssuerUnreachable(f"it answers {error.code}") from None
     except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
-        raise Unreachable(getattr(reason, "strerror", None) or type(reason).__name__) from None
+        raise IssuerUnreachable(
+            getattr(reason, "strerror", None) or type(reason).__name__
+        ) from None
     if not isinstance(data, dict):
-        raise Unreachable("its answer is no JSON object")
+        raise IssuerUnreachable("its answer is no JSON object")
     return data
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.execution.questions import MAX_ANSWER
-from agentrunner.state.run_state import Answer
+from agentrunner.state.people import Answer
 from tests.kit.metas import assess, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run

@@ -12,7 +12,7 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.execution.deps import Clock
-from agentrunner.state.run_state import Answer, Question
+from agentrunner.state.people import Answer, Question
 from agentrunner.storage.run_log import RunLog
 from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
 from tests.kit.process import Drill, until

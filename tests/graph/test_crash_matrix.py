@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.storage.failpoints import IN_RUNNER, IN_SUPERVISOR
-from agentrunner.storage.worker_ledger import NeverStarted
+from agentrunner.storage.worker_ledger import NotExecuted
 from tests.kit.process import Drill, at_point
 
 Notes = Callable[[str], str]
@@ -91,7 +91,7 @@ def test_a_killed_supervisor_is_a_recorded_loss_and_never_a_third_blind_try(
 
 
 def _never(drill: Drill) -> bool:
-    return drill.ledger.look("1-001") == NeverStarted()
+    return drill.ledger.look("1-001") == NotExecuted()
 
 
 def test_a_run_that_keeps_nothing_keeps_what_resume_needs_until_its_end(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import UsageError
-from agentrunner.state.run_state import Answer
+from agentrunner.state.people import Answer
 from tests.graph.test_evil_repo import STRANGE
 from tests.graph.test_honesty import CHEATS
 from tests.graph.test_leaks import SECRET, SPEAK, spellings

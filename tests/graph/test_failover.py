@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentrunner.execution.quota import seconds_of
-from agentrunner.state.run_state import Wait
+from agentrunner.state.worker_runs import Wait
 from tests.graph.test_waits import HAPPY, VirtualClock, at, tries, waits
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.project import Project

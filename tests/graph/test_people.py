@@ -13,7 +13,7 @@ import pytest
 from agentrunner.engine.attempts import keep_decision
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.state.decisions import TEXT
-from agentrunner.state.run_state import People, PersonDecision
+from agentrunner.state.people import People, PersonDecision
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.process import Drill, at_point, done
 from tests.kit.project import Project

@@ -13,8 +13,8 @@ from agentrunner.engine.queries import show
 from agentrunner.engine.runs import accept
 from agentrunner.plans.execution import task_runner
 from agentrunner.plans.execution.answers import TRIED_AGAIN, answer, open_questions
-from agentrunner.plans.execution.decisions import decided_before
-from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.inherited_decisions import decided_before
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.plan_project import AT, PlanProject, Work
 
@@ -54,7 +54,7 @@ def test_an_answer_about_work_that_does_not_land_is_what_its_next_round_knows(
     assert plan.carry()["exit_code"] == 0, plan.events
     assert plan.published("a.txt") == "x\ny\n"
     # What the person said is a record of the run that followed, and in its prompts.
-    turn = RoundBook(plan.folder).latest(asked.task_id)
+    turn = TaskRunStore(plan.folder).latest(asked.task_id)
     assert turn is not None
     result = show(plan.project.state_dir, turn.run_id).as_dict()
     (kept,) = result["people"]["decisions"]
@@ -72,7 +72,7 @@ def test_an_answer_to_a_task_s_run_is_kept_with_it_and_goes_on_to_its_next_round
     (asked,) = open_questions(plan.store)
     answer(plan.store, asked.task_id, "no, blue", AT)
     plan.carry()
-    turn = RoundBook(plan.folder).latest(asked.task_id)
+    turn = TaskRunStore(plan.folder).latest(asked.task_id)
     assert turn is not None
     (kept,) = show(plan.project.state_dir, turn.run_id).as_dict()["people"]["decisions"]
     assert (kept["text"], kept["kind"]) == ("no, blue", "message")

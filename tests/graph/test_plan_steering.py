@@ -20,10 +20,10 @@ from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution import task_runner
 from agentrunner.plans.execution.merging.merge_checks import MergedTests
 from agentrunner.plans.execution.merging.merge_queue import TestsRed
-from agentrunner.plans.execution.merging.merge_verdict import Candidate, Verdict
+from agentrunner.plans.execution.merging.merge_verdict import MergeCandidate, MergeVerdict
 from agentrunner.plans.execution.plan_settings import PlanSettings, load_settings, save_settings
-from agentrunner.plans.execution.rounds import Round, RoundBook
 from agentrunner.plans.execution.status import look
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.plans.execution.workspaces import WorkTrees
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.store import BUDGET
@@ -132,7 +132,7 @@ def test_a_task_that_is_changed_while_at_work_begins_anew(tmp_path: Path) -> Non
     ]
     assert "was changed, and begins anew" in [e["detail"] for e in plan.told("plan_task")]
     assert states(plan) == ["FAILED", "COMPLETE"]
-    assert len(list(RoundBook(plan.folder).of("TASK-0001"))) == 2
+    assert len(list(TaskRunStore(plan.folder).of("TASK-0001"))) == 2
 
 
 def test_what_is_taken_out_while_it_is_brought_together_does_not_land(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_work_is_examined_once_however_many_want_to_land(
     examined: list[str] = []
     examine = MergedTests.examine
 
-    async def counted(tests: MergedTests, candidate: Candidate) -> Verdict:
+    async def counted(tests: MergedTests, candidate: MergeCandidate) -> MergeVerdict:
         examined.append(candidate.task_id)
         return await examine(tests, candidate)
 
@@ -171,7 +171,7 @@ def test_work_that_never_lands_is_for_a_person_after_so_many_rounds(
 ) -> None:
     plan = PlanProject.make(tmp_path, [Work()], START)
 
-    async def refused(places: WorkTrees, turn: Round, *_: object) -> TestsRed:
+    async def refused(places: WorkTrees, turn: TaskRun, *_: object) -> TestsRed:
         clone = CloneStore(plan.folder.clone, plan.project.repo)
         return TestsRed("It is red.", turn.parents[0], clone.tree_of(turn.parents[0]))
 

@@ -11,7 +11,7 @@ import pytest
 from agentrunner.engine.queries import show
 from agentrunner.errors import LockHeld, UsageError
 from agentrunner.execution.questions import MAX_ANSWER
-from agentrunner.state.run_state import Answer, Question
+from agentrunner.state.people import Answer, Question
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run, asking

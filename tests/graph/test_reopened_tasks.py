@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrunner.plans.edits import Edit
+from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.delivery import DeliveryOptions
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import PlanTaskStatus
@@ -20,7 +20,7 @@ def test_a_complete_task_that_is_changed_is_proven_anew(tmp_path: Path) -> None:
         "description": "More.\nDO: touch more.txt",
         "acceptance_criteria": ("there is more (check: `test -e more.txt`)",),
     }
-    changed = apply(plan.store.load(), [Edit("update", "TASK-0001", more)])
+    changed = apply(plan.store.load(), [PlanEdit("update", "TASK-0001", more)])
     plan.store.save(changed, at=AT, kind="plan_patch", author="hana", message="more")
     assert plan.statuses() == [PENDING, COMPLETE]
     assert plan.carry()["exit_code"] == 0
@@ -108,7 +108,7 @@ def test_a_plan_whose_one_commit_was_merged_goes_on_from_there(tmp_path: Path) -
         "description": "DO: touch more.txt",
         "acceptance_criteria": ("there is more (check: `test -e more.txt`)",),
     }
-    grown = apply(plan.store.load(), [Edit("create", "t", more)])
+    grown = apply(plan.store.load(), [PlanEdit("create", "t", more)])
     plan.store.save(grown, at=AT, kind="plan_patch", author="hana", message="more")
     plan.carry(**squash)
     assert plan.published("more.txt") == ""

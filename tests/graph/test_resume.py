@@ -12,7 +12,7 @@ from agentrunner import cli
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.queries import show
 from agentrunner.errors import EnvironmentNotReady, InfraError, UsageError
-from agentrunner.state.run_state import Answer
+from agentrunner.state.people import Answer
 from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run

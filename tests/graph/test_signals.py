@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.storage.locks import run_lock
-from agentrunner.storage.worker_ledger import Finished, Running
+from agentrunner.storage.worker_ledger import RecordedEnd, StillRunning
 from tests.kit.process import WORKER, Drill, done, until
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -55,8 +55,10 @@ def test_the_second_signal_ends_at_once_and_the_supervisor_ends_the_worker(tmp_p
         ended = done(process)
         assert ended.code in (128 + signal.SIGINT, 128 + signal.SIGTERM)
         assert time.monotonic() - began < 3
-        assert drill.ledger.look("1-001") == Running()
-        until(lambda: isinstance(drill.ledger.look("1-001"), Finished), "the same stop is finished")
+        assert drill.ledger.look("1-001") == StillRunning()
+        until(
+            lambda: isinstance(drill.ledger.look("1-001"), RecordedEnd), "the same stop is finished"
+        )
         drill.nothing_runs()
         drill.let_go()
         assert drill.resume()["state"] == "COMPLETE"

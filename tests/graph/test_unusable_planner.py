@@ -372,7 +372,7 @@ def test_approvals_hold_for_a_persons_order_too(
 def test_a_question_inline_is_asked_again_where_it_is_mistyped(
     run: Run, serve: Callable[..., ModelServer]
 ) -> None:
-    from agentrunner.state.run_state import Answer, Question
+    from agentrunner.state.people import Answer, Question
 
     said = iter(["hm", "model: m-9"])
     before = run.adjust

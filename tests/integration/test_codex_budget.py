@@ -14,7 +14,7 @@ import pytest
 
 from agentrunner.engine.runs import respond, resume, start
 from agentrunner.errors import UsageError
-from agentrunner.state.run_state import Answer
+from agentrunner.state.people import Answer
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN, RIGHT

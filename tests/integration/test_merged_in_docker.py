@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.plans.execution.merging.merge_verdict import Verdict
+from agentrunner.plans.execution.merging.merge_verdict import MergeVerdict
 from agentrunner.sandboxes.docker import labels
 from agentrunner.sandboxes.docker.engine import Engine
 from tests.kit.docker import IMAGE, IN_DOCKER, require_docker
@@ -36,7 +36,7 @@ async def test_tests_and_checks_of_a_commit_run_in_one_container_that_is_set_up_
     box = ("docker", IMAGE)
     first = trees.commit(trees.base, "a.txt")
     found = await trees.look(first, trees.base, proofs=proofs, sandbox=box)
-    assert found == Verdict(doubts=(needs("ignored", "T-2"),)), found.evidence
+    assert found == MergeVerdict(doubts=(needs("ignored", "T-2"),)), found.evidence
     trees.living.append("T-2")
     bad = trees.commit(first, "bad.txt")
     found = await trees.look(bad, first, task_id="T-3", sandbox=box)

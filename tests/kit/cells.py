@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agentrunner.state.run_state import Outcome
+from agentrunner.state.worker_runs import Outcome
 from tests.kit.scenario import Shell, Turn, Write
 from tests.kit.trials import Trial
 

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Self
 from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.enter import GROUP_PREFIX
 from agentrunner.storage.run_log import read_lines
-from agentrunner.supervisor.processes import Facts, descendants, process_table, send
+from agentrunner.supervisor.processes import ProcessIds, descendants, process_table, send
 from tests.kit.docker import IMAGE
 from tests.kit.engine_watch import EngineWatch, mounts_below
 from tests.kit.process import Done, Drill, done
@@ -169,7 +169,7 @@ class Struck(ABC):
         """What has happened so far."""
 
     @abstractmethod
-    def _pids(self, victim: str, driver: int, table: dict[int, Facts]) -> list[int]:
+    def _pids(self, victim: str, driver: int, table: dict[int, ProcessIds]) -> list[int]:
         """Who plays this part now, and is to be killed."""
 
     @abstractmethod
@@ -266,7 +266,7 @@ class Struck(ABC):
         """Those in front of boxes, among the processes below supervisors."""
         return named(below, "docker.attach" if self.engine else "agentrunner.sandboxes.enter")
 
-    def _keepers(self, below: list[int], table: dict[int, Facts]) -> list[int]:
+    def _keepers(self, below: list[int], table: dict[int, ProcessIds]) -> list[int]:
         """The first process of each box; of bwrap's among those in `below`."""
         if self.engine is not None:
             self.engine.look()
@@ -308,7 +308,7 @@ def happened(files: Iterable[Path]) -> Counter[str]:
     return Counter(str(line.get("event")) for file in files for line in read_lines(file))
 
 
-def below(tops: Iterable[int], table: dict[int, Facts]) -> list[int]:
+def below(tops: Iterable[int], table: dict[int, ProcessIds]) -> list[int]:
     """All processes that these have started."""
     return [pid for top in tops for pid in descendants(top, table)]
 

@@ -21,9 +21,9 @@ from agentrunner.workers.base import (
     Ended,
     Failure,
     FailureKind,
-    WorkerCall,
     WorkerCommand,
     WorkerReading,
+    WorkerRequest,
 )
 from agentrunner.workers.command import CommandWorker
 from tests.kit.runs import Run
@@ -40,7 +40,7 @@ class FaultyWorker(CommandWorker):
         super().__init__(spec, repo)
         self._name = spec.name or KIND
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """How it was called goes to the command, which notes it."""
         called = f"{call.mode} {call.session_id or '-'} {call.model or '-'}"
         env = {"CALLED": called, "CALLS": str(calls_file(call.home, self._name))}

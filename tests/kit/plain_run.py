@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.workers.base import Ended, Worker, WorkerCall, WorkerEvent, WorkerReading
-from agentrunner.workers.make import make_worker
+from agentrunner.workers.base import Ended, Worker, WorkerEvent, WorkerReading, WorkerRequest
+from agentrunner.workers.factory import make_worker
 from tests.kit.model_server import ModelServer
 
 KEY = "sk-test-0123456789abcdef"
@@ -51,7 +51,7 @@ class PlainRun:
         """Start it; its prompt is given already."""
         home = self.root / "home"
         self.repo.mkdir(parents=True, exist_ok=True)
-        call = WorkerCall(
+        call = WorkerRequest(
             worker_run_id="w1",
             prompt=prompt,
             workdir=self.repo,

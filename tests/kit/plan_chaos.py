@@ -17,7 +17,7 @@ from agentrunner.storage.index import RunIndex
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import Ledger
-from agentrunner.supervisor.processes import Facts
+from agentrunner.supervisor.processes import ProcessIds
 from tests.kit.chaos import Blow, Struck, below, boxed, happened, named
 from tests.kit.engine_watch import EngineWatch
 from tests.kit.plan_project import AT, PlanProject, Work, plan_of
@@ -99,7 +99,7 @@ class PlanChaos(Struck):
         runs = self.drill.state_dir.glob("runs/*/events.jsonl")
         return happened([self.plan.folder.log, *runs])
 
-    def _pids(self, victim: str, driver: int, table: dict[int, Facts]) -> list[int]:
+    def _pids(self, victim: str, driver: int, table: dict[int, ProcessIds]) -> list[int]:
         """One of each part, but `everything`, which is all that the plan has started."""
         supervisors = self._supervisors()
         under, ours = below(supervisors, table), below([driver], table)

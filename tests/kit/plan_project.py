@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.engine.attempt_run import Options
-from agentrunner.plans.edits import Edit
+from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.executor import carry_out
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.plans.patch import apply
-from agentrunner.plans.plan import Hint, Plan, PlanTask, PlanTaskStatus
+from agentrunner.plans.plan import Hint, Plan, PlannedTask, PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
 from agentrunner.storage.plan_folder import PlanFolder, plan_folder
 from tests.kit.contract import check_event
@@ -112,7 +112,7 @@ class PlanProject:
 def plan_of(works: Sequence[Work]) -> Plan:
     """Their plan, in order."""
     edits = [
-        Edit(
+        PlanEdit(
             "create",
             f"t{number}",
             {
@@ -133,6 +133,6 @@ def plan_of(works: Sequence[Work]) -> Plan:
     return replace(made, goal="Make it")
 
 
-def with_task(plan: Plan, task_id: str, task: PlanTask) -> Plan:
+def with_task(plan: Plan, task_id: str, task: PlannedTask) -> Plan:
     """The plan with another standing of one task; no change of the plan, so no new version."""
     return replace(plan, tasks={**plan.tasks, task_id: task})

@@ -13,8 +13,8 @@ from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.launching.route import Cassette
 from agentrunner.planners.base import ChatMessage, PlannerRequest, Reply
-from agentrunner.planners.cli import CliPlanner
-from agentrunner.planners.make import make_planner
+from agentrunner.planners.cli_base import CliPlanner
+from agentrunner.planners.factory import make_planner
 from agentrunner.planners.workplace import Workplace
 from agentrunner.protocol import message_schema
 from agentrunner.sandboxes.base import Sandbox, SandboxOrder

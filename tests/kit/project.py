@@ -16,7 +16,7 @@ from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.runs import start
-from agentrunner.state.run_state import Answer, Question
+from agentrunner.state.people import Answer, Question
 from tests.kit.bwrap import require_bwrap
 from tests.kit.contract import check_event
 

@@ -10,11 +10,11 @@ from agentrunner.workers.base import (
     Ended,
     ProcessOutcome,
     Worker,
-    WorkerCall,
     WorkerCommand,
     WorkerReading,
+    WorkerRequest,
 )
-from agentrunner.workers.make import make_worker
+from agentrunner.workers.factory import make_worker
 from agentrunner.workers.outcome import WorkerOutcome, outcome_of
 
 STREAMS = Path(__file__).parents[1] / "data" / "worker_streams"
@@ -38,7 +38,7 @@ def command(kind: str, **call: Any) -> WorkerCommand:
         "new_session_id": "00000000-0000-4000-8000-000000000001",
         "base_url": "http://127.0.0.1:8787",
     }
-    return adapter(kind).command(WorkerCall(**fields | call))
+    return adapter(kind).command(WorkerRequest(**fields | call))
 
 
 def read(

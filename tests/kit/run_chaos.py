@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from agentrunner.supervisor.processes import Facts
+from agentrunner.supervisor.processes import ProcessIds
 from tests.kit.chaos import Blow, Struck, below, boxed, happened, named
 from tests.kit.engine_watch import EngineWatch
 from tests.kit.process import Done, Drill
@@ -103,7 +103,7 @@ class RunChaos(Struck):
             step.unlink()
         return super()._reached(process, seen)
 
-    def _pids(self, victim: str, driver: int, table: dict[int, Facts]) -> list[int]:
+    def _pids(self, victim: str, driver: int, table: dict[int, ProcessIds]) -> list[int]:
         """Of several boxes that of the worker first."""
         supervisors = self._supervisors()
         under = below(supervisors, table)

@@ -19,7 +19,8 @@ from agentrunner.engine import runs
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.attempts import latest
 from agentrunner.results import Result
-from agentrunner.state.run_state import Answer, Question, QuestionKind, TaskContext
+from agentrunner.state.people import Answer, Question, QuestionKind
+from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import Record, RunLog
 from tests.kit.metas import Item

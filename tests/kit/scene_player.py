@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.planners.base import PlannerRequest, Reply
-from agentrunner.scenes.model import Named
 from agentrunner.scenes.playing import reference_script
+from agentrunner.scenes.scene import Named
 
 
 class ScenePlayer:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
+from agentrunner.gateway.gateway_process import companion
 from agentrunner.gateway.order import (
     GATEWAY_PORT,
     GATEWAY_SOCKET,
@@ -23,7 +24,6 @@ from agentrunner.gateway.order import (
     GatewayOrder,
     Upstream,
 )
-from agentrunner.gateway.process import companion
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.money.usage import Usage, read_usage
 from agentrunner.sandboxes.base import Door, Request, SandboxOrder
@@ -33,9 +33,9 @@ from agentrunner.storage.locks import me, repository_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.supervisor.client import SupervisedResult, SupervisorOrder, start, wait
-from agentrunner.workers.base import Ended, Worker, WorkerCall, WorkerCommand, WorkerReading
+from agentrunner.workers.base import Ended, Worker, WorkerCommand, WorkerReading, WorkerRequest
 from agentrunner.workers.cli import CliWorker
-from agentrunner.workers.make import make_worker
+from agentrunner.workers.factory import make_worker
 from agentrunner.workers.outcome import WorkerOutcome, outcome_of
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY
 from tests.kit.model_server import ModelServer
@@ -184,12 +184,12 @@ class Bench:
         command = [str(self._program)] if self._program else None
         return make_worker(WorkerSpec(kind=self._kind, command=command, base_url=url))
 
-    def _call(self, trial: Trial, session: str | None) -> WorkerCall:
+    def _call(self, trial: Trial, session: str | None) -> WorkerRequest:
         name, home = f"w{self._runs}", self._folder.sandbox_dir
         prompt_file = home / "prompts" / f"{name}.md"
         prompt_file.parent.mkdir(exist_ok=True)
         prompt_file.write_text(trial.prompt, "utf-8")
-        return WorkerCall(
+        return WorkerRequest(
             worker_run_id=name,
             prompt=trial.prompt,
             workdir=self.repo,
@@ -205,7 +205,7 @@ class Bench:
         )
 
     async def _order(
-        self, worker: Worker, call: WorkerCall, command: WorkerCommand, trial: Trial
+        self, worker: Worker, call: WorkerRequest, command: WorkerCommand, trial: Trial
     ) -> SupervisorOrder:
         for folder in command.folders:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -251,7 +251,7 @@ class Bench:
             companion=companion(gateway, os.environ),
         )
 
-    def _gateway(self, worker: Worker, call: WorkerCall) -> GatewayOrder:
+    def _gateway(self, worker: Worker, call: WorkerRequest) -> GatewayOrder:
         assert worker.wire
         return GatewayOrder(
             sockets=self._folder.sock_dir,

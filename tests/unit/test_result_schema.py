@@ -9,13 +9,13 @@ from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.execution.result import build_result
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.people import Question
 from agentrunner.state.run_state import (
     Baseline,
     Counters,
     Criterion,
     Evidence,
     Proof,
-    Question,
     RedTest,
     RunInfo,
     TaskContext,

@@ -10,7 +10,7 @@ from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore, unknown_question
 from agentrunner.results import InboxItem, Result
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import IN_WORDS, Answer, Question
+from agentrunner.state.people import IN_WORDS, Answer, Question
 
 SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED = "settled", "asked again", "tried again", "raised"
 BY_ITSELF = (SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED)

@@ -15,14 +15,13 @@ from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.advice import advice
 from agentrunner.plans.execution.branch import BRANCH, Publisher, begin
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
-from agentrunner.plans.execution.delivery import Delivery
+from agentrunner.plans.execution.delivery import Delivered, Delivery
 from agentrunner.plans.execution.forge.reports import reports_of
 from agentrunner.plans.execution.forge.request_body import request_body, request_title
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.merging.merge_checks import MergedTests
 from agentrunner.plans.execution.preflight import done_in_place, make_place
-from agentrunner.plans.execution.rounds import RoundBook
-from agentrunner.plans.execution.target import HandedOver
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.workspaces import Workspaces, WorkTrees
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.store import PlanStore
@@ -39,7 +38,7 @@ class BranchTarget:
         folder: PlanFolder,
         clone: CloneStore,
         store: PlanStore,
-        book: RoundBook,
+        book: TaskRunStore,
         tell: Callable[[Mapping[str, Any]], None],
     ) -> None:
         self._order, self._folder, self._clone = order, folder, clone
@@ -103,12 +102,12 @@ class BranchTarget:
 
     async def _sweep(self, plan: Plan) -> None:
         """Remove work trees that nothing is done in any more."""
-        for round_ in list(self._book.all()):
-            latest = self._book.latest(round_.task_id)
-            task = plan.tasks.get(round_.task_id)
-            over = task is None or task.status == PlanTaskStatus.COMPLETE or round_ != latest
-            if over and self._places.folder(round_).exists():
-                await self._places.close(round_)
+        for task_run in list(self._book.all()):
+            latest = self._book.latest(task_run.task_id)
+            task = plan.tasks.get(task_run.task_id)
+            over = task is None or task.status == PlanTaskStatus.COMPLETE or task_run != latest
+            if over and self._places.folder(task_run).exists():
+                await self._places.close(task_run)
 
     @property
     def places(self) -> Workspaces:
@@ -137,7 +136,7 @@ class BranchTarget:
         self.kept_back = False
         self._tell({"event": "plan_published", "branch": name, "commit": head})
 
-    async def deliver(self, plan: Plan, questions: list[str]) -> HandedOver | None:
+    async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
         """See `PlanTarget`. Raises what `Delivery.deliver` does."""
         if not self._order.wishes.any:
             return None
@@ -145,13 +144,11 @@ class BranchTarget:
         redact = Redactor(secrets_in(options.environ)).redact
         reports = await reports_of(options.state_dir, self._book, plan)
         body = request_body(plan, reports, questions, redact)
-        made = await self._delivery.deliver(request_title(plan, redact), body)
-        request = made.request.url if made.request else None
-        handed = HandedOver(made.branch, made.commit, made.onto, request)
-        self._tell({"event": "plan_delivered", **asdict(handed)})
-        return handed
+        delivered = await self._delivery.deliver(request_title(plan, redact), body)
+        self._tell({"event": "plan_delivered", **asdict(delivered)})
+        return delivered
 
-    def result(self) -> HandedOver:
+    def result(self) -> Delivered:
         """See `PlanTarget`."""
         published = self._publisher.published
-        return HandedOver(published.name if published.commit else None, published.commit or None)
+        return Delivered(published.name if published.commit else None, published.commit or None)

@@ -20,7 +20,7 @@ from agentrunner.git.user_repository import UserRepository
 from agentrunner.plans.execution.branch import BRANCH, check_not_checked_out
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE, commit_message
 from agentrunner.plans.execution.forge.pull_request import (
-    Request,
+    PullRequest,
     RequestDraft,
     forge_of,
     open_request,
@@ -52,14 +52,15 @@ class DeliveryOptions:
 
 @dataclass(frozen=True)
 class Delivered:
-    """Where the result is."""
+    """Where the work of a plan is; None for what there is not."""
 
-    branch: str
-    commit: str
+    branch: str | None = None
+    commit: str | None = None
     """Of the branch."""
-    onto: str = ""
-    """The branch that it was brought onto; "" for none."""
-    request: Request | None = None
+    onto: str | None = None
+    """The branch that it was brought onto; "" where none was wished for."""
+    request: str | None = None
+    """The address of the pull or merge request."""
 
 
 class Delivery:
@@ -107,10 +108,10 @@ class Delivery:
         commit = await asyncio.to_thread(self._result, base, head, title)
         branch = await asyncio.to_thread(self._publish, commit)
         if commit == base:
-            return Delivered(branch, commit)
+            return Delivered(branch, commit, onto="")
         if wishes.request:
             request = await asyncio.to_thread(self._request, branch, commit, title, body)
-            return Delivered(branch, commit, request=request)
+            return Delivered(branch, commit, onto="", request=request.url)
         if wishes.onto:
             await self._bring_onto(branch, commit)
         return Delivered(branch, commit, onto=wishes.onto)
@@ -193,7 +194,7 @@ class Delivery:
     def _remote(self) -> Remote:
         return remote_of(self._user.remote(), self._environ)
 
-    def _request(self, branch: str, commit: str, title: str, body: str) -> Request:
+    def _request(self, branch: str, commit: str, title: str, body: str) -> PullRequest:
         remote = self._remote()
         key = f"{remote.project}/{branch}"
         _remember(self._clone, key, commit)

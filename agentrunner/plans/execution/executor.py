@@ -27,11 +27,11 @@ from agentrunner.plans.execution.instructions import PlanInstructions, check_ord
 from agentrunner.plans.execution.plan_budget import PlanBudget
 from agentrunner.plans.execution.plan_notes import facts_of, leave_notes
 from agentrunner.plans.execution.plan_settings import load_settings
-from agentrunner.plans.execution.rounds import Round, RoundBook
 from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, exit_code
 from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.target import FolderTarget, PlanTarget
 from agentrunner.plans.execution.task_runner import TaskRuns
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore
 from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage, Problem
@@ -98,7 +98,7 @@ class _Execution:
     ) -> None:
         self._order, self._folder, self._store, self._listener = order, folder, store, tell
         self._post = _StoreInbox(store)
-        self._book = RoundBook(folder)
+        self._book = TaskRunStore(folder)
         self._clock = order.options.clock
         self._stop = order.options.stop or asyncio.Event()
         self._seq = max((int(line.get("seq", 0)) for line in read_lines(folder.log)), default=0)
@@ -115,7 +115,7 @@ class _Execution:
         spending = Spending(
             self._order.options.state_dir,
             spec.runner.budget,
-            [round_.run_id for round_ in self._book.all()],
+            [task_run.run_id for task_run in self._book.all()],
         )
         ahead = {"notices": notices, **self._ahead(tasks)}
         self._tell({"event": "plan_started", "tasks": tasks, **ahead})
@@ -155,10 +155,12 @@ class _Execution:
 
     def _ahead(self, tasks: list[str]) -> dict[str, object]:
         state_dir, again = self._order.options.state_dir, self._order.again(self._post.plan)
-        rounds = (
-            round_ for round_ in self._book.all() if self._target.places.folder(round_).is_dir()
+        runs = (
+            task_run
+            for task_run in self._book.all()
+            if self._target.places.folder(task_run).is_dir()
         )
-        return asdict(forecast_of(state_dir, self._store, rounds, tasks, again))
+        return asdict(forecast_of(state_dir, self._store, runs, tasks, again))
 
     async def _leave_note(self, spec: TaskSpec, result: PlanResult) -> str:
         """The plan's note, once nothing is at work: until then the checkout is left alone."""
@@ -196,9 +198,13 @@ class _Execution:
     def _runs(self, spending: Spending, budget: PlanBudget) -> TaskRuns:
         places = self._target.places
 
-        def spec_of(plan: Plan, task_id: str, round_: Round) -> TaskSpec:
-            wrong = {"evidence": round_.evidence, "marked": round_.marked, "broken": round_.broken}
-            return self._order.spec_of(plan, task_id, places.folder(round_), **wrong)
+        def spec_of(plan: Plan, task_id: str, task_run: TaskRun) -> TaskSpec:
+            wrong = {
+                "evidence": task_run.evidence,
+                "marked": task_run.marked,
+                "broken": task_run.broken,
+            }
+            return self._order.spec_of(plan, task_id, places.folder(task_run), **wrong)
 
         return TaskRuns(
             self._store.load,

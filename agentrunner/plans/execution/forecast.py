@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.plans.execution.questions import UNFIT
-from agentrunner.plans.execution.rounds import Round
 from agentrunner.plans.execution.task_runner import ALLOWANCE, LANDING, asked_for
+from agentrunner.plans.execution.task_runs import TaskRun
 from agentrunner.plans.plan import FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.plans.schedule import Schedule
 from agentrunner.plans.store import PlanStore
@@ -29,19 +29,22 @@ class Forecast:
 def forecast_of(
     state_dir: Path,
     store: PlanStore,
-    rounds: Iterable[Round],
+    runs: Iterable[TaskRun],
     tasks: Sequence[str],
     again: Collection[str],
 ) -> Forecast:
     """How these tasks stand before anything is started.
 
-    `turns` are the rounds that can be gone on with; tasks of `again` that ended are tried again.
+    `runs` are those that can be gone on with; tasks of `again` that ended are tried again.
     Blocking.
     """
     plan = store.load()
     done = [task for task in tasks if plan.tasks[task].status == PlanTaskStatus.COMPLETE]
     asked = {question.id for question in store.questions() if question.answer is None}
-    latest = {round_.task_id: round_ for round_ in sorted(rounds, key=lambda round_: round_.number)}
+    latest = {
+        task_run.task_id: task_run
+        for task_run in sorted(runs, key=lambda task_run: task_run.number)
+    }
     open_ones = {
         task: latest[task]
         for task in tasks
@@ -55,16 +58,16 @@ def forecast_of(
     complete = _complete(state_dir) if open_ones else set()
     waiting = [
         task
-        for task, round_ in open_ones.items()
-        if not _accepted(round_, complete) and not (task in again and _ended(plan, task))
+        for task, task_run in open_ones.items()
+        if not _accepted(task_run, complete) and not (task in again and _ended(plan, task))
     ]
     behind = Schedule(plan, only=tasks).stopped_by(waiting)
     return Forecast(done, waiting, [task for task in behind if task not in waiting])
 
 
-def _accepted(round_: Round, complete: Collection[str]) -> bool:
+def _accepted(task_run: TaskRun, complete: Collection[str]) -> bool:
     """Whether its run is COMPLETE since it asked; where landing asks, it was before."""
-    return round_.run_id in complete and round_.asked not in (LANDING, ALLOWANCE)
+    return task_run.run_id in complete and task_run.asked not in (LANDING, ALLOWANCE)
 
 
 def _ended(plan: Plan, task: str) -> bool:

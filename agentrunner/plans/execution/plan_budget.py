@@ -20,13 +20,14 @@ from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.budget_questions import wanted
 from agentrunner.plans.execution.answers import RAISED
 from agentrunner.plans.execution.plan_settings import load_settings, save_settings
-from agentrunner.plans.execution.rounds import RoundBook
 from agentrunner.plans.execution.spending import LIMITS, Spending
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.task_spec import task_spec
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore
 from agentrunner.state.budget import STOP, WHOLE, amount_of, limits_of, read_grants, spent_of
-from agentrunner.state.run_state import Counters, Question
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import Counters
 from agentrunner.storage.plan_folder import PlanFolder
 
 
@@ -145,7 +146,7 @@ def raise_budget(
     settings = load_settings(folder, repo)
     spec = task_spec(plan, plan.task_order()[0], settings, repo=repo, environ=environ)
     spec, _ = capped_as_far(spec, environ, state_dir)
-    runs = [round_.run_id for round_ in RoundBook(folder).all()]
+    runs = [task_run.run_id for task_run in TaskRunStore(folder).all()]
     asked = Spending(state_dir, spec.runner.budget, runs).reached
     grants = read_grants(text, spec, {}, asked)
     if other := [name for name in grants if name not in LIMITS]:

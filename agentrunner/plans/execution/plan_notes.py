@@ -11,9 +11,9 @@ from agentrunner.config.naming import slug
 from agentrunner.errors import AgentRunnerError
 from agentrunner.money.bill import bill_of
 from agentrunner.notes import note_name, write_note
-from agentrunner.notes.plan_note import EventKind, PlanEvent, PlanFacts, PlanQuestion, PlanRow
+from agentrunner.notes.plan_note import EventKind, NotedEvent, PlanFacts, PlanQuestion, PlanRow
 from agentrunner.plans.execution.answers import BY_ITSELF, is_living
-from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import FELL_SHORT, ROOT, Plan
 from agentrunner.plans.store import OpenQuestion, PlanStore
 from agentrunner.results import BillEntry, PlanResult
@@ -44,15 +44,15 @@ def leave_notes(
     now leaves its note as it is; one whose note cannot be put there keeps it in its folder.
     Blocking.
     """
-    book, runs = RoundBook(folder), _runs(folder)
-    for round_ in sorted(book.all(), key=lambda round_: round_.number):
-        run = RunFolder(runs_root(state_dir) / round_.run_id)
+    book, runs = TaskRunStore(folder), _runs(folder)
+    for task_run in sorted(book.all(), key=lambda task_run: task_run.number):
+        run = RunFolder(runs_root(state_dir) / task_run.run_id)
         with contextlib.suppress(AgentRunnerError, OSError):
             text = redact(run.note_file.read_text("utf-8"))
-            work = str(book.workspace(round_).resolve())  # where nothing is any more
+            work = str(book.workspace(task_run).resolve())  # where nothing is any more
             text = text.replace(f"{work}/", "").replace(work, ".")
             note = write_note(
-                repo, note_dir, round_.task_id, round_.run_id, text, fallback=run.note_file
+                repo, note_dir, task_run.task_id, task_run.run_id, text, fallback=run.note_file
             )
             run.write("note-path", str(note.path))
     found = {
@@ -107,9 +107,9 @@ def facts_of(
 def _runs(folder: PlanFolder) -> dict[str, list[str]]:
     """The runs of each task, in order."""
     found: dict[str, list[str]] = {}
-    for round_ in sorted(RoundBook(folder).all(), key=lambda round_: round_.number):
-        if round_.run_id:
-            found.setdefault(round_.task_id, []).append(round_.run_id)
+    for task_run in sorted(TaskRunStore(folder).all(), key=lambda task_run: task_run.number):
+        if task_run.run_id:
+            found.setdefault(task_run.task_id, []).append(task_run.run_id)
     return found
 
 
@@ -149,13 +149,13 @@ def _rows(
         )
 
 
-def _changes(store: PlanStore) -> Iterator[PlanEvent]:
+def _changes(store: PlanStore) -> Iterator[NotedEvent]:
     for change in store.changes():
         kind: EventKind = "undone" if change.kind == "undo" else "changed"
-        yield PlanEvent(change.at, kind, text=f"{change.author}: {change.message}")
+        yield NotedEvent(change.at, kind, text=f"{change.author}: {change.message}")
 
 
-def _events(log: list[Event]) -> Iterator[PlanEvent]:
+def _events(log: list[Event]) -> Iterator[NotedEvent]:
     known: set[str] = set()
     for event in log:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
@@ -166,22 +166,22 @@ def _events(log: list[Event]) -> Iterator[PlanEvent]:
             if kind == "merged" and not event["commit"]:
                 kind = "done"
             detail = event.get("text") or event.get("evidence") or event.get("commit", "")[:10]
-            yield PlanEvent(at, kind, task_id, str(detail).partition("\n")[0])
+            yield NotedEvent(at, kind, task_id, str(detail).partition("\n")[0])
         elif name == "plan_started":
             fresh = [str(text) for text in event["notices"] if text not in known]
             known.update(fresh)
-            yield from (PlanEvent(at, "notice", text=text) for text in fresh)
+            yield from (NotedEvent(at, "notice", text=text) for text in fresh)
         elif name == "plan_task" and status in FELL_SHORT:
-            yield PlanEvent(at, "ended", task_id, f"{status}: {event['detail']}")
+            yield NotedEvent(at, "ended", task_id, f"{status}: {event['detail']}")
 
 
-def _answers(asked: list[OpenQuestion]) -> Iterator[PlanEvent]:
+def _answers(asked: list[OpenQuestion]) -> Iterator[NotedEvent]:
     """What people answered, and what the planner asked; what tasks ask is in the log."""
     for one in asked:
         if not one.task_id:
-            yield PlanEvent(one.at, "asked", text=one.text.partition("\n")[0])
+            yield NotedEvent(one.at, "asked", text=one.text.partition("\n")[0])
         if one.answer is not None and one.answer not in BY_ITSELF:
-            yield PlanEvent(one.answered_at, "answered", one.task_id, one.answer)
+            yield NotedEvent(one.answered_at, "answered", one.task_id, one.answer)
 
 
 def _bill(state_dir: Path, names: list[str]) -> list[BillEntry]:

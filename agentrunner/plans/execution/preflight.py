@@ -17,7 +17,7 @@ from agentrunner.git.first_commit import make_first_commit, takes_first_commit
 from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.git.user_repository import UserRepository
 from agentrunner.plans.execution.branch import BRANCH, some
-from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.storage.plan_folder import PlanFolder
 
@@ -107,9 +107,11 @@ def check_no_branch(clone: CloneStore) -> None:
         )
 
 
-def done_in_place(plan: Plan, book: RoundBook) -> list[str]:
+def done_in_place(plan: Plan, book: TaskRunStore) -> list[str]:
     """Tasks that became COMPLETE in the folder itself, in order."""
     complete = PlanTaskStatus.COMPLETE
     tasks = (task for task in plan.task_order() if plan.tasks[task].status == complete)
-    rounds = {task: book.latest(task) for task in tasks}
-    return [task for task, round_ in rounds.items() if round_ is not None and not round_.commit]
+    latest = {task: book.latest(task) for task in tasks}
+    return [
+        task for task, task_run in latest.items() if task_run is not None and not task_run.commit
+    ]

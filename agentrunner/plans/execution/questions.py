@@ -1,4 +1,4 @@
-"""Where tasks ask a person: each question is kept with the plan, and with the round it is about."""
+"""Where tasks ask a person: each question is kept with the plan, and with the run it is about."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady
 from agentrunner.plans.execution.answers import ASKED_AGAIN, BY_ITSELF, TRIED_AGAIN, unfit_text
-from agentrunner.plans.execution.rounds import Round, RoundBook
 from agentrunner.plans.execution.scheduler import TaskOutcome
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.plans.store import PlanStore
 
@@ -23,7 +23,7 @@ class TaskQuestions:
     def __init__(
         self,
         store: PlanStore,
-        book: RoundBook,
+        book: TaskRunStore,
         stamp: Callable[[], str],
         tell: Callable[[Mapping[str, Any]], None],
     ) -> None:
@@ -37,25 +37,25 @@ class TaskQuestions:
         return not (self._unready and self._is_open(self._unready))
 
     def ask(
-        self, task_id: str, status: PlanTaskStatus, text: str, round_: Round | None = None
+        self, task_id: str, status: PlanTaskStatus, text: str, task_run: TaskRun | None = None
     ) -> TaskOutcome:
-        """Keep a question about a task; `turn` is its round as it is to be kept with it."""
-        round_ = round_ or self._book.latest(task_id)
+        """Keep a question about a task; `task_run` is its run as it is to be kept with it."""
+        task_run = task_run or self._book.latest(task_id)
         number = self._store.ask(text, self._stamp(), task_id)
-        if round_ is not None:
-            self._book.save(replace(round_, question=number))
-            self._settle(round_, ASKED_AGAIN, but=number)
+        if task_run is not None:
+            self._book.save(replace(task_run, question=number))
+            self._settle(task_run, ASKED_AGAIN, but=number)
         asked = {"task_id": task_id, "question": number, "text": text, "status": str(status)}
         self._tell({"event": "plan_question", **asked})
         detail = first_line(text).removeprefix(f"{status}: ")
-        return TaskOutcome(status, detail, round_.run_id if round_ else "", number)
+        return TaskOutcome(status, detail, task_run.run_id if task_run else "", number)
 
     def ask_unfit(
         self, task_id: str, status: PlanTaskStatus, error: AgentRunnerError
     ) -> TaskOutcome:
         """Ask about one that cannot begin or go on as it is."""
-        round_ = self._book.latest(task_id)
-        asked = replace(round_, asked=UNFIT) if round_ else None
+        task_run = self._book.latest(task_id)
+        asked = replace(task_run, asked=UNFIT) if task_run else None
         return self.ask(task_id, status, unfit_text(error), asked)
 
     def ask_unready(self, task_id: str, error: EnvironmentNotReady) -> TaskOutcome:
@@ -67,43 +67,45 @@ class TaskQuestions:
             ending = self.ask_unfit(task_id, status, error)
             self._unready = ending.question
             return ending
-        round_ = self._book.latest(task_id)
-        if round_ is not None:
-            self._book.save(replace(round_, question=self._unready, asked=UNFIT))
-        return TaskOutcome(status, error.message, round_.run_id if round_ else "", self._unready)
+        task_run = self._book.latest(task_id)
+        if task_run is not None:
+            self._book.save(replace(task_run, question=self._unready, asked=UNFIT))
+        return TaskOutcome(
+            status, error.message, task_run.run_id if task_run else "", self._unready
+        )
 
-    def taken_up(self, round_: Round) -> Round:
-        """The round, without its question where it is tried again unasked."""
-        if round_.asked != UNFIT:
-            return round_
-        self.settle(round_, TRIED_AGAIN)
-        round_ = replace(round_, question=0, asked="")
-        self._book.save(round_)
-        return round_
+    def taken_up(self, task_run: TaskRun) -> TaskRun:
+        """The run, without its question where it is tried again unasked."""
+        if task_run.asked != UNFIT:
+            return task_run
+        self.settle(task_run, TRIED_AGAIN)
+        task_run = replace(task_run, question=0, asked="")
+        self._book.save(task_run)
+        return task_run
 
-    def answer(self, round_: Round) -> str | None:
-        """What a person said to the round's question; "" where it came to need no answer.
+    def answer(self, task_run: TaskRun) -> str | None:
+        """What a person said to the run's question; "" where it came to need no answer.
 
-        A process that was killed may have settled it, and not have kept the round without it.
+        A process that was killed may have settled it, and not have kept the run without it.
         """
-        reply = next((q.answer for q in self._store.questions() if q.id == round_.question), None)
+        reply = next((q.answer for q in self._store.questions() if q.id == task_run.question), None)
         return "" if reply in BY_ITSELF else reply
 
-    def asked(self, round_: Round) -> str:
-        """The round's question, its first line; "" where it has none."""
-        texts = (q.text for q in self._store.questions() if q.id == round_.question)
+    def asked(self, task_run: TaskRun) -> str:
+        """The run's question, its first line; "" where it has none."""
+        texts = (q.text for q in self._store.questions() if q.id == task_run.question)
         return first_line(next(texts, ""))
 
-    def settle(self, round_: Round, how: str) -> None:
-        """The round's question needs no answer any more.
+    def settle(self, task_run: TaskRun, how: str) -> None:
+        """The run's question needs no answer any more.
 
         Neither does any other one about its task: one that a process, killed too soon, had asked.
         """
-        self._settle(round_, how)
+        self._settle(task_run, how)
 
-    def _settle(self, round_: Round, how: str, but: int = 0) -> None:
+    def _settle(self, task_run: TaskRun, how: str, but: int = 0) -> None:
         for q in self._store.questions():
-            about = q.id == round_.question or q.task_id == round_.task_id
+            about = q.id == task_run.question or q.task_id == task_run.task_id
             if about and q.answer is None and q.id != but:
                 self._store.answer(q.id, how, self._stamp())
 

@@ -1,4 +1,4 @@
-"""The run of a task's round, as it stands on the disk."""
+"""A run of a task, as it stands on the disk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from agentrunner.engine import attempts
 from agentrunner.results import Result
-from agentrunner.state.run_state import Question, TaskContext
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 
 

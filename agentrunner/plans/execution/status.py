@@ -10,7 +10,7 @@ from agentrunner.money.amount import NOTHING, Amount, total
 from agentrunner.money.bill import spent_by
 from agentrunner.plans.execution.answers import is_living
 from agentrunner.plans.execution.branch import published
-from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import AT_WORK, Plan, PlanTaskStatus
 from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask
 from agentrunner.storage.index import RunIndex, RunRow
@@ -96,9 +96,9 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
     plan, standings = store.load(), store.standings()
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
     runs: dict[str, list[str]] = {}
-    for round_ in sorted(RoundBook(folder).all(), key=lambda round_: round_.number):
-        if round_.run_id:
-            runs.setdefault(round_.task_id, []).append(round_.run_id)
+    for task_run in sorted(TaskRunStore(folder).all(), key=lambda task_run: task_run.number):
+        if task_run.run_id:
+            runs.setdefault(task_run.task_id, []).append(task_run.run_id)
     tasks = {}
     driven = folder.root.is_dir() and folder.lock().taken()
     for task_id in plan.task_order():

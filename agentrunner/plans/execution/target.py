@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.git.private_clone import CloneStore
+from agentrunner.plans.execution.delivery import Delivered
 from agentrunner.plans.execution.preflight import check_no_branch
-from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.workspaces import SingleFolder, Workspaces
 from agentrunner.plans.plan import Plan
-
-
-@dataclass(frozen=True)
-class HandedOver:
-    """Where the work of a plan is; None for what there is not."""
-
-    branch: str | None = None
-    commit: str | None = None
-    onto: str | None = None
-    """The branch that it was brought onto."""
-    request: str | None = None
-    """The address of the pull or merge request."""
 
 
 class PlanTarget(Protocol):
@@ -51,13 +39,13 @@ class PlanTarget(Protocol):
     def publish(self) -> None:
         """Bring what has landed to the user; said where that cannot be. Blocking."""
 
-    async def deliver(self, plan: Plan, questions: list[str]) -> HandedOver | None:
+    async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
         """Hand the result over as it was wished for, now that all of it is there.
 
         None where nothing was wished for.
         """
 
-    def result(self) -> HandedOver:
+    def result(self) -> Delivered:
         """Where the work is."""
 
 
@@ -67,7 +55,7 @@ class FolderTarget:
     most = 1
     kept_back = False
 
-    def __init__(self, repo: Path, clone: CloneStore, book: RoundBook) -> None:
+    def __init__(self, repo: Path, clone: CloneStore, book: TaskRunStore) -> None:
         """`clone` is the one that the plan would have."""
         self._clone = clone
         self.places: Workspaces = SingleFolder(repo, book)
@@ -80,10 +68,10 @@ class FolderTarget:
     def publish(self) -> None:
         """It is there already."""
 
-    async def deliver(self, plan: Plan, questions: list[str]) -> HandedOver | None:
+    async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
         """Nothing more can be wished for."""
         return None
 
-    def result(self) -> HandedOver:
+    def result(self) -> Delivered:
         """There is no branch."""
-        return HandedOver()
+        return Delivered()

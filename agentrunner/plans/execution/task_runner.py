@@ -33,9 +33,9 @@ from agentrunner.plans.execution.answers import (
     ended_text,
     is_yes,
 )
-from agentrunner.plans.execution.decisions import decided_before, keep_allowance
+from agentrunner.plans.execution.inherited_decisions import decided_before, keep_allowance
 from agentrunner.plans.execution.merging.merge_queue import (
-    Conflict,
+    MergeConflict,
     Merged,
     NoLongerPlanned,
     TestsRed,
@@ -43,21 +43,21 @@ from agentrunner.plans.execution.merging.merge_queue import (
 from agentrunner.plans.execution.merging.merge_verdict import text_of_doubts
 from agentrunner.plans.execution.plan_budget import PlanBudget
 from agentrunner.plans.execution.questions import TaskQuestions, first_line
-from agentrunner.plans.execution.rounds import Round, RoundBook
 from agentrunner.plans.execution.saved_run import SavedRun, is_begun, saved_run
 from agentrunner.plans.execution.scheduler import TaskOutcome
 from agentrunner.plans.execution.spending import Spending
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.plans.execution.workspaces import Workspaces
 from agentrunner.plans.plan import AT_WORK, FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState
-from agentrunner.state.run_state import BY_PLAN
+from agentrunner.state.people import BY_PLAN
 from agentrunner.storage.events import timestamp
 from agentrunner.storage.run_folder import RunFolder, load_spec, new_run_id
 
 MOST_FIXES = 3
-"""Rounds for work that could not be brought together; then a person looks at it."""
+"""Runs for work that could not be brought together; then a person looks at it."""
 GONE = "is no part of the plan any more"
 CHANGED = "was changed, and begins anew"
 LANDING, ALLOWANCE = "landing", "allowance"
@@ -66,7 +66,7 @@ as it does not go together with the rest, or as it changes what proves others.""
 WRONG_ANSWERS = (WrongAnswer, StaleAnswer, PolicyBreach)
 
 Event = Mapping[str, Any]
-SpecOf = Callable[[Plan, str, Round], TaskSpec]
+SpecOf = Callable[[Plan, str, TaskRun], TaskSpec]
 
 
 class TaskRuns:
@@ -76,7 +76,7 @@ class TaskRuns:
         self,
         plan: Callable[[], Plan],
         store: PlanStore,
-        book: RoundBook,
+        book: TaskRunStore,
         places: Workspaces,
         spec_of: SpecOf,
         options: Options,
@@ -86,7 +86,7 @@ class TaskRuns:
         tell: Callable[[Event], None],
         again: frozenset[str] = frozenset(),
     ) -> None:
-        """`spec_of` makes a round's task; `tell` hears what happens to tasks.
+        """`spec_of` makes the task of a run; `tell` hears what happens to tasks.
 
         Tasks in `again` have their next attempt where they FAILED or need review, unasked.
         """
@@ -130,179 +130,186 @@ class TaskRuns:
         tries = self._tries[task_id]
         self._keep(StoredTask(task_id, ending.status, ending.run_id, tries, at, ending.detail))
 
-    # -- rounds ---------------------------------------------------------------------------------
+    # -- runs -----------------------------------------------------------------------------------
 
     async def _carry_out(self, task_id: str, stop: asyncio.Event) -> TaskOutcome:
         if task_id not in self._plan().tasks:
             return TaskOutcome(PlanTaskStatus.PENDING, GONE, self._run_of(task_id))
-        round_, paid = await self._round(task_id), ""
-        while (plan := self._plan_of(round_)) is not None:
-            result = await self._run(round_, plan, stop)
-            round_ = self._book.latest(task_id) or round_
+        task_run, paid = await self._round(task_id), ""
+        while (plan := self._plan_of(task_run)) is not None:
+            result = await self._run(task_run, plan, stop)
+            task_run = self._book.latest(task_id) or task_run
             if result is None:
-                return self._still_open(round_)
+                return self._still_open(task_run)
             self._spending.count(str(result.run_id))
-            if (plan := self._plan_of(round_)) is None:
+            if (plan := self._plan_of(task_run)) is None:
                 break
             if result.state != TaskState.COMPLETE:
-                bill = await self._asks_for_budget(round_, result)
+                bill = await self._asks_for_budget(task_run, result)
                 if bill in ("", paid):
-                    return self._unfinished(round_, result)
+                    return self._unfinished(task_run, result)
                 if self._spending.reached:
-                    return self._unpaid(round_)
+                    return self._unpaid(task_run)
                 paid = bill
                 continue
-            round_ = self._allowed(round_)
+            task_run = self._allowed(task_run)
             self._note(task_id, PlanTaskStatus.VALIDATING, self._places.landing)
             try:
                 landed = await self._places.land(
-                    round_, _title(plan, task_id), result, partial(self._wanted, round_)
+                    task_run, _title(plan, task_id), result, partial(self._wanted, task_run)
                 )
             except NoLongerPlanned:
                 break
             if isinstance(landed, Merged):
-                return await self._landed(round_, landed)
-            words = self._more_rounds(round_)
+                return await self._landed(task_run, landed)
+            words = self._more_rounds(task_run)
             if isinstance(landed, TestsRed) and landed.asks and words is None:
-                asked = replace(round_, asked=ALLOWANCE, hollow=landed.hollow)
+                asked = replace(task_run, asked=ALLOWANCE, hollow=landed.hollow)
                 text = allowance_text(landed.asks)
                 return self._questions.ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
-            if round_.fixes >= MOST_FIXES and words is None:
+            if task_run.fixes >= MOST_FIXES and words is None:
                 text = apart_text(MOST_FIXES, first_line(landed.evidence))
-                asked = replace(round_, asked=LANDING)
+                asked = replace(task_run, asked=LANDING)
                 return self._questions.ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
-            round_ = await self._next(round_, landed, words)
-        return await self._leave(round_)
+            task_run = await self._next(task_run, landed, words)
+        return await self._leave(task_run)
 
-    async def _round(self, task_id: str) -> Round:
-        """The round that the task is in; a new one where there is none that it can go on with."""
-        round_ = self._book.latest(task_id)
-        if round_ is None:
-            return await self._open(Round(task_id, 1))
-        if self._plan_of(round_) is None:
-            await self._leave(round_)
-        elif self._places.folder(round_).is_dir():
-            return self._questions.taken_up(round_)
-        self._questions.settle(round_, TRIED_AGAIN)
-        return await self._open(Round(task_id, round_.number + 1))
+    async def _round(self, task_id: str) -> TaskRun:
+        """The run that the task is in; a new one where there is none that it can go on with."""
+        task_run = self._book.latest(task_id)
+        if task_run is None:
+            return await self._open(TaskRun(task_id, 1))
+        if self._plan_of(task_run) is None:
+            await self._leave(task_run)
+        elif self._places.folder(task_run).is_dir():
+            return self._questions.taken_up(task_run)
+        self._questions.settle(task_run, TRIED_AGAIN)
+        return await self._open(TaskRun(task_id, task_run.number + 1))
 
-    def _plan_of(self, round_: Round) -> Plan | None:
-        """The plan as it is now; None where a round is for a task that it has not, or not so."""
+    def _plan_of(self, task_run: TaskRun) -> Plan | None:
+        """The plan as it is now; None where a run is for a task that it has not, or not so."""
         plan = self._plan()
-        if round_.task_id not in plan.tasks:
+        if task_run.task_id not in plan.tasks:
             return None
-        return plan if round_.asked_for in ("", asked_for(plan, round_.task_id)) else None
+        return plan if task_run.asked_for in ("", asked_for(plan, task_run.task_id)) else None
 
-    def _wanted(self, round_: Round) -> bool:
-        return self._plan_of(round_) is not None
+    def _wanted(self, task_run: TaskRun) -> bool:
+        return self._plan_of(task_run) is not None
 
-    async def _leave(self, round_: Round) -> TaskOutcome:
-        """End a round that nobody wants any more; what it made is in its run's folder."""
+    async def _leave(self, task_run: TaskRun) -> TaskOutcome:
+        """End a run that nobody wants any more; what it made is in its run's folder."""
         options = replace(self._options, stop=asyncio.Event())
         with contextlib.suppress(AgentRunnerError, OSError):  # it is wanted no more all the same
-            if is_begun(self._options.state_dir, round_.run_id):
-                await runs.cancel(round_.run_id, options)
-        self._questions.settle(round_, SETTLED)
-        await self._places.close(round_)
-        detail = CHANGED if round_.task_id in self._plan().tasks else GONE
-        return TaskOutcome(PlanTaskStatus.PENDING, detail, round_.run_id)
+            if is_begun(self._options.state_dir, task_run.run_id):
+                await runs.cancel(task_run.run_id, options)
+        self._questions.settle(task_run, SETTLED)
+        await self._places.close(task_run)
+        detail = CHANGED if task_run.task_id in self._plan().tasks else GONE
+        return TaskOutcome(PlanTaskStatus.PENDING, detail, task_run.run_id)
 
     async def _next(
-        self, round_: Round, refused: Conflict | TestsRed, words: str | None = None
-    ) -> Round:
-        """Another round for what was refused; with a person's `words`, the first of as many."""
+        self, task_run: TaskRun, refused: MergeConflict | TestsRed, words: str | None = None
+    ) -> TaskRun:
+        """Another run for what was refused; with a person's `words`, the first of as many."""
         comment = f"\n\nA person has looked at it and says: {words}" if words else ""
         evidence = refused.evidence + comment
-        self._note(round_.task_id, PlanTaskStatus.FIXING, first_line(refused.evidence))
-        self._tell({"event": "plan_fixing", "task_id": round_.task_id, "evidence": evidence})
+        self._note(task_run.task_id, PlanTaskStatus.FIXING, first_line(refused.evidence))
+        self._tell({"event": "plan_fixing", "task_id": task_run.task_id, "evidence": evidence})
         broken = refused.broken if isinstance(refused, TestsRed) else ()
-        fresh = Round(
-            round_.task_id,
-            round_.number + 1,
+        fresh = TaskRun(
+            task_run.task_id,
+            task_run.number + 1,
             evidence=evidence,
             broken=tuple(p.as_criterion().model_dump(exclude_defaults=True) for p in broken),
-            fixes=1 if words is not None else round_.fixes + 1,
+            fixes=1 if words is not None else task_run.fixes + 1,
             words=words or "",
-            words_for=self._questions.asked(round_) if words else "",
+            words_for=self._questions.asked(task_run) if words else "",
         )
         opened = await self._open(fresh, refused)
-        await self._places.close(round_)
+        await self._places.close(task_run)
         return opened
 
-    async def _open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
-        opened = await self._places.open(round_, refused)
+    async def _open(
+        self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
+    ) -> TaskRun:
+        opened = await self._places.open(task_run, refused)
         folder = str(self._places.folder(opened))
-        self._tell({"event": "plan_opened", "task_id": round_.task_id, "folder": folder})
+        self._tell({"event": "plan_opened", "task_id": task_run.task_id, "folder": folder})
         return opened
 
-    async def _landed(self, round_: Round, landed: Merged) -> TaskOutcome:
-        self._questions.settle(round_, SETTLED)
-        ending = TaskOutcome(PlanTaskStatus.COMPLETE, text_of_doubts(landed.doubts), round_.run_id)
-        self._note(round_.task_id, ending.status, ending.detail)
+    async def _landed(self, task_run: TaskRun, landed: Merged) -> TaskOutcome:
+        self._questions.settle(task_run, SETTLED)
+        ending = TaskOutcome(
+            PlanTaskStatus.COMPLETE, text_of_doubts(landed.doubts), task_run.run_id
+        )
+        self._note(task_run.task_id, ending.status, ending.detail)
         what = {"commit": landed.commit, "files": list(landed.files)}
-        self._tell({"event": "plan_landed", "task_id": round_.task_id, **what})
+        self._tell({"event": "plan_landed", "task_id": task_run.task_id, **what})
         if ending.detail:
-            fields = {"message": f"{round_.task_id}: {ending.detail}", "task_id": round_.task_id}
+            fields = {
+                "message": f"{task_run.task_id}: {ending.detail}",
+                "task_id": task_run.task_id,
+            }
             self._tell({"event": "warning", "code": "fresh-checkout", **fields})
-        await self._places.close(round_)
+        await self._places.close(task_run)
         return ending
 
     # -- one run --------------------------------------------------------------------------------
 
-    async def _run(self, round_: Round, plan: Plan, stop: asyncio.Event) -> Result | None:
-        """Drive the round's run as far as it goes now; None where it still waits for a person."""
+    async def _run(self, task_run: TaskRun, plan: Plan, stop: asyncio.Event) -> Result | None:
+        """Drive the task's run as far as it goes now; None where it still waits for a person."""
         options = replace(
-            self._options, on_event=lambda event: self._hear(round_.task_id, event), stop=stop
+            self._options, on_event=lambda event: self._hear(task_run.task_id, event), stop=stop
         )
-        if not is_begun(self._options.state_dir, round_.run_id):
-            return await self._start(round_, plan, options)
-        saved = await saved_run(self._options.state_dir, round_.run_id)
+        if not is_begun(self._options.state_dir, task_run.run_id):
+            return await self._start(task_run, plan, options)
+        saved = await saved_run(self._options.state_dir, task_run.run_id)
         if saved.result is not None and saved.result.state == TaskState.COMPLETE:
-            return None if self._waits_to_land(round_) else saved.result
+            return None if self._waits_to_land(task_run) else saved.result
         ended = saved.state is not None and saved.state["state"] in TERMINAL
-        anew = self._anew(round_, plan)
+        anew = self._anew(task_run, plan)
         how: dict[str, Any] = {"on_change": "continue", "instead": anew}
         if not ended and saved.question is None:
-            return await runs.resume(round_.run_id, options, **how)
+            return await runs.resume(task_run.run_id, options, **how)
         if saved.question is not None and self._budget.is_asked(saved.question):
-            return await self._pay(round_, saved, options)
-        answer = self._questions.answer(round_)
+            return await self._pay(task_run, saved, options)
+        answer = self._questions.answer(task_run)
         if saved.question is not None and anew is None:
-            if round_.asked != saved.question.id or answer == "":
+            if task_run.asked != saved.question.id or answer == "":
                 return saved.result
-            return None if answer is None else await self._respond(round_, saved, answer, options)
-        if answer is None and round_.task_id not in self._again and (ended or anew is None):
-            return None if round_.question else saved.result
-        self._again.discard(round_.task_id)
-        asked = self._questions.asked(round_) if answer else ""
-        self._questions.settle(round_, TRIED_AGAIN)
-        self._book.save(replace(round_, question=0))
+            return None if answer is None else await self._respond(task_run, saved, answer, options)
+        if answer is None and task_run.task_id not in self._again and (ended or anew is None):
+            return None if task_run.question else saved.result
+        self._again.discard(task_run.task_id)
+        asked = self._questions.asked(task_run) if answer else ""
+        self._questions.settle(task_run, TRIED_AGAIN)
+        self._book.save(replace(task_run, question=0))
         how |= {"message": answer, "asked": asked}
-        return await runs.resume(round_.run_id, options, **how)
+        return await runs.resume(task_run.run_id, options, **how)
 
-    def _anew(self, round_: Round, plan: Plan) -> TaskSpec | None:
+    def _anew(self, task_run: TaskRun, plan: Plan) -> TaskSpec | None:
         """The task under other settings than its run began with; None where they are the same."""
-        kept = load_spec(RunFolder.open(self._options.state_dir, round_.run_id)).plan_settings
-        spec = self._spec_of(plan, round_.task_id, round_)
+        kept = load_spec(RunFolder.open(self._options.state_dir, task_run.run_id)).plan_settings
+        spec = self._spec_of(plan, task_run.task_id, task_run)
         return None if kept in ("", spec.plan_settings) else spec
 
-    async def _start(self, round_: Round, plan: Plan, options: Options) -> Result:
+    async def _start(self, task_run: TaskRun, plan: Plan, options: Options) -> Result:
         """Begin the run, under a name that is kept before there is anything of it."""
-        spec = self._within_limits(self._spec_of(plan, round_.task_id, round_))
-        name = round_.run_id or new_run_id(round_.task_id, secrets.token_bytes(4))
-        self._book.save(replace(round_, run_id=name, asked_for=asked_for(plan, round_.task_id)))
-        rounds, at = self._book.of(round_.task_id), self._options.clock.stamp()
-        before = await decided_before(self._options.state_dir, rounds, round_, at)
+        spec = self._within_limits(self._spec_of(plan, task_run.task_id, task_run))
+        name = task_run.run_id or new_run_id(task_run.task_id, secrets.token_bytes(4))
+        self._book.save(replace(task_run, run_id=name, asked_for=asked_for(plan, task_run.task_id)))
+        rounds, at = self._book.of(task_run.task_id), self._options.clock.stamp()
+        before = await decided_before(self._options.state_dir, rounds, task_run, at)
         return await runs.start(spec, options, run_id=name, people=before)
 
     async def _respond(
-        self, round_: Round, saved: SavedRun, answer: str, options: Options, by: str = ""
+        self, task_run: TaskRun, saved: SavedRun, answer: str, options: Options, by: str = ""
     ) -> Result:
         """Give the run its answer; asked once more where it is none to its question."""
         assert saved.question is not None and saved.result is not None
         try:
             words = answer_of(saved.question, answer).model_copy(update={"by": by})
-            return await runs.respond(round_.run_id, words, options)
+            return await runs.respond(task_run.run_id, words, options)
         except WRONG_ANSWERS as error:
             message = f"{error.message} {error.remedy}".strip()
             assert saved.result.waiting is not None
@@ -310,20 +317,20 @@ class TaskRuns:
             waiting = saved.result.waiting.model_copy(update=again)
             return saved.result.model_copy(update={"waiting": waiting})
 
-    async def _pay(self, round_: Round, saved: SavedRun, options: Options) -> Result | None:
+    async def _pay(self, task_run: TaskRun, saved: SavedRun, options: Options) -> Result | None:
         """Grant a run that has spent its part of the plan's budget what the plan has left."""
         assert saved.question is not None and saved.state is not None
-        spec = load_spec(RunFolder.open(self._options.state_dir, round_.run_id))
+        spec = load_spec(RunFolder.open(self._options.state_dir, task_run.run_id))
         more = self._budget.more(saved.question, spec, saved.state["counters"])
         if not more:
             return saved.result
-        return await self._respond(round_, saved, more, options, by=BY_PLAN)
+        return await self._respond(task_run, saved, more, options, by=BY_PLAN)
 
-    async def _asks_for_budget(self, round_: Round, result: Result) -> str:
+    async def _asks_for_budget(self, task_run: TaskRun, result: Result) -> str:
         """The id of the question about the plan's budget that its run waits with; "" for none."""
         if result.waiting is None or result.waiting.kind != "budget":
             return ""
-        question = (await saved_run(self._options.state_dir, round_.run_id)).question
+        question = (await saved_run(self._options.state_dir, task_run.run_id)).question
         return question.id if question is not None and self._budget.is_asked(question) else ""
 
     def _within_limits(self, spec: TaskSpec) -> TaskSpec:
@@ -348,59 +355,59 @@ class TaskRuns:
 
     # -- what a person is asked -----------------------------------------------------------------
 
-    def _unfinished(self, round_: Round, result: Result) -> TaskOutcome:
+    def _unfinished(self, task_run: TaskRun, result: Result) -> TaskOutcome:
         if result.waiting is not None:
-            asked = replace(round_, asked=result.waiting.id)
+            asked = replace(task_run, asked=result.waiting.id)
             return self._questions.ask(
-                round_.task_id, PlanTaskStatus.BLOCKED, asked_text(result.waiting), asked
+                task_run.task_id, PlanTaskStatus.BLOCKED, asked_text(result.waiting), asked
             )
         if result.state in TERMINAL:
             status = PlanTaskStatus(result.state)
-            return self._questions.ask(round_.task_id, status, ended_text(result), round_)
-        return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", round_.run_id)
+            return self._questions.ask(task_run.task_id, status, ended_text(result), task_run)
+        return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", task_run.run_id)
 
-    def _unpaid(self, round_: Round) -> TaskOutcome:
+    def _unpaid(self, task_run: TaskRun) -> TaskOutcome:
         """It waits for more than the plan has left: one question for all such tasks."""
         number = self._budget.question()
         return TaskOutcome(
-            PlanTaskStatus.BLOCKED, "the plan's budget is spent", round_.run_id, number
+            PlanTaskStatus.BLOCKED, "the plan's budget is spent", task_run.run_id, number
         )
 
-    def _still_open(self, round_: Round) -> TaskOutcome:
+    def _still_open(self, task_run: TaskRun) -> TaskOutcome:
         """It was asked before, and nobody has answered."""
-        before = self._standings.get(round_.task_id)
+        before = self._standings.get(task_run.task_id)
         detail = before.detail if before else ""
         ended = before and before.status in FELL_SHORT
         status = before.status if before and ended else PlanTaskStatus.BLOCKED
-        return TaskOutcome(status, detail, round_.run_id, round_.question)
+        return TaskOutcome(status, detail, task_run.run_id, task_run.question)
 
-    def _waits_to_land(self, round_: Round) -> bool:
+    def _waits_to_land(self, task_run: TaskRun) -> bool:
         """Whether a person has been asked about work that does not go together with the rest."""
-        answered = self._questions.answer(round_) is not None or round_.task_id in self._again
-        return round_.asked in (LANDING, ALLOWANCE) and not answered
+        answered = self._questions.answer(task_run) is not None or task_run.task_id in self._again
+        return task_run.asked in (LANDING, ALLOWANCE) and not answered
 
-    def _allowed(self, round_: Round) -> Round:
-        """The round, allowed to change what proves others where a person has said yes to that."""
-        if round_.asked != ALLOWANCE or not is_yes(self._questions.answer(round_) or ""):
-            return round_
+    def _allowed(self, task_run: TaskRun) -> TaskRun:
+        """The run, allowed to change what proves others where a person has said yes to that."""
+        if task_run.asked != ALLOWANCE or not is_yes(self._questions.answer(task_run) or ""):
+            return task_run
         keep_allowance(
             self._options.state_dir,
-            round_,
-            self._questions.asked(round_),
+            task_run,
+            self._questions.asked(task_run),
             self._options.clock.stamp(),
         )
-        allowed = (*round_.allowed, *round_.hollow)
-        round_ = replace(round_, allowed=allowed, hollow=(), question=0, asked="")
-        self._book.save(round_)
-        return round_
+        allowed = (*task_run.allowed, *task_run.hollow)
+        task_run = replace(task_run, allowed=allowed, hollow=(), question=0, asked="")
+        self._book.save(task_run)
+        return task_run
 
-    def _more_rounds(self, round_: Round) -> str | None:
+    def _more_rounds(self, task_run: TaskRun) -> str | None:
         """What a person said to such work, "" for nothing but that it be tried again."""
-        if round_.asked not in (LANDING, ALLOWANCE) or self._waits_to_land(round_):
+        if task_run.asked not in (LANDING, ALLOWANCE) or self._waits_to_land(task_run):
             return None
-        words = self._questions.answer(round_)
-        self._again.discard(round_.task_id)
-        self._questions.settle(round_, TRIED_AGAIN)
+        words = self._questions.answer(task_run)
+        self._again.discard(task_run.task_id)
+        self._questions.settle(task_run, TRIED_AGAIN)
         return words or ""
 
     # -- notes ----------------------------------------------------------------------------------
@@ -416,8 +423,8 @@ class TaskRuns:
         self._tell({"event": "plan_task", **asdict(standing), "status": str(standing.status)})
 
     def _run_of(self, task_id: str) -> str:
-        round_ = self._book.latest(task_id)
-        return round_.run_id if round_ else ""
+        task_run = self._book.latest(task_id)
+        return task_run.run_id if task_run else ""
 
 
 def _title(plan: Plan, task_id: str) -> str:

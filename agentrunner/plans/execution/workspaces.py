@@ -16,7 +16,7 @@ from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.plans.execution.branch import BRANCH
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
 from agentrunner.plans.execution.merging.merge_queue import (
-    Conflict,
+    MergeConflict,
     Merged,
     TaskWork,
     TestsRed,
@@ -25,51 +25,53 @@ from agentrunner.plans.execution.merging.merge_queue import (
 )
 from agentrunner.plans.execution.merging.proofs import of_its_own
 from agentrunner.plans.execution.merging.run_work import RunWork, run_work
-from agentrunner.plans.execution.rounds import Round, RoundBook
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.results import Result
 from agentrunner.storage.run_folder import make_private
 
 _MARK = re.compile(rb"(?m)^(?:<{7}|>{7}) ")
 
-Landing = Merged | Conflict | TestsRed
+Landing = Merged | MergeConflict | TestsRed
 
 
 class Workspaces(Protocol):
-    """Gives rounds their work trees, and brings together what was made in them."""
+    """Gives runs their work trees, and brings together what was made in them."""
 
     landing: str
     """What landing does, for people; "" for nothing."""
 
-    def folder(self, round_: Round) -> Path:
-        """Where a round works."""
+    def folder(self, task_run: TaskRun) -> Path:
+        """Where a run works."""
 
-    async def open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
-        """Give a round its work tree; it is kept with what is known of it then.
+    async def open(
+        self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
+    ) -> TaskRun:
+        """Give a run its work tree; it is kept with what is known of it then.
 
         `refused` is what its task's work could not be brought together with, and stands in it.
         """
 
     async def land(
-        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """Bring what a COMPLETE run has made together with the rest.
 
         Raises NotWanted where that is `wanted` no more; blocking, it is asked in a thread.
         """
 
-    async def close(self, round_: Round) -> None:
+    async def close(self, task_run: TaskRun) -> None:
         """Take its work tree away."""
 
 
 class WorkTrees:
-    """In a private clone: a work tree for each round, from the head of the plan's branch."""
+    """In a private clone: a work tree for each run, from the head of the plan's branch."""
 
     landing = "is brought together with the rest"
 
     def __init__(
         self,
         clone: CloneStore,
-        book: RoundBook,
+        book: TaskRunStore,
         state_dir: Path,
         author: Identity,
         clock: Clock,
@@ -84,16 +86,18 @@ class WorkTrees:
         self._landing = asyncio.Lock()
         """Work lands one after another: what is examined on a head that moves was for nothing."""
 
-    def folder(self, round_: Round) -> Path:
+    def folder(self, task_run: TaskRun) -> Path:
         """Below the plan's folder."""
-        return self._book.workspace(round_)
+        return self._book.workspace(task_run)
 
-    async def open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
+    async def open(
+        self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
+    ) -> TaskRun:
         """From the plan's head, or from the merge that was refused."""
         async with self._one:
-            return await asyncio.to_thread(self._open, round_, refused)
+            return await asyncio.to_thread(self._open, task_run, refused)
 
-    def _open(self, round_: Round, refused: Conflict | TestsRed | None) -> Round:
+    def _open(self, task_run: TaskRun, refused: MergeConflict | TestsRed | None) -> TaskRun:
         parents: tuple[str, ...]
         marked: tuple[str, ...]
         if refused is None:
@@ -102,7 +106,7 @@ class WorkTrees:
         else:
             parents = (refused.head,)
             marked = self._marked(refused)
-            message = f"{round_.task_id}, to be brought together\n"
+            message = f"{task_run.task_id}, to be brought together\n"
             commit = self._clone.commit_tree(
                 refused.tree,
                 parents=parents,
@@ -110,16 +114,16 @@ class WorkTrees:
                 author=self._author,
                 at=self._clock.stamp(),
             )
-        round_ = replace(round_, commit=commit, parents=parents, marked=marked)
-        folder = self.folder(round_)
+        task_run = replace(task_run, commit=commit, parents=parents, marked=marked)
+        folder = self.folder(task_run)
         make_private(folder.parent)
-        if folder.exists():  # of a process that was killed before the round was kept
+        if folder.exists():  # of a process that was killed before the run was kept
             self._clone.remove(folder)
         self._clone.check_out(folder, commit)
-        self._book.save(round_)
-        return round_
+        self._book.save(task_run)
+        return task_run
 
-    def _marked(self, refused: Conflict | TestsRed) -> tuple[str, ...]:
+    def _marked(self, refused: MergeConflict | TestsRed) -> tuple[str, ...]:
         """Files of a merge that have marks which they did not have before."""
         return tuple(
             path
@@ -129,27 +133,27 @@ class WorkTrees:
         )
 
     async def land(
-        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """As a commit on the plan's branch."""
         async with self._landing:
-            return await self._land(round_, title, result, wanted)
+            return await self._land(task_run, title, result, wanted)
 
     async def _land(
-        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
-        made = await run_work(self._state_dir, round_.run_id)
+        made = await run_work(self._state_dir, task_run.run_id)
         work = TaskWork(
-            round_.task_id,
+            task_run.task_id,
             title,
-            self.folder(round_),
-            round_.commit,
-            round_.parents,
+            self.folder(task_run),
+            task_run.commit,
+            task_run.parents,
             result,
             made.paths,
-            of_its_own(made.proofs, map(CriterionSpec.model_validate, round_.broken)),
+            of_its_own(made.proofs, map(CriterionSpec.model_validate, task_run.broken)),
             made.sandbox,
-            round_.allowed,
+            task_run.allowed,
         )
         landed = await land(
             self._clone,
@@ -163,19 +167,19 @@ class WorkTrees:
         )
         if not isinstance(landed, Merged):
             return landed
-        return replace(landed, files=await asyncio.to_thread(self._files, round_, made, landed))
+        return replace(landed, files=await asyncio.to_thread(self._files, task_run, made, landed))
 
-    def _files(self, round_: Round, made: RunWork, landed: Merged) -> tuple[str, ...]:
-        """Of all its rounds: the first of a merge's parents has nothing of the task."""
-        before = round_.parents[0]
-        touched = {*made.paths, *self._clone.changed(before, round_.commit)}
+    def _files(self, task_run: TaskRun, made: RunWork, landed: Merged) -> tuple[str, ...]:
+        """Of all its runs: the first of a merge's parents has nothing of the task."""
+        before = task_run.parents[0]
+        touched = {*made.paths, *self._clone.changed(before, task_run.commit)}
         return tuple(sorted(touched.intersection(self._clone.changed(before, landed.commit))))
 
-    async def close(self, round_: Round) -> None:
+    async def close(self, task_run: TaskRun) -> None:
         """The run's folder keeps what it was."""
         async with self._one:
             with contextlib.suppress(OSError):
-                await asyncio.to_thread(self._clone.remove, self.folder(round_))
+                await asyncio.to_thread(self._clone.remove, self.folder(task_run))
 
 
 class SingleFolder:
@@ -183,23 +187,25 @@ class SingleFolder:
 
     landing = ""
 
-    def __init__(self, repo: Path, book: RoundBook) -> None:
+    def __init__(self, repo: Path, book: TaskRunStore) -> None:
         self._repo, self._book = repo, book
 
-    def folder(self, round_: Round) -> Path:
+    def folder(self, task_run: TaskRun) -> Path:
         """Always the same."""
         return self._repo
 
-    async def open(self, round_: Round, refused: Conflict | TestsRed | None = None) -> Round:
+    async def open(
+        self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
+    ) -> TaskRun:
         """Nothing is made."""
-        self._book.save(round_)
-        return round_
+        self._book.save(task_run)
+        return task_run
 
     async def land(
-        self, round_: Round, title: str, result: Result, wanted: Callable[[], bool]
+        self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> Landing:
         """It is there already."""
         return Merged("", tuple(result.changed_files))
 
-    async def close(self, round_: Round) -> None:
+    async def close(self, task_run: TaskRun) -> None:
         """The files stay."""

@@ -20,7 +20,7 @@ OnProgress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Order:
+class ImageBuild:
     """A build, ready to be sent. Its context is closed by whoever has ordered it."""
 
     name: str
@@ -33,16 +33,18 @@ class Order:
     """Whether it runs commands of the repository."""
 
 
-def order_recipe(recipe: Recipe, name: str = "", args: Mapping[str, str] | None = None) -> Order:
+def order_recipe(
+    recipe: Recipe, name: str = "", args: Mapping[str, str] | None = None
+) -> ImageBuild:
     """The build of one of our own images, under its usual name if no other is given."""
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
         _add(archive, OWN_DOCKERFILE, recipe.dockerfile())
     context.seek(0)
-    return Order(name or recipe.image, context, args or {})
+    return ImageBuild(name or recipe.image, context, args or {})
 
 
-def order_self(name: str = "", args: Mapping[str, str] | None = None) -> Order:
+def order_self(name: str = "", args: Mapping[str, str] | None = None) -> ImageBuild:
     """The build of an image with this AgentRunner in it: its files as they are installed here."""
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
@@ -53,15 +55,15 @@ def order_self(name: str = "", args: Mapping[str, str] | None = None) -> Order:
         for place, data in own_files():
             _add(archive, place, data)
     context.seek(0)
-    return Order(name or SELF.image, context, args or {})
+    return ImageBuild(name or SELF.image, context, args or {})
 
 
-def order_repository(found: Build, context: BinaryIO, name: str) -> Order:
+def order_repository(found: Build, context: BinaryIO, name: str) -> ImageBuild:
     """The build that a repository describes, of a context made by `sources.pack`."""
-    return Order(name, context, found.args, found.target, foreign=True)
+    return ImageBuild(name, context, found.args, found.target, foreign=True)
 
 
-async def build(engine: Engine, order: Order, on_progress: OnProgress) -> None:
+async def build(engine: Engine, order: ImageBuild, on_progress: OnProgress) -> None:
     """Build it, telling each line that the build prints.
 
     Its commands run in containers of the engine, with the network that it gives containers by

@@ -56,7 +56,7 @@ class User:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ContainerSpec:
     """Everything that one container is made of."""
 
     image: str
@@ -72,7 +72,7 @@ class Plan:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def container_config(plan: Plan, traits: Traits) -> dict[str, Any]:
+def container_config(plan: ContainerSpec, traits: Traits) -> dict[str, Any]:
     """The body of the create call, but for its lifeline and owner.
 
     Raises UsageError for an amount of memory that is none.
@@ -123,7 +123,7 @@ def places_between(config: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _host_config(plan: Plan, traits: Traits) -> dict[str, Any]:
+def _host_config(plan: ContainerSpec, traits: Traits) -> dict[str, Any]:
     limits = plan.limits
     memory = memory_bytes(limits.memory or MEMORY)
     # Podman makes /run writable in a sandbox that is read-only.

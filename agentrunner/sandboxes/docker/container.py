@@ -27,7 +27,7 @@ from agentrunner.sandboxes.docker.config import (
 )
 from agentrunner.sandboxes.docker.containers_seen import member_list, users_in
 from agentrunner.sandboxes.docker.engine import CONFLICT, NOT_FOUND, Engine, EngineError
-from agentrunner.sandboxes.docker.exec import Command, Exec, Hear, NeverStarted
+from agentrunner.sandboxes.docker.exec import Exec, ExecCommand, ExecNeverStarted, Hear
 from agentrunner.sandboxes.docker.labels import owner_labels
 from agentrunner.sandboxes.docker.lifeline import Lifeline
 
@@ -123,7 +123,7 @@ class Container:
 
     async def execute(
         self,
-        command: Command,
+        command: ExecCommand,
         stdin: AsyncIterator[bytes],
         hear: Hear,
         *,
@@ -149,7 +149,7 @@ class Container:
                 await run.begin()
                 state, killed = await run.ready()
             if state != "clean":
-                raise NeverStarted("run", f"the sandbox is {state} after an earlier command")
+                raise ExecNeverStarted("run", f"the sandbox is {state} after an earlier command")
             self.fresh = False
             started()
             await run.follow(stdin, hear)
@@ -243,7 +243,7 @@ class Container:
     async def _quick_words(self, argv: Sequence[str], user: str) -> tuple[int, str]:
         """Something short of our own: exit code and output."""
         chunks: list[bytes] = []
-        run = Exec(self._engine, self.id, Command(tuple(argv), {}, "/"), user)
+        run = Exec(self._engine, self.id, ExecCommand(tuple(argv), {}, "/"), user)
         try:
             await run.begin()
             await run.follow(_nothing(), lambda _, data: chunks.append(data))

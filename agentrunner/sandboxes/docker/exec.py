@@ -19,12 +19,12 @@ END_SEC = 5.0
 NO_SHELL = "the image has no /bin/sh"
 
 
-class NeverStarted(EngineError):
+class ExecNeverStarted(EngineError):
     """The command was not started, surely: it can be tried again in another sandbox."""
 
 
 @dataclass(frozen=True)
-class Command:
+class ExecCommand:
     """What is executed. `env` is all of its environment, but for what the image sets."""
 
     argv: tuple[str, ...]
@@ -35,7 +35,7 @@ class Command:
 class Exec:
     """One exec of the engine's, from its making to its exit code."""
 
-    def __init__(self, engine: Engine, container: str, command: Command, user: str) -> None:
+    def __init__(self, engine: Engine, container: str, command: ExecCommand, user: str) -> None:
         self._engine = engine
         self._container = container
         self._command = command
@@ -68,7 +68,7 @@ class Exec:
             pipe = await self._engine.call("run", make)
         except EngineError as error:
             # Also with no answer: it waits for a line that never came.
-            raise NeverStarted("run", error.cause, status=error.status) from error
+            raise ExecNeverStarted("run", error.cause, status=error.status) from error
         # Only now: docker-py loses what is printed before it has read the answer's head.
         await pipe.write(b"go\n")
 
@@ -85,9 +85,9 @@ class Exec:
                     state, killed = line.decode("ascii", "replace").split()
                     return state, int(killed)
         except EngineError as error:
-            raise NeverStarted("run", error.cause, status=error.status) from error
+            raise ExecNeverStarted("run", error.cause, status=error.status) from error
         code = await self.exit_code()
-        raise NeverStarted("run", NO_SHELL if code in (126, 127) else f"no word of it ({code})")
+        raise ExecNeverStarted("run", NO_SHELL if code in (126, 127) else f"no word of it ({code})")
 
     async def follow(self, stdin: AsyncIterator[bytes], hear: Hear) -> None:
         """Until its outputs end; raises EngineError where that cannot be known."""

@@ -24,7 +24,7 @@ from agentrunner.errors.sandboxes import (
 )
 from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.builds import (
-    Order,
+    ImageBuild,
     build,
     import_host_image,
     order_recipe,
@@ -72,7 +72,7 @@ class Wanted:
 
     name: str
     source: str
-    order: Order | None = None
+    order: ImageBuild | None = None
     """How it is built; None for one that is fetched."""
     command: str = ""
     """What a person types to get it; "" is the engine's own pull."""

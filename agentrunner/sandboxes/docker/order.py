@@ -11,7 +11,7 @@ from typing import Any
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.copies import Copies
-from agentrunner.sandboxes.docker.exec import Command
+from agentrunner.sandboxes.docker.exec import ExecCommand
 
 BOOTSTRAP = """\
 import sys
@@ -37,7 +37,7 @@ class AttachOrder:
     """For the lifeline."""
     config: Mapping[str, Any]
     user: User
-    command: Command
+    command: ExecCommand
     door: Door | None
     masked: Path | None
     """The repository, where its missing `.git` is masked."""
@@ -60,7 +60,7 @@ class AttachOrder:
             folder=Path(fields["folder"]),
             config=fields["config"],
             user=User(**fields["user"]),
-            command=Command(tuple(command["argv"]), command["env"], command["workdir"]),
+            command=ExecCommand(tuple(command["argv"]), command["env"], command["workdir"]),
             door=door and Door(Path(door["folder"]), {int(k): v for k, v in door["ports"].items()}),
             masked=masked and Path(masked),
             layers=Copies.from_json(fields["layers"]),

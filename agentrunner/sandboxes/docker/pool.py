@@ -21,7 +21,7 @@ MOST_IDLE = 4
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ContainerRecipe:
     """What a container is made of and for."""
 
     config: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Pool:
         self._idle: list[tuple[str, Container]] = []
         self._busy: set[Container] = set()
 
-    async def take(self, recipe: Recipe) -> Container:
+    async def take(self, recipe: ContainerRecipe) -> Container:
         """A container for one command; raises EngineError."""
         key = recipe.key
         for entry in self._idle:
@@ -68,7 +68,7 @@ class Pool:
             raise
         return container
 
-    async def give_back(self, recipe: Recipe, container: Container) -> None:
+    async def give_back(self, recipe: ContainerRecipe, container: Container) -> None:
         """Keep it for the next command, or remove it where it is not clean."""
         self._busy.discard(container)
         keep = container.clean and not recipe.layers.sources

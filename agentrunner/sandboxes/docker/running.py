@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agentrunner.sandboxes.base import (
+    CommandResult,
     Ending,
     ErrorKind,
     OnOutput,
     Request,
-    Result,
     SandboxError,
 )
 from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.sandboxes.docker.container import Container, Exit
 from agentrunner.sandboxes.docker.engine import EngineError
-from agentrunner.sandboxes.docker.exec import Command
+from agentrunner.sandboxes.docker.exec import ExecCommand
 from agentrunner.sandboxes.docker.stream import Stream
 from agentrunner.sandboxes.process import DRAIN_SEC
 from agentrunner.sandboxes.spool import Spool
@@ -39,7 +39,7 @@ class _Clock:
         return cls(datetime.now(UTC), time.monotonic())
 
 
-class Running:
+class ContainerRun:
     """A request, from its first container to its end."""
 
     def __init__(self, request: Request, on_output: OnOutput | None, grace_sec: float) -> None:
@@ -63,8 +63,8 @@ class Running:
         self._enough.set()
 
     async def to_its_end(
-        self, container: Container, command: Command, disk: DiskWatch | None = None
-    ) -> Result:
+        self, container: Container, command: ExecCommand, disk: DiskWatch | None = None
+    ) -> CommandResult:
         """Run it; `disk` is asked until its end whether too much was written.
 
         Raises SandboxError: TIMEOUT, UNKNOWN where it was stopped, INFRA (an EngineError). The
@@ -131,12 +131,12 @@ class Running:
         if self._request.stdin:
             yield self._request.stdin
 
-    def _result(self, executing: asyncio.Future[Exit], end: _Clock, *, late: bool) -> Result:
+    def _result(self, executing: asyncio.Future[Exit], end: _Clock, *, late: bool) -> CommandResult:
         ended = self._limit is None and not late and not self._stopped
         exited = executing.result() if ended else Exit(KILLED, oom=False)
         ending = self._limit or (Ending.OOM if exited.oom else Ending.EXITED)
         out, err = self._spools["stdout"], self._spools["stderr"]
-        result = Result(
+        result = CommandResult(
             exit_code=exited.code,
             stdout=out.value(),
             stderr=err.value(),

@@ -21,21 +21,21 @@ from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.errors.sandboxes import ImageMissing
 from agentrunner.sandboxes.base import (
     Caches,
+    CommandResult,
     ErrorKind,
     Launch,
     Mount,
     OnOutput,
     Request,
-    Result,
     SandboxError,
     SandboxOrder,
 )
-from agentrunner.sandboxes.docker import labels, words
+from agentrunner.sandboxes.docker import description, labels
 from agentrunner.sandboxes.docker.builds import import_host_image
-from agentrunner.sandboxes.docker.config import SANDBOX_HOME, Plan, User, container_config
+from agentrunner.sandboxes.docker.config import SANDBOX_HOME, ContainerSpec, User, container_config
 from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
-from agentrunner.sandboxes.docker.exec import Command, NeverStarted
+from agentrunner.sandboxes.docker.exec import ExecCommand, ExecNeverStarted
 from agentrunner.sandboxes.docker.facts import image_to_try, our_images
 from agentrunner.sandboxes.docker.images import Image, ensure_image
 from agentrunner.sandboxes.docker.layout import (
@@ -48,9 +48,9 @@ from agentrunner.sandboxes.docker.layout import (
 from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
 from agentrunner.sandboxes.docker.order import BOOTSTRAP, PASSED_ON, AttachOrder
 from agentrunner.sandboxes.docker.overlays import can_overlay
-from agentrunner.sandboxes.docker.pool import Pool, Recipe
+from agentrunner.sandboxes.docker.pool import ContainerRecipe, Pool
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
-from agentrunner.sandboxes.docker.running import Running
+from agentrunner.sandboxes.docker.running import ContainerRun
 from agentrunner.sandboxes.docker.sweep import remove_dead
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data
@@ -95,7 +95,7 @@ class DockerSandbox:
         """Whether the engine lays throw-away layers; else they are copied."""
         self._pool: Pool | None = None
         self._mask = Mask(spec.repo)
-        self._live: set[Running] = set()
+        self._live: set[ContainerRun] = set()
 
     @staticmethod
     async def missing_image(
@@ -134,11 +134,11 @@ class DockerSandbox:
     def describe(self) -> str:
         """One line: engine, image, network, what is writable, limits."""
         traits = self._engine.traits if self._engine else None
-        return words.describe(self._spec, traits, str(self._image or ""))
+        return description.describe(self._spec, traits, str(self._image or ""))
 
     def isolation(self) -> Mapping[str, str]:
         """What it holds and by which means."""
-        return words.isolation(self._spec, self._engine.traits if self._engine else None)
+        return description.isolation(self._spec, self._engine.traits if self._engine else None)
 
     def mounts(self) -> list[Mount]:
         """Everything of the host that is visible; the rest is the image's.
@@ -196,7 +196,7 @@ class DockerSandbox:
         env = {**order.to_env(), **{name: self._environ[name] for name in names}}
         return Launch(argv, env, cwd=Path("/"))
 
-    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
         """Run in a container that nothing else runs in meanwhile.
 
         A program that is missing is a result with exit code 127 (126 where it cannot be
@@ -205,7 +205,7 @@ class DockerSandbox:
         """
         recipe, command = await asyncio.to_thread(self._prepare, request, "command")
         assert self._pool is not None
-        running = Running(request, on_output, self._grace_sec)
+        running = ContainerRun(request, on_output, self._grace_sec)
         self._live.add(running)
         tree = request.repo_copy or self._spec.repo
         disk = await asyncio.to_thread(watch_disk, self._spec.limits, tree, self._spec.home)
@@ -216,7 +216,7 @@ class DockerSandbox:
                     container = await self._pool.take(recipe)
                     try:
                         return await running.to_its_end(container, command, disk)
-                    except NeverStarted:
+                    except ExecNeverStarted:
                         # An engine that hung once is not waited for twice.
                         if container.fresh or time.monotonic() - began > PATIENCE_SEC:
                             raise
@@ -298,7 +298,7 @@ class DockerSandbox:
         missing = [Path(word) for word in result.stdout.decode().split("\0")[:-1]]
         self._programs = tuple(programs[path] for path in missing if path in programs)
 
-    def _prepare(self, request: Request, purpose: str) -> tuple[Recipe, Command]:
+    def _prepare(self, request: Request, purpose: str) -> tuple[ContainerRecipe, ExecCommand]:
         """The container and the command of a request; raises SandboxError(INVALID_REQUEST)."""
         check_request(request, self._spec)
         try:
@@ -309,7 +309,7 @@ class DockerSandbox:
         except OSError as error:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "run", str(error)) from error
 
-    def _recipe(self, request: Request, git: GitData, purpose: str) -> Recipe:
+    def _recipe(self, request: Request, git: GitData, purpose: str) -> ContainerRecipe:
         if self._engine is None or self._image is None:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "run", "the sandbox is not open")
         spec, traits = self._spec, self._engine.traits
@@ -326,7 +326,7 @@ class DockerSandbox:
         owner = spec.repo.stat()
         user = User(0, 0) if traits.rootless else User(owner.st_uid, owner.st_gid)
         full = "bridge" if traits.bridge else "host"
-        plan = Plan(
+        plan = ContainerSpec(
             image=self._image.id,
             user=user,
             mounts=layers.laid(mounts),
@@ -341,15 +341,15 @@ class DockerSandbox:
         )
         config = container_config(plan, traits)
         whose = identity(mounts)
-        return Recipe(config, user, request.door, whose, masked=bool(masks), layers=layers)
+        return ContainerRecipe(config, user, request.door, whose, masked=bool(masks), layers=layers)
 
-    def _command(self, request: Request) -> Command:
+    def _command(self, request: Request) -> ExecCommand:
         own = tuple(venv / "bin" for venv in environments_of(self._spec.repo))
         base = base_environment(
             (*own, *self._path), home=SANDBOX_HOME, repo=self._spec.repo, pycache=self.byte_code
         )
         base.update(cache_environment(request, self._caches, SANDBOX_HOME))
-        return Command(request.command, {**base, **request.env}, str(request.workdir))
+        return ExecCommand(request.command, {**base, **request.env}, str(request.workdir))
 
     def _home_mounts(self, request: Request) -> list[Mount]:
         """What is mounted at and below the command's home."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from agentrunner.testing.sandboxes import limits, running, walls
 from agentrunner.testing.sandboxes.workbench import (
     CANARY,
-    Check,
     CheckResult,
+    ConformanceCheck,
     Make,
     NotApplicable,
     Workbench,
@@ -24,13 +24,13 @@ from agentrunner.testing.sandboxes.workbench import (
 
 __all__ = ["CheckResult", "run_conformance"]
 
-CHECKS: tuple[Check, ...] = (*running.CHECKS, *walls.CHECKS, *limits.CHECKS)
+CHECKS: tuple[ConformanceCheck, ...] = (*running.CHECKS, *walls.CHECKS, *limits.CHECKS)
 _CHECK_TIMEOUT_SEC = 60
 NO_WALLS = '"none" isolates nothing'
 
 
 async def run_conformance(
-    make_sandbox: Make, scratch: Path, *, checks: Sequence[Check] = CHECKS
+    make_sandbox: Make, scratch: Path, *, checks: Sequence[ConformanceCheck] = CHECKS
 ) -> list[CheckResult]:
     """Run the checks, each on a sandbox that `make_sandbox` builds from a SandboxOrder.
 
@@ -47,7 +47,7 @@ async def run_conformance(
     return results
 
 
-async def _run(check: Check, workbench: Workbench) -> CheckResult:
+async def _run(check: ConformanceCheck, workbench: Workbench) -> CheckResult:
     name = check.__name__
     if check not in running.CHECKS and not workbench.sandbox.isolates:
         return CheckResult(name, "not_applicable", NO_WALLS)

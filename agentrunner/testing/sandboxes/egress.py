@@ -20,11 +20,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from agentrunner.sandboxes.base import Door, Request, Result, Sandbox, SandboxOrder
+from agentrunner.sandboxes.base import CommandResult, Door, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.environment import proxy_environment
 from agentrunner.testing.sandboxes.workbench import (
     Broken,
-    Check,
+    ConformanceCheck,
     NotApplicable,
     Workbench,
     expect,
@@ -87,19 +87,19 @@ done; true
 """
 
 
-class Proxy(Protocol):
+class DoorServer(Protocol):
     """Somebody who serves a door."""
 
     def kill(self) -> None:
         """End it as a crash would."""
 
 
-StartProxy = Callable[[Path, Path, tuple[str, ...]], AbstractAsyncContextManager[Proxy]]
+StartProxy = Callable[[Path, Path, tuple[str, ...]], AbstractAsyncContextManager[DoorServer]]
 """Serves a folder of sockets; logs to a file of JSON lines; allows hosts as people write them."""
 
 
 @dataclass
-class Server:
+class TlsServer:
     """A TLS server on this machine's loopback."""
 
     port: int
@@ -125,9 +125,9 @@ class Outside:
 
     workbench: Workbench
     sandbox: Sandbox
-    server: Server
+    server: TlsServer
     log: Path
-    start: Callable[[], AbstractAsyncContextManager[Proxy]]
+    start: Callable[[], AbstractAsyncContextManager[DoorServer]]
     seen: int = field(default=0)
     """Lines of the log that were looked at."""
 
@@ -147,7 +147,7 @@ class Outside:
         door = Door(self.log.parent / "sock", {PORT: SOCKET})
         return replace(self.workbench.request(FUNCTIONS + script, env=env), door=door)
 
-    async def sh(self, script: str) -> Result:
+    async def sh(self, script: str) -> CommandResult:
         """Run a script in the sandbox."""
         return await self.sandbox.run(self.request(script))
 
@@ -257,7 +257,7 @@ class Egress:
         run = workbench.home.parent
         (run / "sock").mkdir()
         key, certificate = _make_certificate(workbench)
-        server = Server(0, certificate)
+        server = TlsServer(0, certificate)
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(certificate, key)
         listening = await asyncio.start_server(server.greet, "127.0.0.1", 0, ssl=context)
@@ -280,7 +280,7 @@ class Egress:
                 await sandbox.close()
 
 
-async def _until(file: Path, running: asyncio.Task[Result]) -> None:
+async def _until(file: Path, running: asyncio.Task[CommandResult]) -> None:
     """Wait for a file that the command makes, or for its end."""
     waiting = asyncio.create_task(wait_for(file))
     await asyncio.wait({waiting, running}, return_when=asyncio.FIRST_COMPLETED)
@@ -304,7 +304,7 @@ def _make_certificate(workbench: Workbench) -> tuple[Path, Path]:
     return key, certificate
 
 
-def egress_checks(start_proxy: StartProxy) -> tuple[Check, ...]:
+def egress_checks(start_proxy: StartProxy) -> tuple[ConformanceCheck, ...]:
     """The checks, for `run_conformance`."""
     egress = Egress(start_proxy)
     return (

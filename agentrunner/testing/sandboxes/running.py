@@ -7,9 +7,9 @@ import os
 import time
 from pathlib import Path
 
-from agentrunner.sandboxes.base import Ending, ErrorKind, Request, Result, SandboxError
+from agentrunner.sandboxes.base import CommandResult, Ending, ErrorKind, Request, SandboxError
 from agentrunner.sandboxes.tree import children, family
-from agentrunner.testing.sandboxes.workbench import Check, Workbench, expect, wait_for
+from agentrunner.testing.sandboxes.workbench import ConformanceCheck, Workbench, expect, wait_for
 
 
 async def _refused(workbench: Workbench, request: Request) -> None:
@@ -21,7 +21,7 @@ async def _refused(workbench: Workbench, request: Request) -> None:
         expect(False, "it ran")
 
 
-async def _long(workbench: Workbench) -> Result:
+async def _long(workbench: Workbench) -> CommandResult:
     """Runs until it is ended; makes the file `on` once it does."""
     return await workbench.sh(f"sh -c 'sleep 1000; :' {workbench.marker} & touch on; wait")
 
@@ -290,7 +290,7 @@ async def close_twice(workbench: Workbench) -> None:
     await workbench.sandbox.close()
 
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[ConformanceCheck, ...] = (
     exit_code, signal_exit_code, split_streams, stdin_to_its_end, unicode_arguments,
     working_folder, working_folder_outside, nonsense_refused, loader_variables_refused,
     missing_command, environment_from_nothing, no_value_in_argv, output_is_bounded, output_limit,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from agentrunner.sandboxes.base import Request, Result, Sandbox, SandboxOrder
+from agentrunner.sandboxes.base import CommandResult, Request, Sandbox, SandboxOrder
 
 CANARY = "AGENTRUNNER_CONFORMANCE_CANARY"
 Make = Callable[[SandboxOrder], Sandbox]
@@ -25,7 +25,7 @@ class CheckResult:
     detail: str
 
 
-class Check(Protocol):
+class ConformanceCheck(Protocol):
     """An async function that raises when the sandbox breaks the promise in its docstring."""
 
     __name__: str
@@ -79,7 +79,7 @@ class Workbench:
         spec = SandboxOrder(repo=repo, home=home, programs=("sh", "git"))
         return cls(root, repo, state, home, make(spec), make, bait, secrets.token_hex(8))
 
-    async def sh(self, script: str, **fields: Any) -> Result:
+    async def sh(self, script: str, **fields: Any) -> CommandResult:
         """Run a shell script in the sandbox; `fields` are those of a Request."""
         return await self.sandbox.run(self.request(script, **fields))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
-from agentrunner.workers.base import Probe, WorkerCall, WorkerCommand
+from agentrunner.workers.base import Probe, WorkerCommand, WorkerRequest
 from agentrunner.workers.plain import PlainWorker
 
 ORDER = re.compile(r"^(?P<file>[\w.-]+): (?P<script>s/.+)$", re.MULTILINE)
@@ -38,7 +38,7 @@ class SedWorker(PlainWorker):
         """First word of the command."""
         return "sed"
 
-    def command(self, call: WorkerCall) -> WorkerCommand:
+    def command(self, call: WorkerRequest) -> WorkerCommand:
         """`sed` with the first such line of the prompt; without one it fails and says so."""
         found = ORDER.search(call.prompt)
         if found is None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GATEWAY_PORT, GATEWAY_SOCKET
-from agentrunner.gateway.process import running
 from agentrunner.money.usage import read_usage
 from agentrunner.sandboxes.base import Door, Request, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.gateway.gateway_process import GatewayProcess, proxy_starter
 from agentrunner.gateway.order import PROXY_PORT, PROXY_SOCKET
-from agentrunner.gateway.process import GatewayProcess, proxy_starter
-from agentrunner.sandboxes.base import OnOutput, Request, Result, Sandbox, SandboxOrder
+from agentrunner.sandboxes.base import CommandResult, OnOutput, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox
 from agentrunner.testing.sandboxes import run_conformance
@@ -57,7 +57,7 @@ class Leaking(BwrapSandbox):
     def __init__(self, spec: SandboxOrder) -> None:
         super().__init__(replace(spec, network="full"), environ=os.environ, host_home=Path.home())
 
-    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
         return await super().run(replace(request, network="full", door=None), on_output)
 
 
@@ -67,7 +67,7 @@ class Shut(BwrapSandbox):
     def __init__(self, spec: SandboxOrder) -> None:
         super().__init__(spec, environ=os.environ, host_home=Path.home())
 
-    async def run(self, request: Request, on_output: OnOutput | None = None) -> Result:
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
         return await super().run(replace(request, door=None), on_output)
 
 

@@ -20,8 +20,8 @@ import pytest
 
 from agentrunner.errors import InfraError
 from agentrunner.gateway.egress_log import read_egress
+from agentrunner.gateway.gateway_process import companion, running
 from agentrunner.gateway.order import GatewayOrder, Upstream
-from agentrunner.gateway.process import companion, running
 from tests.unit.gateway.test_proxy import echo
 
 SECRET = "sk-secret-0123456789abcdef"

@@ -16,7 +16,7 @@ from agentrunner.gateway.cassette import read_cassette
 from agentrunner.gateway.order import Allowance, GatewayOrder
 from agentrunner.gateway.usage import read_calls
 from agentrunner.money.usage import Usage, read_usage
-from agentrunner.workers.base import WorkerCall
+from agentrunner.workers.base import WorkerRequest
 from agentrunner.workers.codex import CodexWorker
 from tests.kit.codex import require_codex
 from tests.kit.gateway import LABEL, PLACEHOLDER, REAL_KEY, gateway, order_for
@@ -54,7 +54,7 @@ class Codex:
         for folder in (self.repo, self.home):
             folder.mkdir(parents=True, exist_ok=True)
         worker = CodexWorker(WorkerSpec(command=[str(self.binary)], model="gpt-5.5"))
-        call = WorkerCall(
+        call = WorkerRequest(
             "1-001", prompt, self.repo, self.home, self.home / "prompt.md", base_url=base_url
         )
         command = worker.command(call)

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GATEWAY_SOCKET
-from agentrunner.gateway.process import running
 from agentrunner.money.usage import read_usage
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY, order_for, provider
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentrunner.scenes.model import load_scenes
 from agentrunner.scenes.playing import play_all
+from agentrunner.scenes.scene import load_scenes
 from agentrunner.scenes.verdict import summed
 from tests.kit.planner_desk import KEY_OF, REAL_KEY, Desk, require
 from tests.kit.planner_server import PlannerServer

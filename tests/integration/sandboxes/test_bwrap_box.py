@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import SandboxUnavailable, UsageError
-from agentrunner.sandboxes.base import ErrorKind, Request, Result, SandboxError
+from agentrunner.sandboxes.base import CommandResult, ErrorKind, Request, SandboxError
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox, open_sandbox
 from agentrunner.testing.sandboxes.workbench import git
@@ -23,7 +23,7 @@ from agentrunner.testing.sandboxes.workbench import git
 from .conftest import Place, absent
 
 
-async def run(place: Place, *command: str, **fields: object) -> Result:
+async def run(place: Place, *command: str, **fields: object) -> CommandResult:
     """One command in a box made for it; `fields` are those of a SandboxOrder."""
     box = place.box("bwrap", **{"programs": (command[0],), **fields})
     try:

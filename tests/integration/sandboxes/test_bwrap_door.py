@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GatewayOrder
-from agentrunner.gateway.process import running
 from agentrunner.sandboxes.base import Door, ErrorKind, Request, SandboxError
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.base import Request, Result, Sandbox, SandboxOrder
+from agentrunner.sandboxes.base import CommandResult, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.find_caches import find_caches
 from tests.kit.caches import SECRET, Make, Project, cargo, go, maven, npm, serving, uv
@@ -42,7 +42,7 @@ def boxed(kind: str, place: Place, spec: SandboxOrder) -> Sandbox:
     return BwrapSandbox(spec, environ=environ, host_home=Path.home(), overlays=kind == "overlay")
 
 
-async def sh(box: Sandbox, place: Place, script: str, **fields: object) -> Result:
+async def sh(box: Sandbox, place: Place, script: str, **fields: object) -> CommandResult:
     request = Request(("sh", "-c", script), place.repo, timeout_sec=300)
     return await box.run(replace(request, **fields))  # type: ignore[arg-type]
 

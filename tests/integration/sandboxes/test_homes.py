@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.base import Cache, Caches, Request, Result, Sandbox
+from agentrunner.sandboxes.base import Cache, Caches, CommandResult, Request, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.homes import written_caches
 from agentrunner.sandboxes.local import LocalSandbox
@@ -75,14 +75,14 @@ def make(kind: str, place: Place, caches: Caches) -> Sandbox:
 
 async def sh(
     box: Sandbox, place: Place, script: str, home: Path | None = None, *, layer: bool = False
-) -> Result:
+) -> CommandResult:
     request = Request(
         ("sh", "-ec", script), place.repo, home=home, home_layer=layer, timeout_sec=60
     )
     return await box.run(request)
 
 
-def lines(result: Result) -> list[str]:
+def lines(result: CommandResult) -> list[str]:
     assert result.exit_code == 0, result.stderr.decode()
     return result.stdout.decode().splitlines()
 

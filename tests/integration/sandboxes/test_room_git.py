@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.sandboxes.base import Request, Result, Sandbox
+from agentrunner.sandboxes.base import CommandResult, Request, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox
 from agentrunner.testing.sandboxes.workbench import git
@@ -69,7 +69,7 @@ async def box(kind: str, place: Place, repo: Path) -> AsyncIterator[Sandbox]:
     await sandbox.close()
 
 
-async def in_a_room(box: Sandbox, place: Place, repo: Path, script: str) -> Result:
+async def in_a_room(box: Sandbox, place: Place, repo: Path, script: str) -> CommandResult:
     """Sealed first, then changed as a worker does, then run on what is handed over."""
     snapshots = Snapshots(place.root / "store", repo)
     snapshots.take()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.base import Request, Result, Sandbox
+from agentrunner.sandboxes.base import CommandResult, Request, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.worker_git import worker_git
 from agentrunner.testing.sandboxes.workbench import git
@@ -86,7 +86,7 @@ async def box(kind: str, place: Place, repo: Path) -> AsyncIterator[Sandbox]:
     await sandbox.close()
 
 
-async def sh(box: Sandbox, place: Place, repo: Path, script: str) -> Result:
+async def sh(box: Sandbox, place: Place, repo: Path, script: str) -> CommandResult:
     mounts = worker_git(repo, place.home.parent / "git")
     return await box.run(Request(("sh", "-ec", script), repo, mounts=mounts, timeout_sec=60))
 

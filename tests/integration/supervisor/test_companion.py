@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.gateway.process import Companion
+from agentrunner.gateway.gateway_process import GatewayCommand
 from agentrunner.supervisor.client import read_result
 from tests.integration.supervisor.conftest import Stage, marked
 
@@ -27,12 +27,12 @@ with open(order["log"], "a") as log:
 """.replace("{secret}", SECRET)
 
 
-def beside(stage: Stage, *, before: str = "pass", after: str = "pass") -> Companion:
+def beside(stage: Stage, *, before: str = "pass", after: str = "pass") -> GatewayCommand:
     """A stand-in for a gateway that writes its story into `told`."""
     order = f'{{"log": "{stage.root / "told"}", "secret": "{SECRET}"}}'
     script = SCRIPT.format(before=before, after=after)
     env = {"MARKER": stage.marker}
-    return Companion((sys.executable, "-I", "-S", "-c", script), env, order.encode())
+    return GatewayCommand((sys.executable, "-I", "-S", "-c", script), env, order.encode())
 
 
 def told(stage: Stage) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 
 from agentrunner.errors import LockHeld
 from agentrunner.sandboxes.base import Launch
-from agentrunner.storage.worker_ledger import Running
+from agentrunner.storage.worker_ledger import StillRunning
 from agentrunner.supervisor.client import SupervisorOrder, request_stop, wait
 from tests.integration.supervisor.conftest import Stage, marked
 
@@ -189,7 +189,7 @@ async def test_the_repository_stays_locked_until_the_snapshot_is_taken(stage: St
     process = await asyncio.to_thread(stage.start, "w1", script)
     with pytest.raises(LockHeld, match="t-0000"):
         stage.lock()
-    assert stage.ledger.look("w1") == Running()
+    assert stage.ledger.look("w1") == StillRunning()
     go.touch()
     result = await wait(stage.ledger, "w1", process=process)
     stage.lock().close()

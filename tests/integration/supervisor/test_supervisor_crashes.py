@@ -10,7 +10,7 @@ import pytest
 
 from agentrunner.storage.failpoints import IN_SUPERVISOR
 from agentrunner.storage.locks import FileLock
-from agentrunner.storage.worker_ledger import Absent, Lost, NeverStarted, Running
+from agentrunner.storage.worker_ledger import Absent, Lost, NotExecuted, StillRunning
 from agentrunner.supervisor.client import wait
 from tests.integration.supervisor.conftest import Stage
 
@@ -35,7 +35,7 @@ async def test_a_runner_killed_before_its_order_is_given_starts_nothing(
     assert runner.returncode == -signal.SIGKILL, said
     result = await wait(stage.ledger, "w1")
     assert result.outcome == "infra" and starts(stage) == 0
-    assert stage.ledger.look("w1") == NeverStarted()
+    assert stage.ledger.look("w1") == NotExecuted()
     again = await stage.run(stage.order(COUNT))
     assert again.outcome == "exited" and starts(stage) == 1
 
@@ -46,7 +46,7 @@ async def test_a_worker_outlives_its_runner_and_any_later_one_adopts_it(stage: S
     runner = stage.runner("w1", script)
     _, said = await asyncio.to_thread(runner.communicate)
     assert runner.returncode == 0, said
-    assert stage.ledger.look("w1") == Running()
+    assert stage.ledger.look("w1") == StillRunning()
     with pytest.raises(FileExistsError):
         stage.ledger.claim("w1")
     heard: list[bytes] = []
@@ -73,7 +73,7 @@ async def test_a_killed_supervisor_is_never_started_or_lost_and_leaves_nothing_r
     result = await stage.run(order)
     monkeypatch.delenv("AGENTRUNNER_TEST")
     if point == "supervisor_before_started":
-        assert result.outcome == "infra" and stage.ledger.look("w1") == NeverStarted()
+        assert result.outcome == "infra" and stage.ledger.look("w1") == NotExecuted()
         assert starts(stage) == 0
         assert (await stage.run(stage.order(COUNT))).outcome == "exited"
         assert starts(stage) == 1

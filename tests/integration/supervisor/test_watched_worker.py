@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from agentrunner.supervisor.client import BOOTSTRAP
-from agentrunner.supervisor.watching import Watch
+from agentrunner.supervisor.watching import OutputWatch
 from tests.integration.supervisor.conftest import Stage
 
-WATCH = Watch(
+WATCH = OutputWatch(
     final='^{"type":"end"}',
     final_grace_sec=0.4,
     retry="^retry ",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.state.run_state import Outcome
+from agentrunner.state.worker_runs import Outcome
 from tests.integration.workers.test_fault_matrix import program_of
 from tests.kit.bwrap import require_bwrap
 from tests.kit.cells import DONE, WORK

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.results import Result
-from agentrunner.state.run_state import Answer, Question
+from agentrunner.state.people import Answer, Question
 from tests.unit.screens.screen_samples import result, story_events
 
 TASK = """\

@@ -10,7 +10,7 @@ import pytest
 
 from agentrunner.commands import fixing, setup
 from agentrunner.commands.console import Output
-from agentrunner.screens.doctor import Finding, Report
+from agentrunner.screens.doctor import DoctorItem, DoctorReport
 from tests.unit.commands.test_command_line import Shell, shell
 
 __all__ = ["shell"]  # a fixture
@@ -18,7 +18,9 @@ __all__ = ["shell"]  # a fixture
 
 @pytest.fixture
 def doctor(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    report = Report("here", [("Boxes", [Finding("ok", "bwrap", "0.9")])], "Ready", ready=True)
+    report = DoctorReport(
+        "here", [("Boxes", [DoctorItem("ok", "bwrap", "0.9")])], "Ready", ready=True
+    )
     monkeypatch.setattr(setup, "examine", lambda *_, **__: report)
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)

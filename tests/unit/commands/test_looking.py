@@ -121,9 +121,11 @@ def test_a_reader_that_goes_away_is_no_error(runs: Shell) -> None:
 
 def test_doctor_s_report_is_json(runs: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     from agentrunner.commands import setup
-    from agentrunner.screens.doctor import Finding, Report
+    from agentrunner.screens.doctor import DoctorItem, DoctorReport
 
-    report = Report("here", [("Sandboxes", [Finding("ok", "bwrap", "0.9")])], "Ready", ready=True)
+    report = DoctorReport(
+        "here", [("Sandboxes", [DoctorItem("ok", "bwrap", "0.9")])], "Ready", ready=True
+    )
     monkeypatch.setattr(setup, "examine", lambda *_, **__: report)
     assert runs("doctor", "--json") == 0
     told = json.loads(runs.out)

@@ -12,9 +12,9 @@ import pytest
 
 from agentrunner.commands import plan_files
 from agentrunner.errors import LockHeld, UsageError
-from agentrunner.plans.edits import Edit
+from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.patch import apply
-from agentrunner.plans.plan import ROOT, Node, NodeDesign, Plan, PlanTask, PlanTaskStatus
+from agentrunner.plans.plan import ROOT, NodeDesign, Plan, PlannedTask, PlanNode, PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
 from agentrunner.storage.locks import me
 from agentrunner.storage.plan_folder import PlanFolder, plan_folder
@@ -24,15 +24,15 @@ PLAN = Plan(
     version=1,
     goal="A list",
     nodes={
-        ROOT: Node(None, ("node-0001", "node-0002")),
-        "node-0001": Node(ROOT, (), "TASK-0001"),
-        "node-0002": Node(ROOT, (), "TASK-0002"),
+        ROOT: PlanNode(None, ("node-0001", "node-0002")),
+        "node-0001": PlanNode(ROOT, (), "TASK-0001"),
+        "node-0002": PlanNode(ROOT, (), "TASK-0002"),
     },
     designs={
         "node-0001": NodeDesign("List", "Show it", ("It lists.",)),
         "node-0002": NodeDesign("一覧", "表示する", dependencies=("TASK-0001",)),
     },
-    tasks={"TASK-0001": PlanTask("node-0001"), "TASK-0002": PlanTask("node-0002")},
+    tasks={"TASK-0001": PlannedTask("node-0001"), "TASK-0002": PlannedTask("node-0002")},
     tasks_made=2,
     nodes_made=2,
 )
@@ -128,7 +128,7 @@ def test_only_what_was_proven_here_is_complete(desk: Desk) -> None:
 def test_another_task_under_the_id_of_a_deleted_one_is_not_complete(desk: Desk) -> None:
     desk.export()
     desk.store.note(StoredTask("TASK-0002", PlanTaskStatus.COMPLETE), AT)
-    without = apply(desk.store.load(), [Edit("delete", "TASK-0002")])
+    without = apply(desk.store.load(), [PlanEdit("delete", "TASK-0002")])
     desk.store.save(without, at=AT, kind="plan_patch", author="hana", message="not the second")
     desk.edit("design/node-0002.json", lambda design: design.update(description="Else"))
     desk.take()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
-from agentrunner.commands.limits import login_findings, policy_findings
+from agentrunner.commands.policy_findings import login_findings, policy_findings
 from tests.kit.token_issuer import EMAIL, TokenIssuer
 from tests.unit.commands.fake_engine import TASK
 

@@ -58,4 +58,4 @@ def test_a_planner_whose_answers_no_schema_holds_is_named(
     assert call("validate", "t.yaml", "--json") == 0
     told = json.loads(capsys.readouterr().out)["warnings"][-1]
     assert told.startswith("The planner chat is sent no schema")
-    assert told.endswith("Those that take one: openai-chat, codex-cli, claude-code.")
+    assert told.endswith("Those that take one: openai-chat, claude-code, codex-cli.")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from agentrunner.config.agents import PlannerSpec, WorkerSpec
-from agentrunner.config.base import ConfigModel
 from agentrunner.config.kinds import PlannerKind, planner_kind, sandbox_kind, worker_kind
-from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.errors import UsageError
-from agentrunner.registry import PLANNERS, SANDBOXES, WORKERS, Kinds
+from agentrunner.registry import PLANNERS, SANDBOXES
 
 ROOT = Path(__file__).parents[3]
 EXTEND = ROOT / "docs" / "how-to" / "extend.md"
@@ -52,24 +48,3 @@ def test_what_is_not_chosen_yet_may_be_anything() -> None:
 def test_whoever_writes_a_planner_reads_of_every_attribute() -> None:
     page = EXTEND.read_text("utf-8")
     assert [f.name for f in fields(PlannerKind) if f"| `{f.name}` |" not in page] == []
-
-
-@pytest.mark.parametrize(
-    ("kinds", "model"), [(PLANNERS, PlannerSpec), (WORKERS, WorkerSpec), (SANDBOXES, SandboxSpec)]
-)
-def test_every_kind_of_ours_is_named_where_one_is_chosen(
-    kinds: Kinds, model: type[ConfigModel]
-) -> None:
-    about = model.model_fields["kind"].description or ""
-    assert [name for name in kinds.own if f"`{name}`" not in about] == []
-
-
-def test_the_layers_know_every_kind_of_ours() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    listed = [
-        {*one.get("modules", ()), *one.get("forbidden_modules", ())}
-        for one in contracts["contracts"]
-    ]
-    for kinds in (PLANNERS, WORKERS, SANDBOXES):
-        own = {place.partition(":")[0] for place in kinds.own.values()}
-        assert len([one for one in listed if own <= one]) == 2, kinds.group

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentrunner.config.files import MAX_BYTES, decode, read_text
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.markdown import mask
 from agentrunner.config.naming import is_safe_id, slug, task_id_from
 from agentrunner.config.prd import read_criteria
 from agentrunner.config.spec import TaskSpec
+from agentrunner.config.text_files import MAX_BYTES, decode, read_text
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
 

@@ -21,18 +21,16 @@ from agentrunner.state.run_state import (
     Assessment,
     Baseline,
     CheckOutcome,
-    CommandSeen,
     Counters,
     Criterion,
     Evidence,
     Finding,
-    Outcome,
     RunInfo,
     TaskContext,
     TestOutcome,
-    WorkerRun,
 )
 from agentrunner.state.summary import MEANING, NOTICED, REFUSED, head, summarize, tail
+from agentrunner.state.worker_runs import CommandSeen, Outcome, WorkerRun
 
 
 def spec_in(folder: Path, prd: str = "Make it work") -> TaskSpec:

@@ -21,7 +21,7 @@ from agentrunner.discovery.agents import (
     settle,
 )
 from agentrunner.errors import InfraError
-from agentrunner.policy.model import Policy, PolicyFile
+from agentrunner.policy.policy_file import Policy, PolicyFile
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.run_folder import RunFolder, save_spec
 from tests.kit.token_issuer import TokenIssuer

@@ -16,7 +16,7 @@ from agentrunner.discovery.judging import (
     not_tried,
     ranked,
 )
-from agentrunner.state.run_state import FileRef
+from agentrunner.state.state_model import FileRef
 from agentrunner.verification.counts import read_counts
 from agentrunner.verification.decision_sandbox import CommandOutcome
 

@@ -12,8 +12,8 @@ from agentrunner.execution.failure_policy import (
     FAULT_BACKOFF_SEC,
     AskPerson,
     Continue,
-    Facts,
     FailOver,
+    FailureFacts,
     StartAfresh,
     WaitUntil,
     next_step,
@@ -27,7 +27,8 @@ from agentrunner.execution.quota import (
     seconds_of,
     stamp,
 )
-from agentrunner.state.run_state import FileRef, Outcome, WorkerOrder, WorkerRun
+from agentrunner.state.state_model import FileRef
+from agentrunner.state.worker_runs import Outcome, WorkerOrder, WorkerRun
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -51,9 +52,9 @@ def facts(
     wait_sec: float = 3600,
     profile: WorkerRoleSpec | None = None,
     **order: Any,
-) -> Facts:
+) -> FailureFacts:
     fixed = {"worker_run_id": "1-001", "worker": "codex-cli", "member": run.member, **order}
-    return Facts(
+    return FailureFacts(
         run=run,
         order=WorkerOrder(prompt=FileRef(path="p"), **fixed),
         earlier=earlier,

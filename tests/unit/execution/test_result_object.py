@@ -10,7 +10,8 @@ from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
 from agentrunner.execution.result import build_result
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import Counters, Evidence, Question, RunInfo, TaskContext, Verdict
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import Counters, Evidence, RunInfo, TaskContext, Verdict
 
 
 @pytest.fixture

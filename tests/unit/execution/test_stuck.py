@@ -14,15 +14,8 @@ from agentrunner.execution.stuck import (
     ordered,
     stuck_end,
 )
-from agentrunner.state.run_state import (
-    CheckOutcome,
-    Evidence,
-    Stuck,
-    TaskContext,
-    TestOutcome,
-    Verdict,
-    WorkerRun,
-)
+from agentrunner.state.run_state import CheckOutcome, Evidence, TaskContext, TestOutcome, Verdict
+from agentrunner.state.worker_runs import Stuck, WorkerRun
 
 GREEN = Evidence(tree="t", test=TestOutcome(command="t", exit_code=0))
 

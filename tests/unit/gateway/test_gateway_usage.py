@@ -11,7 +11,7 @@ import pytest
 from agentrunner.errors import UsageError
 from agentrunner.gateway.prices import load_prices
 from agentrunner.gateway.usage import Call, UsageLog, read_calls
-from agentrunner.gateway.wires import Tokens
+from agentrunner.gateway.wires import CallTokens
 from agentrunner.money.usage import Usage, read_usage
 
 CALL = Call(
@@ -110,7 +110,7 @@ def test_a_call_whose_end_nobody_told_is_known_of_and_counted_once(tmp_path: Pat
 
 # -- prices ---------------------------------------------------------------------------------------
 
-MILLION = Tokens(input=1_000_000, output=1_000_000)
+MILLION = CallTokens(input=1_000_000, output=1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,10 @@ def test_a_price_is_of_a_name_or_of_its_dated_versions(model: str, usd: float | 
 
 def test_caches_and_long_calls_have_prices_of_their_own() -> None:
     prices = load_prices()
-    tokens = Tokens(input=100_000, output=1000, cached=60_000, cache_write=30_000)
+    tokens = CallTokens(input=100_000, output=1000, cached=60_000, cache_write=30_000)
     expected = (10_000 * 3 + 60_000 * 0.3 + 30_000 * 3.75 + 1000 * 15) / 1e6
     assert prices.cost("claude-sonnet-4-5", tokens) == pytest.approx(expected)
-    short, long = Tokens(200_000, 0), Tokens(200_001, 0)
+    short, long = CallTokens(200_000, 0), CallTokens(200_001, 0)
     assert prices.cost("gemini-2.5-pro", short) == pytest.approx(0.25)
     assert prices.cost("gemini-2.5-pro", long) == pytest.approx(0.5000025)
 
@@ -145,7 +145,7 @@ def test_caches_and_long_calls_have_prices_of_their_own() -> None:
 def test_without_a_price_for_the_cache_it_costs_what_the_rest_costs(tmp_path: Path) -> None:
     path = tmp_path / "p.yaml"
     path.write_text("models: {m: {input: 2, output: 0}}")
-    assert load_prices(path).cost("m", Tokens(1_000_000, 0, cached=900_000)) == 2
+    assert load_prices(path).cost("m", CallTokens(1_000_000, 0, cached=900_000)) == 2
 
 
 def test_without_tokens_there_is_no_cost() -> None:

@@ -14,7 +14,7 @@ from agentrunner.gateway import metering
 from agentrunner.gateway.metering import Meter, decoded
 from agentrunner.gateway.order import Wire
 from agentrunner.gateway.provider import proxy_for
-from agentrunner.gateway.wires import WIRES, Tokens, credential_headers
+from agentrunner.gateway.wires import WIRES, CallTokens, credential_headers
 from tests.kit.scenario import Turn
 from tests.kit.wire import Answer, Ask, Chat, Responses
 from tests.kit.wire import Wire as ServerWire
@@ -50,7 +50,7 @@ def events(*data: Any) -> bytes:
     return b"".join(b"event: x\ndata: %s\n\n" % json.dumps(item).encode() for item in data)
 
 
-def read(wire: Wire, body: bytes, kind: str = SSE, encoding: str = "") -> Tokens | None:
+def read(wire: Wire, body: bytes, kind: str = SSE, encoding: str = "") -> CallTokens | None:
     meter = Meter(WIRES[wire], kind, encoding)
     meter.feed(body)
     return meter.tokens()
@@ -91,7 +91,7 @@ def test_what_openai_says_was_used(server: ServerWire, stream: bool) -> None:
         body, kind = events(*(data for _, data in server.events(ask, answer))), SSE
     else:
         body, kind = json.dumps(server.whole(ask, answer)).encode(), "application/json"
-    assert read("openai", body, kind) == Tokens(1200, 34)
+    assert read("openai", body, kind) == CallTokens(1200, 34)
 
 
 def test_details_of_openai() -> None:
@@ -107,11 +107,11 @@ def test_details_of_openai() -> None:
     }  # fmt: skip
     for usage in (responses, chat):
         body = json.dumps({"usage": usage}).encode()
-        assert read("openai", body, "application/json") == Tokens(100, 20, 60, 10, 15)
+        assert read("openai", body, "application/json") == CallTokens(100, 20, 60, 10, 15)
 
 
 def test_what_anthropic_says_was_used() -> None:
-    used = Tokens(input=240, output=34, cached=200, cache_write=30)
+    used = CallTokens(input=240, output=34, cached=200, cache_write=30)
     assert read("anthropic", events(*ANTHROPIC)) == used
     usage = {**ANTHROPIC[0]["message"]["usage"], "output_tokens": 34}  # type: ignore[index]
     whole = json.dumps({"type": "message", "usage": usage}).encode()
@@ -119,7 +119,7 @@ def test_what_anthropic_says_was_used() -> None:
 
 
 def test_what_gemini_says_was_used() -> None:
-    used = Tokens(input=103, output=12, cached=60, reasoning=5)
+    used = CallTokens(input=103, output=12, cached=60, reasoning=5)
     assert read("gemini", events(*GEMINI)) == used
     assert read("gemini", json.dumps(GEMINI).encode(), "application/json") == used
     assert read("gemini", json.dumps(GEMINI[1]).encode(), "application/json") == used
@@ -149,7 +149,7 @@ def test_a_stream_may_be_cut_anywhere_into_pieces() -> None:
         meter = Meter(WIRES["anthropic"], SSE)
         for start in range(0, len(body), size):
             meter.feed(body[start : start + size])
-        assert meter.tokens() == Tokens(240, 34, 200, 30)
+        assert meter.tokens() == CallTokens(240, 34, 200, 30)
 
 
 def test_an_event_too_long_to_be_read_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_an_event_too_long_to_be_read_is_skipped(monkeypatch: pytest.MonkeyPatch
     body = events({"usage": {"input_tokens": 9, "output_tokens": 9}, "x": "y" * 5000}, usage)
     for start in range(0, len(body), 400):
         meter.feed(body[start : start + 400])
-    assert meter.tokens() == Tokens(1, 2)
+    assert meter.tokens() == CallTokens(1, 2)
     whole = json.dumps({**usage, "x": "y" * 5000}).encode()
     assert read("openai", whole, "application/json") is None
 
@@ -172,7 +172,7 @@ def test_a_copy_of_a_compressed_reply_is_read(encoding: str, pack: Any) -> None:
     meter = Meter(WIRES["anthropic"], SSE, encoding)
     for start in range(0, len(packed), 7):
         meter.feed(packed[start : start + 7])
-    assert meter.tokens() == Tokens(240, 34, 200, 30)
+    assert meter.tokens() == CallTokens(240, 34, 200, 30)
     assert decoded(packed, encoding) == events(*ANTHROPIC)
 
 

@@ -21,7 +21,7 @@ from agentrunner.config.hosts import parse_host
 from agentrunner.gateway.dial import Direct
 from agentrunner.gateway.egress_log import EgressLog
 from agentrunner.gateway.order import GatewayOrder
-from agentrunner.gateway.proxy import Limits, Proxy, make_proxy
+from agentrunner.gateway.proxy import Proxy, ProxyLimits, make_proxy
 from agentrunner.gateway.resolve import Address
 from agentrunner.gateway.tunnel import BUFFER
 
@@ -88,7 +88,7 @@ async def bench(
     *allow: str,
     answer: Sequence[str] = (),
     server: Any = echo,
-    limits: Limits | None = None,
+    limits: ProxyLimits | None = None,
     ask_after: int = 0,
     log: Path | None = None,
 ) -> AsyncIterator[Bench]:
@@ -254,7 +254,7 @@ async def test_a_host_that_does_not_answer_is_a_failure(tmp_path: Path) -> None:
 
 
 async def test_a_look_up_that_hangs_is_given_up(tmp_path: Path) -> None:
-    limits = Limits(dial_sec=0.05)
+    limits = ProxyLimits(dial_sec=0.05)
     async with bench(tmp_path, "slow.test:443", answer=HANG, limits=limits) as at:
         answer = await at.ask("slow.test:443")
         assert at.asked == ["slow.test:443"] and "it took too long" in answer
@@ -283,7 +283,7 @@ async def test_each_refusal_is_a_sentence_and_a_line(
 
 
 async def test_a_head_that_never_ends_is_cut_off(tmp_path: Path) -> None:
-    async with bench(tmp_path, limits=Limits(head_sec=0.05)) as at:
+    async with bench(tmp_path, limits=ProxyLimits(head_sec=0.05)) as at:
         assert "x-agentrunner-error: too_slow" in await at.ask(b"CONNECT model.test:")
 
 
@@ -296,7 +296,7 @@ async def test_a_client_that_goes_away_leaves_no_line(tmp_path: Path) -> None:
 
 
 async def test_too_many_at_a_time_are_turned_away(tmp_path: Path) -> None:
-    async with bench(tmp_path, limits=Limits(connections=2)) as at:
+    async with bench(tmp_path, limits=ProxyLimits(connections=2)) as at:
         first, second = await at.reach(), await at.reach()
         assert "x-agentrunner-error: too_many" in await at.ask(f"model.test:{at.port}")
         turned_away = [await at.open(b"") for _ in range(4)]
@@ -316,7 +316,7 @@ async def test_a_tunnel_where_nothing_moves_is_ended(
     loop = asyncio.get_running_loop()
     clock, ahead = loop.time, [0.0]
     monkeypatch.setattr(loop, "time", lambda: clock() + ahead[0])
-    async with bench(tmp_path, limits=Limits(idle_sec=1000)) as at:
+    async with bench(tmp_path, limits=ProxyLimits(idle_sec=1000)) as at:
         reader, writer = await at.reach()
         for _ in range(3):  # longer than it may be idle
             ahead[0] += 900

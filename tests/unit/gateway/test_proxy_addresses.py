@@ -10,11 +10,11 @@ from ipaddress import ip_address
 import pytest
 
 from agentrunner.gateway.dial import Direct, NotPublic, way_out
-from agentrunner.gateway.head import Target
+from agentrunner.gateway.head import HostAndPort
 from agentrunner.gateway.resolve import Address, is_ours, is_public, look_up
-from agentrunner.gateway.tunnel import Stream
+from agentrunner.gateway.tunnel import TunnelSide
 
-HOST = Target("model.test", 443)
+HOST = HostAndPort("model.test", 443)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ class Net:
             raise socket.gaierror(socket.EAI_NONAME, "not known")
         return [ip_address(each) for each in answer]
 
-    async def connect(self, addresses: Sequence[Address], port: int) -> Stream:
+    async def connect(self, addresses: Sequence[Address], port: int) -> TunnelSide:
         self.dialled += [f"{address} {port}" for address in addresses]
         raise ConnectionRefusedError("nobody is there")
 
@@ -132,7 +132,7 @@ async def through(answer: bytes, environ: dict[str, str], pin: str | None = None
     async with server:
         place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         variables = {name: value.replace("PLACE", place) for name, value in environ.items()}
-        host, address = await way_out(variables).open(Target("no-such-host.invalid", 443), pin)
+        host, address = await way_out(variables).open(HostAndPort("no-such-host.invalid", 443), pin)
         assert await host.reader.read() == b"hello"
         assert address == f"by {place}"
         await host.close()
@@ -159,7 +159,7 @@ async def test_a_companys_proxy_that_refuses_is_told(answer: bytes, said: str) -
 async def test_a_companys_proxy_does_not_open_private_names() -> None:
     way = way_out({"HTTPS_PROXY": "http://192.0.2.1:3128"})
     with pytest.raises(NotPublic):
-        await way.open(Target("localhost", 443), None)
+        await way.open(HostAndPort("localhost", 443), None)
 
 
 async def test_what_no_proxy_names_or_a_pin_is_dialled_directly(
@@ -168,10 +168,10 @@ async def test_what_no_proxy_names_or_a_pin_is_dialled_directly(
     monkeypatch.setenv("no_proxy", "localhost")
     way = way_out({"HTTPS_PROXY": "http://192.0.2.1:3128"})
     with pytest.raises(NotPublic):  # and not a time-out at the proxy
-        await way.open(Target("localhost", 443), None)
+        await way.open(HostAndPort("localhost", 443), None)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        host, address = await way.open(Target("db.test", port), "127.0.0.1")
+        host, address = await way.open(HostAndPort("db.test", port), "127.0.0.1")
         assert address == "127.0.0.1"
         await host.close()
 

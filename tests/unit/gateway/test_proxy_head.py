@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentrunner.config.hosts import canonical_name
-from agentrunner.gateway.head import HEAD_LIMIT, Refused, Target, read_head
+from agentrunner.gateway.head import HEAD_LIMIT, HostAndPort, RequestRefused, read_head
 
 
 def connect(target: str, *headers: str, version: str = "1.1") -> bytes:
@@ -17,8 +17,8 @@ def connect(target: str, *headers: str, version: str = "1.1") -> bytes:
     return "".join(f"{line}\r\n" for line in (*lines, "")).encode("latin-1")
 
 
-def refusal(head: bytes) -> Refused:
-    with pytest.raises(Refused) as caught:
+def refusal(head: bytes) -> RequestRefused:
+    with pytest.raises(RequestRefused) as caught:
         read_head(head)
     return caught.value
 
@@ -26,11 +26,11 @@ def refusal(head: bytes) -> Refused:
 @pytest.mark.parametrize(
     ("head", "target"),
     [
-        (connect("example.org:443", "Host: example.org:443"), Target("example.org", 443)),
-        (connect("example.org:443", "Host: example.org"), Target("example.org", 443)),
-        (connect("example.org:443", "Host:"), Target("example.org", 443)),
-        (connect("EXAMPLE.org.:443", "Host: Example.Org:443"), Target("example.org", 443)),
-        (connect("example.org:443", version="1.0"), Target("example.org", 443)),
+        (connect("example.org:443", "Host: example.org:443"), HostAndPort("example.org", 443)),
+        (connect("example.org:443", "Host: example.org"), HostAndPort("example.org", 443)),
+        (connect("example.org:443", "Host:"), HostAndPort("example.org", 443)),
+        (connect("EXAMPLE.org.:443", "Host: Example.Org:443"), HostAndPort("example.org", 443)),
+        (connect("example.org:443", version="1.0"), HostAndPort("example.org", 443)),
         (
             connect(
                 "a.b:22",
@@ -40,11 +40,11 @@ def refusal(head: bytes) -> Refused:
                 "Proxy-Authorization: Basic eA==",
                 "Content-Length: 0",
             ),
-            Target("a.b", 22),
+            HostAndPort("a.b", 22),
         ),
     ],
 )
-def test_a_connect_is_read(head: bytes, target: Target) -> None:
+def test_a_connect_is_read(head: bytes, target: HostAndPort) -> None:
     assert read_head(head) == target
 
 
@@ -179,7 +179,7 @@ HEADS = (
 def test_any_head_is_one_target_or_one_refusal(data: bytes) -> None:
     try:
         target = read_head(data + b"\r\n\r\n")
-    except Refused as refused:
+    except RequestRefused as refused:
         response = refused.response()
         status = refused.status
     else:

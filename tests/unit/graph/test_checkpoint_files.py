@@ -25,40 +25,36 @@ from agentrunner.graph.checkpoints import (
     state_types,
     thread_config,
 )
-from agentrunner.state import run_state
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import (
-    SCHEMA_VERSION,
-    Acceptance,
+from agentrunner.state.people import (
     Answer,
-    Assessment,
-    Awaited,
-    Baseline,
-    CheckOutcome,
-    CommandSeen,
-    Counters,
-    Criterion,
-    Evidence,
-    FileRef,
-    Finding,
-    FormerCheck,
     People,
     PersonDecision,
     PersonLine,
     PersonOrder,
-    Proof,
     Question,
+)
+from agentrunner.state.run_state import (
+    SCHEMA_VERSION,
+    Acceptance,
+    Assessment,
+    Awaited,
+    Baseline,
+    CheckOutcome,
+    Counters,
+    Criterion,
+    Evidence,
+    Finding,
+    FormerCheck,
+    Proof,
     RedTest,
     RunInfo,
-    StateModel,
-    Stuck,
     TaskContext,
     TestOutcome,
     Verdict,
-    Wait,
-    WorkerOrder,
-    WorkerRun,
 )
+from agentrunner.state.state_model import FileRef, StateModel
+from agentrunner.state.worker_runs import CommandSeen, Stuck, Wait, WorkerOrder, WorkerRun
 
 REF = FileRef(path="prompts/1-001.md", size=7, sha256="ab" * 32)
 CHECK = Check(kind="command", run="make check", timeout_sec=1.5)
@@ -157,14 +153,10 @@ def there_and_back(value: Any) -> Any:
 
 
 def test_there_is_a_sample_of_every_model() -> None:
-    classes = {
-        value
-        for value in vars(run_state).values()
-        if isinstance(value, type) and issubclass(value, StateModel) and value is not StateModel
-    }
-    assert {type(model) for model in MODELS} == classes
-    known = {name for _, name in state_types()}
-    assert {cls.__name__ for cls in classes} | {"Check", "TaskState"} <= known
+    known = set(state_types().values())
+    classes = {cls for cls in known if issubclass(cls, StateModel)}
+    assert {type(model) for model in MODELS} == classes - {StateModel}
+    assert {Check, TaskState} <= known
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -193,9 +185,11 @@ def test_a_whole_state_comes_back_as_itself() -> None:
 
 def test_a_state_of_a_version_with_other_rooms_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `agentrunner resume` reads of a run that an earlier version began."""
-    state = {"verdict": Verdict(state="COMPLETE", reason="complete"), "state": TaskState.RUNNING}
+    state: dict[str, Any] = {"state": TaskState.RUNNING, "human": Answer(id="0" * 12, kind="plan")}
+    state["verdict"] = Verdict(state="COMPLETE", reason="complete")
     with monkeypatch.context() as earlier:
         earlier.setattr(Verdict, "__module__", "agentrunner.task.context")
+        earlier.setattr(Answer, "__module__", "agentrunner.state.run_state")
         earlier.setattr(TaskState, "__module__", "agentrunner.task.lifecycle")
         kind, content = serializer().dumps_typed(state)
     assert b"agentrunner.task.context" in content and b"agentrunner.task.lifecycle" in content

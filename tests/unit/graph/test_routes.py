@@ -9,7 +9,8 @@ from typing import get_args
 from agentrunner.graph.builder import ASKS, NODES, ROUTES, build_graph, entry, mermaid
 from agentrunner.nodes.approve import AFTER
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import IN_WORDS, QuestionKind, TaskContext, Verdict
+from agentrunner.state.people import IN_WORDS, QuestionKind
+from agentrunner.state.run_state import TaskContext, Verdict
 
 DIAGRAM = Path(__file__).parents[3] / "docs" / "reference" / "state-diagram.md"
 

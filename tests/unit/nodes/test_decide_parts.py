@@ -12,18 +12,17 @@ from agentrunner.nodes.decide import _state_for_worker
 from agentrunner.nodes.validate import assessment_of
 from agentrunner.protocol import parse_reply
 from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.people import Answer
 from agentrunner.state.run_state import (
-    Answer,
     Assessment,
     CheckOutcome,
     Criterion,
     Evidence,
-    Outcome,
     RunInfo,
     TaskContext,
     TestOutcome,
-    WorkerRun,
 )
+from agentrunner.state.worker_runs import Outcome, WorkerRun
 
 RUN = RunInfo(run_id="probe-0000", task_id="probe", title="t", repo="/r")
 RED = Evidence(tree="t", test=TestOutcome(command="x", exit_code=1))

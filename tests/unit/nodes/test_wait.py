@@ -15,7 +15,8 @@ from agentrunner.graph.builder import IDLE, ROUTES
 from agentrunner.nodes.guarded import guarded
 from agentrunner.nodes.wait import LOOK_SEC, wait
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import Counters, RunInfo, TaskContext, Wait
+from agentrunner.state.run_state import Counters, RunInfo, TaskContext
+from agentrunner.state.worker_runs import Wait
 from agentrunner.storage.events import EventLog
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 from agentrunner.config.spec import RunnerSection, TaskSection, TaskSpec
 from agentrunner.execution.result import build_result
-from agentrunner.notes.model import NoteView
+from agentrunner.notes.note_model import NoteView
 from agentrunner.notes.view import build_view
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.people import People, PersonDecision, PersonLine, Question
 from agentrunner.state.run_state import (
     Assessment,
     Baseline,
@@ -19,18 +20,14 @@ from agentrunner.state.run_state import (
     Counters,
     Criterion,
     Evidence,
-    FileRef,
     Finding,
-    People,
-    PersonDecision,
-    PersonLine,
-    Question,
     RedTest,
     RunInfo,
     TaskContext,
     TestOutcome,
     Verdict,
 )
+from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History, Record
 
 Ending = Literal["COMPLETE", "UNPROVEN", "NEEDS_REVIEW", "FAILED", "WAITING", "INTERRUPTED"]

@@ -14,7 +14,8 @@ from markdown_it.token import Token
 
 from agentrunner.notes import markdown
 from agentrunner.notes.render import render_note
-from agentrunner.state.run_state import Criterion, People, PersonLine, Question
+from agentrunner.state.people import People, PersonLine, Question
+from agentrunner.state.run_state import Criterion
 from agentrunner.storage.run_log import History
 from agentrunner.text.terminal import sanitize
 from tests.unit.notes.note_samples import (

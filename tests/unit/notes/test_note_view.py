@@ -10,10 +10,12 @@ import pytest
 from agentrunner.config.spec import NOTE_TEMPLATES, NoteSpec
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import BadNoteTemplate
-from agentrunner.notes.model import Line
+from agentrunner.notes.note_model import Line
 from agentrunner.notes.render import MAX_BYTES, TOP_LINES, Words, render_note
 from agentrunner.notes.view import cut_bytes, prd_summary
-from agentrunner.state.run_state import Criterion, FileRef, Finding, Question, Verdict
+from agentrunner.state.people import Question
+from agentrunner.state.run_state import Criterion, Finding, Verdict
+from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History
 from agentrunner.text.redaction import Redactor
 from agentrunner.verification.verdict import approval_of

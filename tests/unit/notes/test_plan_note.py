@@ -16,7 +16,7 @@ from agentrunner.money.bill import BillRow
 from agentrunner.notes.plan_note import (
     MAX_DRAWN,
     EventKind,
-    PlanEvent,
+    NotedEvent,
     PlanFacts,
     PlanQuestion,
     PlanRow,
@@ -74,11 +74,11 @@ FACTS = PlanFacts(
     questions=(PlanQuestion(1, "Which filters?"), PlanQuestion(2, "By price?", "TASK-0002")),
     events=(
         *(
-            PlanEvent(f"2026-11-21T05:0{number}:00Z", kind, "TASK-0001", "as told")
+            NotedEvent(f"2026-11-21T05:0{number}:00Z", kind, "TASK-0001", "as told")
             for number, kind in enumerate(get_args(EventKind))
         ),
-        PlanEvent("2026-11-21T05:10:00Z", "asked", text="Which filters?"),
-        PlanEvent("2026-11-21T05:11:00Z", "answered", text="All."),
+        NotedEvent("2026-11-21T05:10:00Z", "asked", text="Which filters?"),
+        NotedEvent("2026-11-21T05:11:00Z", "answered", text="All."),
     ),
     bills={"": [bill_row(0.01, "p-1")], "TASK-0001": [bill_row(0.2), bill_row(0.3, "m-2")]},
     pull_request="https://example.org/pulls/7",
@@ -136,7 +136,7 @@ def test_a_task_without_an_end_lasts_until_now() -> None:
 
 def test_what_is_too_much_is_left_out_and_said() -> None:
     rows = tuple(PlanRow("t", task_id=f"TASK-{n:04}", started_at="x") for n in range(1, 3001))
-    events = tuple(PlanEvent("x", "ended", "TASK-0001", "y" * 500) for _ in range(3000))
+    events = tuple(NotedEvent("x", "ended", "TASK-0001", "y" * 500) for _ in range(3000))
     text = plan_note(replace(FACTS, rows=rows, events=events), "en", now=NOW)
     assert f"{3000 - MAX_DRAWN} more tasks are not drawn." in text
     assert "2800 earlier entries are left out." in text
@@ -162,7 +162,7 @@ def test_the_file_is_replaced_and_a_foreign_one_is_kept(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_is_not_spoken_of() -> None:
-    bare = replace(FACTS, branch="", events=(PlanEvent("", "merged", "TASK-0001"),))
+    bare = replace(FACTS, branch="", events=(NotedEvent("", "merged", "TASK-0001"),))
     text = plan_note(bare, "en", now=NOW)
     assert "into the branch" not in text
     assert "TASK-0001 merged\n" in text

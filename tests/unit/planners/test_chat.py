@@ -10,7 +10,7 @@ import pytest
 
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.planners.base import ChatMessage, PlannerRequest, PlannerUnavailable, Reply
-from agentrunner.planners.make import make_planner
+from agentrunner.planners.factory import make_planner
 from agentrunner.protocol import message_schema
 from tests.kit.missing import missing
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion

@@ -21,9 +21,9 @@ from agentrunner.state.run_state import (
     RedTest,
     TaskContext,
     TestOutcome,
-    WorkerRun,
 )
 from agentrunner.state.summary import REFUSED, summarize
+from agentrunner.state.worker_runs import WorkerRun
 from tests.unit.planners.faults import MakeSpec
 
 CHECK = Check(kind="command", run="make check")

@@ -18,10 +18,10 @@ from agentrunner.launching.launch import CliLaunch
 from agentrunner.launching.route import EgressRoute
 from agentrunner.planners.base import ChatMessage, PlannerRequest
 from agentrunner.planners.claude_code import ClaudePlanner
-from agentrunner.planners.cli import CliAnswer, CliCall, CliPlanner
+from agentrunner.planners.cli_base import CliAnswer, CliCall, CliPlanner
 from agentrunner.planners.cli_sandbox import CliFolders
 from agentrunner.planners.codex_cli import CodexPlanner
-from agentrunner.planners.make import make_planner
+from agentrunner.planners.factory import make_planner
 from agentrunner.workers.base import WorkerCommand
 from tests.unit.planners.faults import MakeSpec
 

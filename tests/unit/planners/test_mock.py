@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.planners.base import MessageType, PlannerRequest
-from agentrunner.planners.make import make_planner, reply_format
+from agentrunner.planners.factory import make_planner, reply_format
 from agentrunner.planners.mock import MockPlanner
 from agentrunner.protocol import parse_reply
 from tests.unit.planners.faults import MakeSpec

@@ -18,7 +18,7 @@ from agentrunner.planners.base import (
     PlannerUnavailable,
     Reply,
 )
-from agentrunner.planners.make import make_planner
+from agentrunner.planners.factory import make_planner
 from agentrunner.protocol import message_schema
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion
 

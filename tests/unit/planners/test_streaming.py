@@ -9,12 +9,12 @@ import pytest
 
 from agentrunner.config.agents import PlannerSpec
 from agentrunner.config.load import with_environment
-from agentrunner.planners import limits
+from agentrunner.planners import timeouts
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, Written
 from agentrunner.planners.cut import cut_of
-from agentrunner.planners.limits import BETWEEN_SEC, FAR, NEAR, is_near, limits_of
-from agentrunner.planners.make import make_planner
+from agentrunner.planners.factory import make_planner
 from agentrunner.planners.streaming import BLANKS, CompletionStream
+from agentrunner.planners.timeouts import BETWEEN_SEC, FAR, NEAR, is_near, limits_of
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion, events_of
 from tests.unit.planners.test_openai_chat import KEY, fail, request
 
@@ -27,8 +27,8 @@ WHOLE = events_of(completion(TEXT).body, COUNTED)
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that a test can wait for."""
-    monkeypatch.setattr(limits, "NEAR", (10.0, 0.3))
-    monkeypatch.setattr(limits, "BETWEEN_SEC", 0.3)
+    monkeypatch.setattr(timeouts, "NEAR", (10.0, 0.3))
+    monkeypatch.setattr(timeouts, "BETWEEN_SEC", 0.3)
 
 
 def event(**delta: Any) -> bytes:

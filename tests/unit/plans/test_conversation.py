@@ -14,7 +14,7 @@ import pytest
 from agentrunner.errors import TaskFailed, UsageError
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.conversation import MAX_MESSAGE_BYTES, Conversation
-from agentrunner.plans.edits import Edit
+from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.patch import PatchRejected, apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.planner_view import plan_facts
@@ -147,7 +147,7 @@ async def test_a_large_plan_is_cut_the_same_each_time(
     plan = Plan()
     for start in (0, 150):
         titles = [f"{WORDS[language]['list']} {start + number}" for number in range(150)]
-        edits = [Edit("create", f"t{title}", {"title": title}) for title in titles]
+        edits = [PlanEdit("create", f"t{title}", {"title": title}) for title in titles]
         plan = apply(plan, edits, goal=SAID[language][0])
         talks.store.save(plan, at="", kind="import", author="hana", message="many")
     for status, number in ((PlanTaskStatus.COMPLETE, 7), (PlanTaskStatus.RUNNING, 290)):
@@ -465,7 +465,7 @@ def test_the_same_question_is_asked_once(tmp_path: Path) -> None:
 
 
 def test_a_patch_that_changes_nothing_is_empty() -> None:
-    plan = apply(Plan(), [Edit("create", "a", {"title": "A"})])
+    plan = apply(Plan(), [PlanEdit("create", "a", {"title": "A"})])
     text = json.dumps({"type": "plan_patch", "understanding": "Nothing.", "operations": []})
     reply = parse_reply(text, "plan_patch").payload
     assert isinstance(reply, PlanPatch)

@@ -11,17 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentrunner.plans.diff import check_tree, diff, undo
-from agentrunner.plans.edits import Edit, Place, edits_of_decompose, edits_of_patch
+from agentrunner.plans.edits import PlanEdit, SiblingPlace, edits_of_decompose, edits_of_patch
 from agentrunner.plans.patch import MAX_EDITS, PatchRejected, apply
-from agentrunner.plans.plan import ROOT, Plan, PlanTask, PlanTaskStatus, PotentialConflict
+from agentrunner.plans.plan import ROOT, Plan, PlannedTask, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.planner_view import plan_facts
 from agentrunner.protocol import Decompose, PlanPatch, parse_reply
 from agentrunner.screens.plan_tree import plan_screen
 from tests.kit.plan_project import with_task
 
 
-def create(name: str, parent: str | None = None, place: Place | None = None, **given: Any) -> Edit:
-    return Edit("create", name, {"title": name, **given}, parent_id=parent, place=place)
+def create(
+    name: str, parent: str | None = None, place: SiblingPlace | None = None, **given: Any
+) -> PlanEdit:
+    return PlanEdit("create", name, {"title": name, **given}, parent_id=parent, place=place)
 
 
 def small() -> Plan:
@@ -29,7 +31,7 @@ def small() -> Plan:
     return apply(
         Plan(),
         [
-            Edit("create", "p", {"title": "Phase"}, phase=True),
+            PlanEdit("create", "p", {"title": "Phase"}, phase=True),
             create("a", "p"),
             create("b", "p", dependencies=("a",)),
             create("c", "p", dependencies=("b",)),
@@ -47,7 +49,7 @@ def tree(plan: Plan, node: str = ROOT) -> Any:
     ]  # fmt: skip
 
 
-def codes(plan: Plan, *edits: Edit, force: bool = False) -> list[tuple[int, str]]:
+def codes(plan: Plan, *edits: PlanEdit, force: bool = False) -> list[tuple[int, str]]:
     with pytest.raises(PatchRejected) as refused:
         apply(plan, edits, force=force)
     return [(error.op_index, error.code) for error in refused.value.errors]
@@ -59,7 +61,7 @@ def test_a_criterion_written_as_it_was_shown_stays_whole() -> None:
     shown = [one["acceptance_criteria"] for one in plan_facts(plan, [])["tasks"]["items"]]
     assert shown == [["a" * 299 + "…", "short", "a" * 299 + "…", "c" * 299 + "…"]]
     written = (*shown[0][:3], "new", "d" * 299 + "…")
-    after = apply(plan, [Edit("update", "TASK-0001", {"acceptance_criteria": written})])
+    after = apply(plan, [PlanEdit("update", "TASK-0001", {"acceptance_criteria": written})])
     kept = after.design_of("TASK-0001").acceptance_criteria
     assert kept == (long, "short", twin, "new", "d" * 299 + "…")
 
@@ -74,29 +76,35 @@ def test_ids_are_given_in_order_and_dependencies_point_anywhere_in_the_patch() -
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [
-        (Edit("delete", "TASK-0002"), [("Phase", ["a", "c"]), "d"]),
-        (Edit("delete", "node-0001"), ["a", "b", "c", "d"]),
-        (Edit("delete", "node-0001", cascade=True), ["d"]),
-        (Edit("move", "TASK-0004", place=Place(index=0)), ["d", ("Phase", ["a", "b", "c"])]),
+        (PlanEdit("delete", "TASK-0002"), [("Phase", ["a", "c"]), "d"]),
+        (PlanEdit("delete", "node-0001"), ["a", "b", "c", "d"]),
+        (PlanEdit("delete", "node-0001", cascade=True), ["d"]),
         (
-            Edit("move", "TASK-0004", parent_id="node-0001", place=Place(index=-5)),
+            PlanEdit("move", "TASK-0004", place=SiblingPlace(index=0)),
+            ["d", ("Phase", ["a", "b", "c"])],
+        ),
+        (
+            PlanEdit("move", "TASK-0004", parent_id="node-0001", place=SiblingPlace(index=-5)),
             [("Phase", ["d", "a", "b", "c"])],
         ),
         (
-            Edit("move", "TASK-0001", place=Place(after="TASK-0003")),
+            PlanEdit("move", "TASK-0001", place=SiblingPlace(after="TASK-0003")),
             [("Phase", ["b", "c", "a"]), "d"],
         ),
         (
-            Edit("move", "TASK-0001", place=Place(before="TASK-0004")),
+            PlanEdit("move", "TASK-0001", place=SiblingPlace(before="TASK-0004")),
             [("Phase", ["b", "c"]), "a", "d"],
         ),
-        (Edit("move", "node-0001"), ["d", ("Phase", ["a", "b", "c"])]),
+        (PlanEdit("move", "node-0001"), ["d", ("Phase", ["a", "b", "c"])]),
         (create("e", "TASK-0001"), [("Phase", [("a", ["e"]), "b", "c"]), "d"]),
-        (create("e", place=Place(before="TASK-0002")), [("Phase", ["a", "e", "b", "c"]), "d"]),
-        (create("e", "node-root", Place(index=99)), [("Phase", ["a", "b", "c"]), "d", "e"]),
+        (
+            create("e", place=SiblingPlace(before="TASK-0002")),
+            [("Phase", ["a", "e", "b", "c"]), "d"],
+        ),
+        (create("e", "node-root", SiblingPlace(index=99)), [("Phase", ["a", "b", "c"]), "d", "e"]),
     ],
 )
-def test_where_things_go(edit: Edit, expected: Any) -> None:
+def test_where_things_go(edit: PlanEdit, expected: Any) -> None:
     plan = small()
     after = apply(plan, [edit])
     assert tree(after) == expected
@@ -104,16 +112,16 @@ def test_where_things_go(edit: Edit, expected: Any) -> None:
 
 
 def test_what_is_deleted_is_a_dependency_of_nothing_that_stays() -> None:
-    plan = apply(small(), [Edit("delete", "TASK-0002")])
+    plan = apply(small(), [PlanEdit("delete", "TASK-0002")])
     assert plan.design_of("TASK-0003").dependencies == ()
     assert plan.designs["node-0003"].deleted_in == 2
     assert "TASK-0002" not in plan.tasks
 
 
 def test_only_what_is_written_down_is_changed() -> None:
-    plan = apply(small(), [Edit("update", "TASK-0002", {"description": "More."})])
+    plan = apply(small(), [PlanEdit("update", "TASK-0002", {"description": "More."})])
     assert plan.design_of("TASK-0002").dependencies == ("TASK-0001",)
-    cleared = apply(plan, [Edit("update", "node-0003", {"dependencies": ()})])
+    cleared = apply(plan, [PlanEdit("update", "node-0003", {"dependencies": ()})])
     assert cleared.design_of("TASK-0002").dependencies == ()
     assert cleared.design_of("TASK-0002").description == "More."
 
@@ -121,45 +129,45 @@ def test_only_what_is_written_down_is_changed() -> None:
 @pytest.mark.parametrize(
     ("edits", "expected"),
     [
-        ([Edit("delete", ROOT)], [(0, "root")]),
-        ([Edit("move", ROOT, place=Place(index=0))], [(0, "root")]),
-        ([Edit("update", "TASK-9999", {"title": "x"})], [(0, "unknown_id")]),
+        ([PlanEdit("delete", ROOT)], [(0, "root")]),
+        ([PlanEdit("move", ROOT, place=SiblingPlace(index=0))], [(0, "root")]),
+        ([PlanEdit("update", "TASK-9999", {"title": "x"})], [(0, "unknown_id")]),
         (
-            [Edit("delete", "TASK-0001"), Edit("update", "TASK-0001", {"title": "x"})],
+            [PlanEdit("delete", "TASK-0001"), PlanEdit("update", "TASK-0001", {"title": "x"})],
             [(1, "deleted")],
         ),
-        ([create("x"), Edit("delete", "x"), Edit("delete", "x")], [(2, "deleted")]),
-        ([Edit("move", "node-0001", parent_id="TASK-0001")], [(0, "cycle")]),
-        ([Edit("move", "TASK-0001", parent_id="TASK-0001")], [(0, "cycle")]),
-        ([create("x", "TASK-0004", Place(before="TASK-0001"))], [(0, "position")]),
+        ([create("x"), PlanEdit("delete", "x"), PlanEdit("delete", "x")], [(2, "deleted")]),
+        ([PlanEdit("move", "node-0001", parent_id="TASK-0001")], [(0, "cycle")]),
+        ([PlanEdit("move", "TASK-0001", parent_id="TASK-0001")], [(0, "cycle")]),
+        ([create("x", "TASK-0004", SiblingPlace(before="TASK-0001"))], [(0, "position")]),
         ([create("x"), create("x")], [(1, "duplicate_id")]),
-        ([Edit("create", "x")], [(0, "missing")]),
+        ([PlanEdit("create", "x")], [(0, "missing")]),
         ([create("x", "later"), create("later")], [(0, "unknown_id")]),
         ([create("x", dependencies=("x",))], [(0, "self_dependency")]),
         ([create("x", dependencies=("nobody",))], [(0, "unknown_id")]),
         ([create("x", dependencies=("node-0001",))], [(0, "unknown_id")]),
-        ([Edit("update", "node-0001", {"dependencies": ("TASK-0001",)})], [(0, "unknown_id")]),
+        ([PlanEdit("update", "node-0001", {"dependencies": ("TASK-0001",)})], [(0, "unknown_id")]),
         (
             [create("x", dependencies=("y",)), create("y", dependencies=("x",))],
             [(1, "dependency_cycle")],
         ),
         (
-            [Edit("update", "TASK-0001", {"dependencies": ("TASK-0003",)})],
+            [PlanEdit("update", "TASK-0001", {"dependencies": ("TASK-0003",)})],
             [(0, "dependency_cycle")],
         ),
         (
-            [create("x", dependencies=("TASK-0001",)), Edit("delete", "TASK-0001")],
+            [create("x", dependencies=("TASK-0001",)), PlanEdit("delete", "TASK-0001")],
             [(0, "dependency_deleted")],
         ),
-        ([Edit("delete", "TASK-0001")] * (MAX_EDITS + 1), [(-1, "too_many")]),
+        ([PlanEdit("delete", "TASK-0001")] * (MAX_EDITS + 1), [(-1, "too_many")]),
         (
-            [Edit("delete", "nobody"), create("x", "nowhere")],
+            [PlanEdit("delete", "nobody"), create("x", "nowhere")],
             [(0, "unknown_id"), (1, "unknown_id")],
         ),
     ],
 )
 def test_every_bad_edit_is_named_and_nothing_is_changed(
-    edits: Sequence[Edit], expected: list[tuple[int, str]]
+    edits: Sequence[PlanEdit], expected: list[tuple[int, str]]
 ) -> None:
     plan = small()
     assert codes(plan, *edits) == expected
@@ -167,15 +175,15 @@ def test_every_bad_edit_is_named_and_nothing_is_changed(
 
 
 def test_a_task_that_is_being_worked_on_stays_unless_forced() -> None:
-    plan = with_task(small(), "TASK-0001", PlanTask("node-0002", PlanTaskStatus.RUNNING))
+    plan = with_task(small(), "TASK-0001", PlannedTask("node-0002", PlanTaskStatus.RUNNING))
     for edit in (
-        Edit("delete", "TASK-0001"),
-        Edit("delete", "node-0001", cascade=True),
-        Edit("move", "TASK-0001", parent_id=ROOT),
+        PlanEdit("delete", "TASK-0001"),
+        PlanEdit("delete", "node-0001", cascade=True),
+        PlanEdit("move", "TASK-0001", parent_id=ROOT),
     ):
         assert codes(plan, edit) == [(0, "at_work")]
         apply(plan, [edit], force=True)
-    assert tree(apply(plan, [Edit("move", "TASK-0001", place=Place(index=2))])) == [
+    assert tree(apply(plan, [PlanEdit("move", "TASK-0001", place=SiblingPlace(index=2))])) == [
         ("Phase", ["b", "c", "a"]),
         "d",
     ]
@@ -209,13 +217,13 @@ potential_conflicts: [{file: a.ts, tasks: [t1, OLD-1], warning: may be changing}
 
 
 def test_a_conflict_with_tasks_of_elsewhere_is_kept_and_one_of_deleted_tasks_is_not() -> None:
-    make = [Edit("create", name, given={"title": name}) for name in ("a", "b")]
+    make = [PlanEdit("create", name, given={"title": name}) for name in ("a", "b")]
     elsewhere = PotentialConflict("page.svelte", ("TASK-001",), "may be under change")
     ours = PotentialConflict("a.ts", ("b",), "both")
     plan = apply(Plan(), make, conflicts=[elsewhere, ours])
     assert plan.conflicts == (elsewhere, replace(ours, tasks=("TASK-0002",)))
     assert "page.svelte (TASK-001): may be under change" in plan_screen(plan, (), width=80)
-    later = apply(plan, [Edit("delete", "TASK-0002")])
+    later = apply(plan, [PlanEdit("delete", "TASK-0002")])
     assert later.conflicts == (elsewhere,)
 
 
@@ -238,9 +246,9 @@ def test_a_diff_names_the_fewest_moves() -> None:
     after = apply(
         plan,
         [
-            Edit("move", "TASK-0003", place=Place(index=0)),
-            Edit("update", "TASK-0001", {"title": "A"}),
-            Edit("delete", "TASK-0004"),
+            PlanEdit("move", "TASK-0003", place=SiblingPlace(index=0)),
+            PlanEdit("update", "TASK-0001", {"title": "A"}),
+            PlanEdit("delete", "TASK-0004"),
             create("e", "p2"),
         ][:3],
     )
@@ -255,20 +263,20 @@ def test_a_diff_names_the_fewest_moves() -> None:
 
 def test_children_that_take_a_deleted_nodes_place_have_not_moved() -> None:
     plan = small()
-    assert diff(plan, apply(plan, [Edit("delete", "node-0001")])).moved == ()
+    assert diff(plan, apply(plan, [PlanEdit("delete", "node-0001")])).moved == ()
 
 
 def test_undo_gives_the_earlier_plan_under_a_new_version_and_no_id_twice() -> None:
     first = small()
-    second = apply(first, [Edit("delete", "TASK-0002"), create("e")])
-    second = with_task(second, "TASK-0001", PlanTask("node-0002", PlanTaskStatus.COMPLETE))
+    second = apply(first, [PlanEdit("delete", "TASK-0002"), create("e")])
+    second = with_task(second, "TASK-0001", PlannedTask("node-0002", PlanTaskStatus.COMPLETE))
     back = undo(second, first)
     assert tree(back) == tree(first)
     assert back.version == 3
     assert back.tasks["TASK-0001"].status == PlanTaskStatus.COMPLETE
     assert back.designs["node-0006"].deleted_in == 3
     assert apply(back, [create("f")]).task_order()[-1] == "TASK-0006"
-    at_work = with_task(second, "TASK-0005", PlanTask("node-0006", PlanTaskStatus.RUNNING))
+    at_work = with_task(second, "TASK-0005", PlannedTask("node-0006", PlanTaskStatus.RUNNING))
     with pytest.raises(PatchRejected):
         undo(at_work, first)
 
@@ -279,9 +287,9 @@ names = st.sampled_from(
 )
 places = st.one_of(
     st.none(),
-    st.builds(Place, index=st.integers(-3, 9)),
-    st.builds(Place, before=names),
-    st.builds(Place, after=names),
+    st.builds(SiblingPlace, index=st.integers(-3, 9)),
+    st.builds(SiblingPlace, before=names),
+    st.builds(SiblingPlace, after=names),
 )
 designs = st.fixed_dictionaries(
     {},
@@ -292,7 +300,7 @@ designs = st.fixed_dictionaries(
     },
 )
 edits = st.builds(
-    Edit,
+    PlanEdit,
     op=st.sampled_from(["create", "update", "move", "delete"]),
     target=names,
     given=designs,
@@ -306,7 +314,7 @@ edits = st.builds(
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.lists(edits, max_size=6), max_size=6), st.sets(st.integers(1, 8)))
 def test_whatever_is_asked_the_plan_stays_a_plan(
-    patches: list[list[Edit]], running: set[int]
+    patches: list[list[PlanEdit]], running: set[int]
 ) -> None:
     """One root, all reachable, children unique, no cycle, every dependency alive."""
     plan = small()

@@ -16,7 +16,7 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import PlanConflict
-from agentrunner.plans.edits import Edit
+from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.patch import PatchRejected, apply
 from agentrunner.plans.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.serialization import files_of, plan_from_files, plan_from_json, plan_to_json
@@ -25,8 +25,8 @@ from agentrunner.plans.store import KEPT_PLANS, ChangeKind, PlanStore, StoredTas
 AT = "2026-01-01T00:00:00.000Z"
 
 
-def create(name: str, **given: object) -> Edit:
-    return Edit("create", name, {"title": name, **given})
+def create(name: str, **given: object) -> PlanEdit:
+    return PlanEdit("create", name, {"title": name, **given})
 
 
 def keep(store: PlanStore, plan: Plan, message: str, kind: ChangeKind = "plan_patch") -> Plan:
@@ -66,7 +66,7 @@ def test_a_refused_patch_leaves_the_file_as_it_is(store: PlanStore) -> None:
     plan = keep(store, apply(Plan(), [create("a")]), "first")
     before = store.path.read_bytes()
     with pytest.raises(PatchRejected):
-        keep(store, apply(store.load(), [create("b"), Edit("delete", "nobody")]), "bad")
+        keep(store, apply(store.load(), [create("b"), PlanEdit("delete", "nobody")]), "bad")
     assert store.path.read_bytes() == before
     assert store.load() == plan
 
@@ -94,7 +94,7 @@ def test_a_crash_leaves_the_old_plan_or_the_new_one(store: PlanStore, point: str
 def test_changes_are_undone_one_after_the_other(store: PlanStore) -> None:
     first = keep(store, apply(Plan(), [create("a")]), "add a", "decompose")
     second = keep(store, apply(first, [create("b")]), "add b")
-    keep(store, apply(second, [Edit("delete", "TASK-0001")]), "drop a")
+    keep(store, apply(second, [PlanEdit("delete", "TASK-0001")]), "drop a")
     for message, left in (
         ("drop a", ["TASK-0001", "TASK-0002"]),
         ("add b", ["TASK-0001"]),
@@ -142,15 +142,15 @@ def test_what_was_proven_of_a_task_is_not_said_of_another(store: PlanStore) -> N
         store.note(StoredTask(task_id, PlanTaskStatus.COMPLETE, run_id="r"), AT)
     store.note(StoredTask("TASK-0003", PlanTaskStatus.FIXING), AT)
     edits = [
-        Edit("update", "TASK-0001", {"acceptance_criteria": ("It flies.",)}),
-        Edit("update", "TASK-0002", {"milestone": "M2", "dependencies": ("TASK-0001",)}),
-        Edit("update", "TASK-0003", {"description": "Else"}),
+        PlanEdit("update", "TASK-0001", {"acceptance_criteria": ("It flies.",)}),
+        PlanEdit("update", "TASK-0002", {"milestone": "M2", "dependencies": ("TASK-0001",)}),
+        PlanEdit("update", "TASK-0003", {"description": "Else"}),
     ]
     keep(store, apply(plan, edits), "it must fly")
     tasks = store.load().tasks
     assert [task.status for task in tasks.values()] == ["PENDING", "COMPLETE", "FIXING"]
     assert "was COMPLETE until version 2" in store.standings()["TASK-0001"].detail
-    keep(store, apply(store.load(), [Edit("update", "TASK-0001", {"title": "A"})]), "call it A")
+    keep(store, apply(store.load(), [PlanEdit("update", "TASK-0001", {"title": "A"})]), "call it A")
     store.undo(at=AT, author="hana")
     assert store.load().tasks["TASK-0001"].status == PlanTaskStatus.PENDING
     store.undo(at=AT, author="hana")
@@ -184,13 +184,13 @@ def test_a_plan_goes_to_files_and_back(tmp_path: Path) -> None:
     plan = apply(
         Plan(),
         [
-            Edit("create", "p", {"title": "Phase"}, phase=True),
-            Edit("create", "a", {"title": "a", "suggested_impl": hint}, parent_id="p"),
+            PlanEdit("create", "p", {"title": "Phase"}, phase=True),
+            PlanEdit("create", "a", {"title": "a", "suggested_impl": hint}, parent_id="p"),
             create("b", dependencies=("a",), acceptance_criteria=("it works",)),
         ],
         goal="A goal",
     )
-    plan = apply(plan, [Edit("delete", "TASK-0001")])
+    plan = apply(plan, [PlanEdit("delete", "TASK-0001")])
     for path, text in files_of(plan, [{"version": 1}]):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
@@ -233,7 +233,7 @@ def test_files_that_hold_no_plan_are_named(
 
 def test_a_deleted_design_is_kept_for_history(store: PlanStore) -> None:
     plan = keep(store, apply(Plan(), [create("a")]), "add")
-    after = keep(store, apply(plan, [Edit("delete", "TASK-0001")]), "drop")
+    after = keep(store, apply(plan, [PlanEdit("delete", "TASK-0001")]), "drop")
     assert after.designs["node-0001"] == replace(plan.designs["node-0001"], deleted_in=2)
 
 

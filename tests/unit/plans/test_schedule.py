@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentrunner.plans.edits import Edit
+from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.patch import apply
 from agentrunner.plans.paths import meet
-from agentrunner.plans.plan import Hint, Plan, PlanTask, PlanTaskStatus, PotentialConflict
+from agentrunner.plans.plan import Hint, Plan, PlannedTask, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.schedule import Schedule, files_of_task
 from tests.kit.plan_project import with_task
 
@@ -22,7 +22,7 @@ A, B, C, D = (f"TASK-000{number}" for number in range(1, 5))
 def plan_of(*tasks: dict[str, Any], conflicts: tuple[PotentialConflict, ...] = ()) -> Plan:
     """Tasks in order; `needs` and `files` of each."""
     edits = [
-        Edit(
+        PlanEdit(
             "create",
             f"t{number}",
             {
@@ -118,7 +118,7 @@ def test_a_failure_stops_what_needs_it_and_nothing_else() -> None:
 
 def test_what_is_complete_is_not_started_again() -> None:
     plan = plan_of({}, {"needs": [1]}, {"needs": [2]})
-    done = PlanTask(plan.tasks[B].node_id, PlanTaskStatus.COMPLETE)
+    done = PlannedTask(plan.tasks[B].node_id, PlanTaskStatus.COMPLETE)
     schedule = Schedule(with_task(plan, B, done))
     assert schedule.start(9) == [A, C]
 

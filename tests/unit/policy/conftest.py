@@ -13,7 +13,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
 from agentrunner.policy.check import narrowed
 from agentrunner.policy.load import load_policies
-from agentrunner.policy.model import Policy
+from agentrunner.policy.policy_file import Policy
 from tests.unit.config.conftest import ENVIRON, Load
 from tests.unit.config.conftest import load as load
 from tests.unit.config.conftest import repo as repo

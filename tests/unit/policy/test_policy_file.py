@@ -10,7 +10,7 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.policy.load import load_policies
-from agentrunner.policy.model import policy_schema
+from agentrunner.policy.policy_file import policy_schema
 
 NOWHERE = Path("/nonexistent/policy.yaml")
 

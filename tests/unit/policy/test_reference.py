@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentrunner.config.mistakes import all_keys
 from agentrunner.policy.load import load_policies
-from agentrunner.policy.model import PolicyFile, policy_schema
+from agentrunner.policy.policy_file import PolicyFile, policy_schema
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "policy.md"
 SECTIONS = {"sandbox", "worker", "meta", "budget"}

@@ -39,27 +39,24 @@ from agentrunner.prompts import (
     worker_prompt,
 )
 from agentrunner.prompts import rounds as rounds_module
+from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.assembly import task_view
 from agentrunner.prompts.marking import defanged, marked, number_of
-from agentrunner.prompts.reading import to_yaml
 from agentrunner.protocol import Choices, message_schema
 from agentrunner.state.decisions import TEXT, shown, with_decision
 from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.people import People, PersonDecision, PersonLine
 from agentrunner.state.run_state import (
     CheckOutcome,
-    CommandSeen,
     Counters,
     Criterion,
     Evidence,
-    People,
-    PersonDecision,
-    PersonLine,
     RedTest,
     TaskContext,
     TestOutcome,
-    WorkerRun,
 )
 from agentrunner.state.summary import summarize
+from agentrunner.state.worker_runs import CommandSeen, WorkerRun
 
 Golden = Callable[[str, str], None]
 TYPES: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")

@@ -10,7 +10,7 @@ import pytest
 
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import MessageType, parse_reply, take_reply
-from agentrunner.protocol.taking import MEANINGS, TAKEN, Row
+from agentrunner.protocol.taking import MEANINGS, TAKEN, Leniency
 
 PAGE = Path(__file__).parents[3] / "docs/reference/planners.md"
 PLAN: dict[str, Any] = {
@@ -52,7 +52,7 @@ def reply(type_: MessageType, path: str, value: Any) -> str:
 
 
 @pytest.mark.parametrize("row", TAKEN, ids=lambda row: f"{row.path}-{row.how}")
-def test_each_row_is_taken_with_a_warning(row: Row) -> None:
+def test_each_row_is_taken_with_a_warning(row: Leniency) -> None:
     text = reply(row.type, row.path, GIVEN[row.path, row.how])
     message = take_reply(text, row.type)
     wanted = PLAN if row.type == "plan_task" else ORDER

@@ -11,10 +11,16 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.sandboxes.base import Mount, ResourceLimit
-from agentrunner.sandboxes.docker.config import KEEPER, Plan, User, container_config, preamble
+from agentrunner.sandboxes.docker.config import (
+    KEEPER,
+    ContainerSpec,
+    User,
+    container_config,
+    preamble,
+)
 from agentrunner.sandboxes.docker.engine import Traits, read_traits
 
-PLAN = Plan(
+PLAN = ContainerSpec(
     image="sha256:abc",
     user=User(1000, 100),
     mounts=(
@@ -79,7 +85,7 @@ def test_every_field_of_a_create_call() -> None:
     }
 
 
-def host(plan: Plan, traits: Traits | None = None) -> dict[str, Any]:
+def host(plan: ContainerSpec, traits: Traits | None = None) -> dict[str, Any]:
     config: dict[str, Any] = container_config(plan, traits or Traits())["HostConfig"]
     return config
 

@@ -1,4 +1,4 @@
-"""Small parts of the Docker back end: frames, orders, labels, places, words."""
+"""Small parts of the Docker back end: frames, orders, labels, places, description."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrunner.sandboxes.base import Door, Mount, Request, ResourceLimit, SandboxOrder
-from agentrunner.sandboxes.docker import labels, words
+from agentrunner.sandboxes.docker import description, labels
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.engine import Traits, engine_address
-from agentrunner.sandboxes.docker.exec import Command
+from agentrunner.sandboxes.docker.exec import ExecCommand
 from agentrunner.sandboxes.docker.layout import Mask, host_programs, make_places, sandbox_mounts
 from agentrunner.sandboxes.docker.order import AttachOrder
 from agentrunner.sandboxes.docker.stream import Frames
@@ -44,7 +44,7 @@ def test_frames_come_together_however_they_are_cut(
 
 
 def test_an_order_survives_the_way_through_the_environment() -> None:
-    command = Command(("sh", "-c", "x" * 250_000), {"TOKEN": "ä" * 100}, "/repo")
+    command = ExecCommand(("sh", "-c", "x" * 250_000), {"TOKEN": "ä" * 100}, "/repo")
     order = AttachOrder(
         host="unix:///e.sock",
         folder=Path("/run"),
@@ -143,13 +143,13 @@ def test_the_engine_is_the_one_that_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_is_not_held_is_not_claimed() -> None:
     spec = SandboxOrder(Path("/r"), Path("/h"), limits=ResourceLimit(memory="1g", cpus=2))
-    held = words.isolation(spec, Traits())
+    held = description.isolation(spec, Traits())
     names = "processes files network privileges user memory cpus pids disk"
     assert set(held) == {*names.split(), "system calls"}
     assert held["memory"].startswith("1g") and held["cpus"].startswith("2,")
-    less = words.isolation(spec, Traits(lacks=frozenset({"memory", "seccomp"})))
+    less = description.isolation(spec, Traits(lacks=frozenset({"memory", "seccomp"})))
     assert "not held" in less["memory"] and "not held" in less["system calls"]
-    assert "memory 1g" in words.describe(spec, Traits(version="20.10"), "some/image")
+    assert "memory 1g" in description.describe(spec, Traits(version="20.10"), "some/image")
 
 
 def test_nothing_of_this_process_is_in_a_label() -> None:

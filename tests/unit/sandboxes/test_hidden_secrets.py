@@ -8,13 +8,13 @@ import pytest
 
 from agentrunner.sandboxes.base import Launch, Request
 from agentrunner.sandboxes.docker.config import User
-from agentrunner.sandboxes.docker.exec import Command
+from agentrunner.sandboxes.docker.exec import ExecCommand
 from agentrunner.sandboxes.docker.order import AttachOrder
 from agentrunner.supervisor.client import SupervisorOrder
 
 SECRET = "sk-hidden-" + "5a" * 8
 HERE = Path("/src")
-COMMAND = Command(("true",), {"KEY": SECRET}, "/src")
+COMMAND = ExecCommand(("true",), {"KEY": SECRET}, "/src")
 LAUNCH = Launch(("true",), {"KEY": SECRET}, HERE)
 
 

@@ -16,8 +16,8 @@ from agentrunner.prompts.rounds import tokens
 from agentrunner.protocol import take_reply
 from agentrunner.protocol.looks import Looks
 from agentrunner.registry import PLANNERS
-from agentrunner.scenes.model import LANGUAGES, OWN, Named, load_scenes, read_scene
 from agentrunner.scenes.playing import Company, Played, play, play_all
+from agentrunner.scenes.scene import LANGUAGES, OWN, Named, load_scenes, read_scene
 from agentrunner.scenes.staging import staged
 from agentrunner.scenes.verdict import GROUPS, INPUT_TOKENS, summed
 from tests.kit.scene_player import ScenePlayer

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentrunner.plans.edits import Edit, Place
+from agentrunner.plans.edits import PlanEdit, SiblingPlace
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.store import OpenQuestion, StoredTask
@@ -18,11 +18,13 @@ from tests.unit.screens.screen_samples import EVIL
 Golden = Callable[[str, str], None]
 
 
-def create(name: str, title: str, parent: str | None = None, **given: object) -> Edit:
-    return Edit("create", name, {"title": title, **given}, parent_id=parent, phase=parent is None)
+def create(name: str, title: str, parent: str | None = None, **given: object) -> PlanEdit:
+    return PlanEdit(
+        "create", name, {"title": title, **given}, parent_id=parent, phase=parent is None
+    )
 
 
-def planned(edits: Sequence[Edit], plan: Plan | None = None) -> Plan:
+def planned(edits: Sequence[PlanEdit], plan: Plan | None = None) -> Plan:
     return apply(plan or Plan(), edits, goal="商品一覧ページを作って。\nできれば今週中に。")
 
 
@@ -65,10 +67,11 @@ def test_a_tree_with_how_each_task_stands(golden: Golden) -> None:
 def test_a_change_of_every_kind(golden: Golden) -> None:
     after = planned(
         [
-            Edit("delete", "node-0003", cascade=False),
-            Edit("move", "TASK-0007", parent_id="node-0001", place=Place(index=0)),
-            Edit("delete", "TASK-0004"),
-            Edit("update", "TASK-0001", {"title": "商品カード", "acceptance_criteria": ("a", "b")}),
+            PlanEdit("delete", "node-0003", cascade=False),
+            PlanEdit("move", "TASK-0007", parent_id="node-0001", place=SiblingPlace(index=0)),
+            PlanEdit("delete", "TASK-0004"),
+            PlanEdit("update", "TASK-0001",
+                     {"title": "商品カード", "acceptance_criteria": ("a", "b")}),
             create("n1", "検索欄", "node-0001", dependencies=("TASK-0001",),
                    suggested_impl=Hint("ts", ("src/search.ts",), ("no new dependency",))),
         ],
@@ -85,14 +88,14 @@ def test_what_becomes_of_a_task_that_was_begun_and_is_changed_is_said() -> None:
         ("TASK-0002", {"description": "Else."}, AT_WORK_ANEW),
         ("TASK-0003", {"description": "Else."}, ""),
     ]:
-        lines = diff_lines(before, planned([Edit("update", task_id, given)], before), width=80)
+        lines = diff_lines(before, planned([PlanEdit("update", task_id, given)], before), width=80)
         found = [line for line in lines if "again" in line or "anew" in line]
         assert [told] * bool(told) == [line.lstrip("~ │├└─") for line in found]
     for task_id, told in [("TASK-0001", STAYS), ("TASK-0003", "")]:
-        gone = planned([Edit("delete", task_id)], before)
+        gone = planned([PlanEdit("delete", task_id)], before)
         text = "\n".join(diff_lines(before, gone, width=80))
         assert (STAYS in text) == (told == STAYS), text
-    with_phase = planned([Edit("update", "node-0001", {"title": "Else"})], before)
+    with_phase = planned([PlanEdit("update", "node-0001", {"title": "Else"})], before)
     assert "worked on again" not in "\n".join(diff_lines(before, with_phase, width=80))
 
 
@@ -117,7 +120,7 @@ def test_of_a_new_task_it_is_told_what_must_be_true_of_it(
 
 def test_of_what_is_unchanged_only_the_nearest_is_shown() -> None:
     many = planned([create("p", "Phase"), *(create(f"t{n}", f"T{n}", "p") for n in range(150))])
-    after = planned([Edit("update", "TASK-0100", {"title": "other"})], many)
+    after = planned([PlanEdit("update", "TASK-0100", {"title": "other"})], many)
     lines = diff_lines(many, after, width=80)
     assert [line.strip() for line in lines[2:6]] == [
         "└─ Phase", "├─ … 98 unchanged", "├─ TASK-0099 T98", "~    ├─ TASK-0100 other",
@@ -139,7 +142,9 @@ def test_nothing_is_wider_than_the_screen_and_nothing_is_hidden_or_moved(width: 
         ]
     )  # fmt: skip
     evil = replace(evil, goal=EVIL, conflicts=(PotentialConflict(EVIL, ("TASK-0001",), EVIL),))
-    after = planned([Edit("update", "TASK-0001", {"title": "T" + EVIL, "description": "x"})], evil)
+    after = planned(
+        [PlanEdit("update", "TASK-0001", {"title": "T" + EVIL, "description": "x"})], evil
+    )
     asked = [OpenQuestion(1, "", EVIL)]
     known = {"TASK-0001": StoredTask("TASK-0001", PlanTaskStatus.FAILED, EVIL, detail=EVIL)}
     text = "\n".join(

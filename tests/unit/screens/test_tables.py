@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.screens.doctor import Finding, Report, doctor_screen, init_screen
+from agentrunner.screens.doctor import DoctorItem, DoctorReport, doctor_screen, init_screen
 from agentrunner.screens.table import ago, criteria_table, dry_run_screen, runs_table
 from agentrunner.text.terminal import cell_width
 from tests.unit.screens.screen_samples import EVIL
@@ -99,16 +99,16 @@ def test_dry_run(golden: Golden) -> None:
 
 
 def test_doctor(golden: Golden) -> None:
-    report = Report(
+    report = DoctorReport(
         "agentrunner 0.3.0, Python 3.12.3, Ubuntu 24.04, x86_64",
         [
             ("This repository: ~/src/shop", [
-                Finding("ok", "git", "branch main"),
-                Finding("ok", "tests", "uv run pytest -q: 42 passed, 0 failed, 3.8 s"),
+                DoctorItem("ok", "git", "branch main"),
+                DoctorItem("ok", "tests", "uv run pytest -q: 42 passed, 0 failed, 3.8 s"),
             ]),
             ("Sandboxes", [
-                Finding("FAIL", "bwrap", "cannot make a user namespace: AppArmor forbids it here, "
-                        "and something long follows", "sudo sysctl kernel.x=0"),
+                DoctorItem("FAIL", "bwrap", "cannot make a user namespace: AppArmor forbids it "
+                           "here, and something long follows", "sudo sysctl kernel.x=0"),
             ]),
         ],
         "Not ready: no sandbox works. Nothing was started, nothing was spent.",

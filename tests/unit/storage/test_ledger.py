@@ -9,11 +9,11 @@ from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.worker_ledger import (
     Absent,
     Claim,
-    Finished,
     Ledger,
     Lost,
-    NeverStarted,
-    Running,
+    NotExecuted,
+    RecordedEnd,
+    StillRunning,
 )
 
 
@@ -25,12 +25,12 @@ def ledger(tmp_path: Path) -> Ledger:
 def test_what_became_of_a_worker_run_can_always_be_told(ledger: Ledger) -> None:
     assert ledger.look("w1") == Absent()
     claim = ledger.claim("w1")
-    assert ledger.look("w1") == Running()
+    assert ledger.look("w1") == StillRunning()
     claim.close()
-    assert ledger.look("w1") == NeverStarted()
+    assert ledger.look("w1") == NotExecuted()
     again = ledger.claim("w1")
     (again.dir / "started.json").write_text('{"started_at": "now"}')
-    assert ledger.look("w1") == Running()
+    assert ledger.look("w1") == StillRunning()
     again.close()
     assert ledger.look("w1") == Lost()
     assert ledger.started("w1") == {"started_at": "now"}
@@ -38,7 +38,7 @@ def test_what_became_of_a_worker_run_can_always_be_told(ledger: Ledger) -> None:
         (again.dir / "result.json").write_bytes(damaged)
         assert ledger.look("w1") == Lost()
     (again.dir / "result.json").write_text('{"outcome": "exited"}')
-    assert ledger.look("w1") == Finished({"outcome": "exited"})
+    assert ledger.look("w1") == RecordedEnd({"outcome": "exited"})
 
 
 def test_a_worker_run_that_was_started_is_never_claimed_again(ledger: Ledger) -> None:

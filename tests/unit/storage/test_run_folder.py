@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import CheckpointCorrupt, UsageError
-from agentrunner.state.run_state import FileRef
+from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RUN_ID, RunFolder, load_spec, new_run_id, save_spec
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.storage import state_size
-from agentrunner.storage.state_size import Kept, disk_bytes, gigabytes, is_large, too_many
+from agentrunner.storage.state_size import KeptRun, disk_bytes, gigabytes, is_large, too_many
 
 
 def fill(folder: Path, megabytes: int) -> Path:
@@ -27,7 +27,7 @@ def test_files_with_two_names_count_once_and_links_not_at_all(tmp_path: Path) ->
 def test_the_oldest_go_until_it_fits(tmp_path: Path) -> None:
     state = tmp_path / "state"
     runs = [
-        Kept(name, ended, (fill(state / name, 1),))
+        KeptRun(name, ended, (fill(state / name, 1),))
         for name, ended in (("b", "2026-02"), ("a", "2026-01"), ("c", "2026-03"))
     ]
 

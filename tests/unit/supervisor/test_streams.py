@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrunner.supervisor import streams
-from agentrunner.supervisor.streams import COUNTS, Stream, Tail, redactor_of
+from agentrunner.supervisor.streams import COUNTS, CappedStream, Tail, redactor_of
 from agentrunner.text.redaction import Redactor
 
 NOTHING = Redactor({})
@@ -29,7 +29,7 @@ def test_no_secret_gets_through_however_it_is_cut(
     tmp_path_factory: pytest.TempPathFactory, chunks: list[bytes]
 ) -> None:
     path = tmp_path_factory.mktemp("stream") / "stdout"
-    stream = Stream(path, redactor_of([(b"secret", "A"), (b"s\xc3\xa9t", "A")]))
+    stream = CappedStream(path, redactor_of([(b"secret", "A"), (b"s\xc3\xa9t", "A")]))
     for chunk in chunks:
         stream.feed(chunk)
     stream.finish()
@@ -49,7 +49,7 @@ def test_the_file_keeps_the_beginning_and_the_end(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int]
 ) -> None:
     path = tmp_path_factory.mktemp("stream") / "stdout"
-    stream, printed = Stream(path, NOTHING), b""
+    stream, printed = CappedStream(path, NOTHING), b""
     for number, size in enumerate(sizes):
         chunk = bytes([97 + number]) * size
         stream.feed(chunk)
@@ -66,7 +66,7 @@ def test_the_file_keeps_the_beginning_and_the_end(
 
 @pytest.mark.usefixtures("small")
 def test_a_reader_that_keeps_up_hears_everything_and_a_slow_one_the_end(tmp_path: Path) -> None:
-    stream = Stream(tmp_path / "stdout", NOTHING)
+    stream = CappedStream(tmp_path / "stdout", NOTHING)
     eager, late = Tail(tmp_path, "stdout"), Tail(tmp_path, "stdout")
     assert eager.read() == b""
     heard = b""
@@ -89,7 +89,7 @@ def test_a_reader_that_keeps_up_hears_everything_and_a_slow_one_the_end(tmp_path
 
 @pytest.mark.usefixtures("small")
 def test_a_reader_that_comes_after_the_end_reads_the_file_as_it_is(tmp_path: Path) -> None:
-    stream = Stream(tmp_path / "stdout", NOTHING)
+    stream = CappedStream(tmp_path / "stdout", NOTHING)
     stream.feed(b"x" * 15 + b"y" * 15 + b"z" * 70)
     count(tmp_path, stream.size)
     stream.finish()
@@ -108,14 +108,14 @@ def test_a_full_disk_loses_output_and_nothing_else(
     def full(*_: object) -> int:
         raise OSError(28, "no space")
 
-    stream = Stream(tmp_path / "stdout", NOTHING)
+    stream = CappedStream(tmp_path / "stdout", NOTHING)
     stream.feed(b"0123456789" * 5)
     monkeypatch.setattr("os.sendfile", full)
     stream.finish()
     assert stream.lost and (tmp_path / "stdout").read_bytes() == b"0123456789"
     assert [path.name for path in tmp_path.iterdir()] == ["stdout"]
 
-    broken = Stream(tmp_path / "stderr", NOTHING)
+    broken = CappedStream(tmp_path / "stderr", NOTHING)
     monkeypatch.setattr("os.pwrite", full)
     broken.feed(b"hello")
     broken.feed(b"hello")

@@ -6,9 +6,9 @@ from math import inf
 
 import pytest
 
-from agentrunner.supervisor.watching import LINE_LIMIT, LINES, Watch, Watcher
+from agentrunner.supervisor.watching import LINE_LIMIT, LINES, OutputWatch, Watcher
 
-WATCH = Watch(
+WATCH = OutputWatch(
     final=r'^\{"type":"end"',
     final_grace_sec=10,
     retry="Reconnecting",
@@ -19,7 +19,7 @@ END = b'{"type":"end","text":"done"}\n'
 RETRY = b"Reconnecting... 1/5\n"
 
 
-def heard(*chunks: bytes, watch: Watch = WATCH, stdout: bool = True) -> Watcher:
+def heard(*chunks: bytes, watch: OutputWatch = WATCH, stdout: bool = True) -> Watcher:
     """A watcher that read these, one in each second."""
     watcher = Watcher(watch)
     for second, chunk in enumerate(chunks):
@@ -98,5 +98,5 @@ def test_a_long_line_is_no_prompt() -> None:
 
 
 def test_who_watches_for_nothing_finds_nothing() -> None:
-    watcher = heard(END, RETRY * 20, b"Please log in", watch=Watch())
+    watcher = heard(END, RETRY * 20, b"Please log in", watch=OutputWatch())
     assert (watcher.reason(1e9), watcher.limit) == ("", inf)

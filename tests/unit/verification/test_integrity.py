@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from agentrunner.state.run_state import FileRef
+from agentrunner.state.state_model import FileRef
 from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.integrity import SILENT, beyond, exchanged
 from agentrunner.verification.results.lines import by_path, read_lines

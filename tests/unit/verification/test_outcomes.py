@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from agentrunner.state.run_state import Author, FileRef, TestOutcome
+from agentrunner.state.run_state import Author, TestOutcome
+from agentrunner.state.state_model import FileRef
 from agentrunner.verification.claims import Claims
 from agentrunner.verification.counts import Counts
 from agentrunner.verification.decision_sandbox import TIMED_OUT, CommandOutcome

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentrunner.config.spec import RunnerSection, TaskSection, TaskSpec
-from agentrunner.state.run_state import FileRef
+from agentrunner.state.state_model import FileRef
 from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.set_up import MOST_LINES, set_up_failed
 

@@ -14,8 +14,8 @@ from agentrunner.state.run_state import (
     Grade,
     Proof,
     TestOutcome,
-    WorkerRun,
 )
+from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.verification.grades import weakest
 from agentrunner.verification.verdict import (
     NO_PROOF,

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.registry import WORKERS
-from agentrunner.workers.base import Ended, Worker, WorkerCall
+from agentrunner.workers.base import Ended, Worker, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT
-from agentrunner.workers.make import make_worker
+from agentrunner.workers.factory import make_worker
 
 STREAMS = Path(__file__).parents[2] / "data" / "worker_streams"
 ALL = sorted(STREAMS.iterdir())
@@ -32,7 +32,7 @@ def adapter(kind: str) -> Worker:
     return make_worker(WorkerSpec(kind=kind, command=command, model="some-model"))
 
 
-def call(prompt: str = "do it", **changes: Any) -> WorkerCall:
+def call(prompt: str = "do it", **changes: Any) -> WorkerRequest:
     fields: dict[str, Any] = {
         "worker_run_id": "w1",
         "prompt": prompt,
@@ -41,7 +41,7 @@ def call(prompt: str = "do it", **changes: Any) -> WorkerCall:
         "prompt_file": HOME / "prompt.md",
         "new_session_id": "00000000-0000-4000-8000-000000000001",
     }
-    return WorkerCall(**fields | changes)
+    return WorkerRequest(**fields | changes)
 
 
 @pytest.mark.parametrize("kind", KINDS)

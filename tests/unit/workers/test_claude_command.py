@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.workers.base import WorkerCall, WorkerCommand
+from agentrunner.workers.base import WorkerCommand, WorkerRequest
 from agentrunner.workers.claude import ClaudeWorker
 
 HOME = Path("/state/box")
@@ -22,7 +22,7 @@ def command(spec: dict[str, Any] | None = None, **changes: Any) -> WorkerCommand
         "prompt_file": HOME / "prompt.md",
     }
     worker = ClaudeWorker(WorkerSpec.model_validate({"kind": "claude-code", **(spec or {})}))
-    return worker.command(WorkerCall(**fields | changes))
+    return worker.command(WorkerRequest(**fields | changes))
 
 
 def test_the_whole_command() -> None:

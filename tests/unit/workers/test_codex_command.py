@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
-from agentrunner.workers.base import WorkerCall, WorkerCommand
+from agentrunner.workers.base import WorkerCommand, WorkerRequest
 from agentrunner.workers.codex import CodexWorker
 
 SECRET = "sk-secret-0123456789"
@@ -32,7 +32,7 @@ def make_program(path: Path, text: str = "#!/bin/sh\necho codex-cli 1.2.3\n") ->
     return path
 
 
-def order(prompt: str = "do it", **changes: object) -> WorkerCall:
+def order(prompt: str = "do it", **changes: object) -> WorkerRequest:
     home = Path("/state/box")
     fields: dict[str, object] = {
         "worker_run_id": "w1",
@@ -41,10 +41,10 @@ def order(prompt: str = "do it", **changes: object) -> WorkerCall:
         "home": home,
         "prompt_file": home / "prompt.md",
     }
-    return WorkerCall(**(fields | changes))  # type: ignore[arg-type]
+    return WorkerRequest(**(fields | changes))  # type: ignore[arg-type]
 
 
-def command(binary: Path, call: WorkerCall | None = None, **spec: object) -> WorkerCommand:
+def command(binary: Path, call: WorkerRequest | None = None, **spec: object) -> WorkerCommand:
     settings = WorkerSpec.model_validate({"command": [str(binary)], **spec})
     return CodexWorker(settings).command(call or order())
 

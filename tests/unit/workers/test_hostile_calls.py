@@ -22,7 +22,7 @@ from agentrunner.planners.script import ScriptPlanner
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Message, NextAction
 from agentrunner.protocol import WorkerCall as Asked
-from agentrunner.workers.base import WorkerCall, WorkerCommand
+from agentrunner.workers.base import WorkerCommand, WorkerRequest
 from agentrunner.workers.member import Member, make_members
 from agentrunner.workers.policy import check_call, settings_of
 
@@ -146,7 +146,7 @@ def built(call: Asked, member: Member) -> tuple[WorkerCommand, dict[str, str]]:
     """The command line of an order, and the environment without what the box itself brings."""
     box = Path("/runs/r/box")
     command = member.worker.command(
-        WorkerCall(
+        WorkerRequest(
             worker_run_id="1-001", prompt=call.prompt, workdir=Path("/repo"), home=box,
             prompt_file=box / "p", model=call.model or member.spec.runner.worker.model,
             flags=tuple(call.flags), tool_specific=settings_of(call), base_url="http://gate",

@@ -7,7 +7,7 @@ import pytest
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import UsageError
-from agentrunner.workers.make import canonical_kind, make_worker, probe
+from agentrunner.workers.factory import canonical_kind, make_worker, probe
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from agentrunner.gateway.usage import Call, ErrorClass
-from agentrunner.state.run_state import Outcome
+from agentrunner.state.worker_runs import Outcome
 from agentrunner.workers.base import (
     CommandRun,
     Ended,

@@ -8,12 +8,12 @@ import pytest
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
-from agentrunner.workers.base import CommandRun, Ended, WorkerCall, WorkerCommand, WorkerReading
+from agentrunner.workers.base import CommandRun, Ended, WorkerCommand, WorkerReading, WorkerRequest
 from agentrunner.workers.command import CommandWorker
 from agentrunner.workers.mock import MockWorker
 from agentrunner.workers.plain import read_plain
 
-CALL = WorkerCall(
+CALL = WorkerRequest(
     worker_run_id="w1",
     prompt="say {home} $(touch x)",
     workdir=Path("/src/my repo"),
@@ -27,7 +27,7 @@ def worker(command: object, **spec: object) -> CommandWorker:
     return CommandWorker(WorkerSpec.model_validate(settings))
 
 
-def made(command: object, call: WorkerCall = CALL) -> WorkerCommand:
+def made(command: object, call: WorkerRequest = CALL) -> WorkerCommand:
     return worker(command).command(call)
 
 

@@ -41,7 +41,7 @@ class RequestDraft:
 
 
 @dataclass(frozen=True)
-class Request:
+class PullRequest:
     """An open request."""
 
     url: str
@@ -78,7 +78,7 @@ def open_request(
     *,
     forge: Forge | None = None,
     sleep: Callable[[float], None] = time.sleep,
-) -> Request:
+) -> PullRequest:
     """The open request of a branch, opened where there is none. Blocking.
 
     Raises InfraError: `forge-missing` without the extra, `forge-refused` for what the forge will
@@ -97,17 +97,17 @@ def open_request(
     raise AssertionError("the last try returns or raises")
 
 
-def _once(forge: Forge, wanted: RequestDraft) -> Request:
+def _once(forge: Forge, wanted: RequestDraft) -> PullRequest:
     if found := forge.find(wanted.head):
-        return Request(found, created=False)
+        return PullRequest(found, created=False)
     try:
         made = forge.create(wanted)
     except ForgeRefused as error:
         if error.status in EXISTS and (found := forge.find(wanted.head)):
-            return Request(found, created=False)
+            return PullRequest(found, created=False)
         raise
     reach("request_after")
-    return Request(made, created=True)
+    return PullRequest(made, created=True)
 
 
 def forge_of(remote: Remote) -> Forge:

@@ -8,21 +8,21 @@ from pathlib import Path
 from agentrunner.engine import attempts
 from agentrunner.errors import AgentRunnerError
 from agentrunner.plans.execution.forge.request_body import TaskReport
-from agentrunner.plans.execution.rounds import RoundBook
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.storage.run_folder import RunFolder
 
 
-async def reports_of(state_dir: Path, book: RoundBook, plan: Plan) -> dict[str, TaskReport]:
+async def reports_of(state_dir: Path, book: TaskRunStore, plan: Plan) -> dict[str, TaskReport]:
     """By task, for those that are COMPLETE; a run that is gone by now is told of by its name."""
     found = {}
     for task_id in plan.task_order():
-        round_ = book.latest(task_id)
-        if round_ is None or plan.tasks[task_id].status != PlanTaskStatus.COMPLETE:
+        task_run = book.latest(task_id)
+        if task_run is None or plan.tasks[task_id].status != PlanTaskStatus.COMPLETE:
             continue
-        found[task_id] = TaskReport(round_.run_id)
+        found[task_id] = TaskReport(task_run.run_id)
         with contextlib.suppress(AgentRunnerError, OSError):
-            found[task_id] = await _report(state_dir, round_.run_id)
+            found[task_id] = await _report(state_dir, task_run.run_id)
     return found
 
 

@@ -15,8 +15,12 @@ from agentrunner.engine.resources import sandbox_order, with_caches
 from agentrunner.environment import home_of
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.git.private_clone import CloneStore
-from agentrunner.plans.execution.merging.merge_verdict import CheckSeen, CommitFindings, SetUpFailed
-from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.plans.execution.merging.merge_verdict import (
+    CheckOutput,
+    CommitFindings,
+    SetUpFailed,
+)
+from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.storage.run_folder import RunFolder, make_private
@@ -43,7 +47,7 @@ class CommitSandbox:
     sandbox: DecisionSandbox
     measurer: Measurer
 
-    async def look(self, proofs: Iterable[Proof], *, test: bool) -> CommitFindings:
+    async def look(self, proofs: Iterable[ProvenCriterion], *, test: bool) -> CommitFindings:
         """Set it up, then run the test command, where wanted, and these checks."""
         if failed := await self._set_up():
             return CommitFindings(failed=failed)
@@ -75,21 +79,21 @@ class CommitSandbox:
         outcome = outcome.model_copy(update={"finding": outcome.finding or why})
         return CommitFindings(outcome, started=not why)
 
-    async def _check(self, proof: Proof) -> CheckSeen:
+    async def _check(self, proof: ProvenCriterion) -> CheckOutput:
         """Run or read one check as a run does."""
         criterion = proof.criterion
         assert criterion.check is not None
         reading = await asyncio.to_thread(read_check, criterion.check, self._read, ())
         if reading is not None:
-            return CheckSeen(reading.passed is False, reading.detail)
+            return CheckOutput(reading.passed is False, reading.detail)
         target = await asyncio.to_thread(target_of, criterion, self.spec, self._read)
         if target is None:
-            return CheckSeen(False)
+            return CheckOutput(False)
         measured = await self.measurer.run(target, self._room, self._read)
         why = why_not_started(target.shell, measured.ran, self.tree, is_test=False)
         outcome = check_outcome(measured, describe_check(criterion.check), why)
         detail = f"{outcome.detail}\n{measured.ran.tail}".strip()
-        return CheckSeen(outcome.outcome == "failed", detail, started=not why)
+        return CheckOutput(outcome.outcome == "failed", detail, started=not why)
 
     def _read(self, path: str) -> bytes | None:
         """A file as it is committed, whatever the commands made of it."""
@@ -104,7 +108,7 @@ async def open_commit(
     spec: TaskSpec,
     commit: str,
     kept: tuple[str, str],
-    proofs: Sequence[Proof],
+    proofs: Sequence[ProvenCriterion],
     *,
     state_dir: Path,
     environ: Mapping[str, str],

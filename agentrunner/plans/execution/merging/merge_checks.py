@@ -12,16 +12,16 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.merging.commit_sandbox import CommitSandbox, open_commit
 from agentrunner.plans.execution.merging.merge_verdict import (
-    Candidate,
     CommitFindings,
-    Verdict,
+    MergeCandidate,
+    MergeVerdict,
     judge,
     judge_old_tests,
     newly_red,
 )
 from agentrunner.plans.execution.merging.old_tests import with_old_tests
 from agentrunner.plans.execution.merging.outcomes import OutcomeBook
-from agentrunner.plans.execution.merging.proofs import Proof, ProofBook
+from agentrunner.plans.execution.merging.proofs import ProofBook, ProvenCriterion
 from agentrunner.storage.run_folder import RunFolder, keep_sandbox, kept_sandbox
 from agentrunner.verification.target import Target, target_of, test_target
 
@@ -52,7 +52,7 @@ class MergedTests:
         self._proofs = ProofBook(folder / "proofs")
         self._one = asyncio.Lock()
 
-    async def examine(self, candidate: Candidate) -> Verdict:
+    async def examine(self, candidate: MergeCandidate) -> MergeVerdict:
         """See `TreeTests`."""
         async with self._one:
             living = await asyncio.to_thread(self._landed)
@@ -62,13 +62,13 @@ class MergedTests:
                 await asyncio.to_thread(self._keep, candidate, verdict)
             return verdict
 
-    async def joined(self, commit: str, onto: str, head: str) -> Verdict:
+    async def joined(self, commit: str, onto: str, head: str) -> MergeVerdict:
         """See `TreeTests`."""
         async with self._one:
             proofs = tuple(await asyncio.to_thread(self._landed))
             sandbox = await asyncio.to_thread(kept_sandbox, RunFolder(self._folder))
             return await self._examine(
-                Candidate(commit, onto, head, proofs=proofs, sandbox=sandbox), ()
+                MergeCandidate(commit, onto, head, proofs=proofs, sandbox=sandbox), ()
             )
 
     async def sets_up(self, commit: str, sandbox: tuple[str, str]) -> bool:
@@ -78,20 +78,22 @@ class MergedTests:
         async with self._one, self._open(commit, sandbox) as there:
             return (await there.look((), test=False)).failed is None
 
-    async def doubts(self, task_id: str) -> tuple[Proof, ...]:
+    async def doubts(self, task_id: str) -> tuple[ProvenCriterion, ...]:
         """See `TreeTests`."""
         return await asyncio.to_thread(self._proofs.doubts, task_id)
 
-    def _landed(self) -> list[Proof]:
+    def _landed(self) -> list[ProvenCriterion]:
         return self._proofs.of(self._living())
 
-    def _keep(self, candidate: Candidate, verdict: Verdict) -> None:
+    def _keep(self, candidate: MergeCandidate, verdict: MergeVerdict) -> None:
         """From now on what the task has proven counts, and the sandbox is that of the plan."""
         self._proofs.save(candidate.task_id, candidate.proofs, verdict.doubts)
         if any(candidate.sandbox):
             keep_sandbox(RunFolder(self._folder), *candidate.sandbox)
 
-    async def _examine(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
+    async def _examine(
+        self, candidate: MergeCandidate, landed: Sequence[ProvenCriterion]
+    ) -> MergeVerdict:
         """Look at the commit, and at those it is compared with as far as that decides."""
         moves = candidate.commit != candidate.before
         landed = landed if moves else ()
@@ -125,23 +127,25 @@ class MergedTests:
         hollow = await self._unproven(candidate, [proof for proof in landed if proof not in red])
         return hollow if hollow.evidence else verdict
 
-    async def _unproven(self, candidate: Candidate, landed: Sequence[Proof]) -> Verdict:
+    async def _unproven(
+        self, candidate: MergeCandidate, landed: Sequence[ProvenCriterion]
+    ) -> MergeVerdict:
         """Whether checks of others are green only because it changes the tests that they run."""
         landed = [proof for proof in landed if proof.key not in candidate.allowed]
         if not landed:
-            return Verdict()
+            return MergeVerdict()
         before, commit = candidate.before, candidate.commit
         found = await asyncio.to_thread(
             with_old_tests, self._clone, self._targets(landed), before, commit
         )
         if found is None:
-            return Verdict()
+            return MergeVerdict()
         made, touched = found
         old = await self._look(made, candidate.sandbox, landed, test=False)
         await asyncio.to_thread(self._know, made, candidate.sandbox, old)
         return judge_old_tests(landed, old, touched)
 
-    def _targets(self, proofs: Sequence[Proof]) -> list[Target]:
+    def _targets(self, proofs: Sequence[ProvenCriterion]) -> list[Target]:
         """The commands that decide about these proofs."""
         found = [target_of(proof.criterion, self._spec, None) for proof in proofs]
         test = [test_target(self._spec.task.test)] if self._spec.task.test else []
@@ -151,7 +155,7 @@ class MergedTests:
         self,
         commit: str,
         sandbox: tuple[str, str],
-        proofs: Sequence[Proof],
+        proofs: Sequence[ProvenCriterion],
         *,
         test: bool,
         set_up: bool = False,
@@ -173,7 +177,7 @@ class MergedTests:
         return replace(found, seen={**known.seen, **found.seen})
 
     def _open(
-        self, commit: str, sandbox: tuple[str, str], proofs: Sequence[Proof] = ()
+        self, commit: str, sandbox: tuple[str, str], proofs: Sequence[ProvenCriterion] = ()
     ) -> AbstractAsyncContextManager[CommitSandbox]:
         return open_commit(
             self._clone,

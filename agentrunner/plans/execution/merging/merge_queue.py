@@ -21,13 +21,13 @@ from agentrunner.plans.execution.commit_message import (
     commit_message,
     harmless,
 )
-from agentrunner.plans.execution.merging.merge_verdict import Candidate, Verdict
-from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.plans.execution.merging.merge_verdict import MergeCandidate, MergeVerdict
+from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.results import Result
 from agentrunner.storage.failpoints import reach
 
 MAX_EVIDENCE = 12_000
-"""Characters of evidence that a second round is told, at most."""
+"""Characters of evidence that a second run is told, at most."""
 MAX_HUNK = 2_000
 MAX_FILES = 20
 UNFIT = (
@@ -59,12 +59,12 @@ class TaskWork:
     """The `result` object of the run, which is COMPLETE."""
     paths: tuple[str, ...] | None = None
     """What the run changed, where the result may name only the first of it (`changed_paths`)."""
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[ProvenCriterion, ...] = ()
     """Checks that were green in the run."""
     sandbox: tuple[str, str] = ("", "")
     """Kind and image of the sandbox that it had (`kept_sandbox`)."""
     allowed: tuple[str, ...] = ()
-    """See `Candidate.allowed`."""
+    """See `MergeCandidate.allowed`."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Merged:
     """The plan's new head; the old one where nothing was changed."""
     files: tuple[str, ...] = ()
     """What the task changed in the plan; sorted."""
-    doubts: tuple[Proof, ...] = ()
+    doubts: tuple[ProvenCriterion, ...] = ()
     """Checks that were green in the run and are red on a fresh checkout of its commit."""
 
 
 @dataclass(frozen=True)
-class Conflict:
+class MergeConflict:
     """Both changed the same lines."""
 
     evidence: str
@@ -103,12 +103,12 @@ class TestsRed:
     head: str
     tree: str
     """The merge; the head's where no run could begin on that."""
-    broken: tuple[Proof, ...] = ()
+    broken: tuple[ProvenCriterion, ...] = ()
     """Checks of tasks that were green and are red on it."""
     asks: str = ""
-    """What a person is to decide (`Verdict.asks`); "" for nothing. The tree is the head's then."""
+    """What a person is to decide (`MergeVerdict.asks`). The tree is the head's then."""
     hollow: tuple[str, ...] = ()
-    """Checks that is about (`Proof.key`)."""
+    """Checks that is about (`ProvenCriterion.key`)."""
 
 
 class NoLongerPlanned(Exception):
@@ -122,10 +122,10 @@ class TreeTests(Protocol):
     InfraError where there is no sandbox.
     """
 
-    async def examine(self, candidate: Candidate) -> Verdict:
+    async def examine(self, candidate: MergeCandidate) -> MergeVerdict:
         """Whether the work of a task may land; if so, what it has proven counts from then on."""
 
-    async def joined(self, commit: str, onto: str, head: str) -> Verdict:
+    async def joined(self, commit: str, onto: str, head: str) -> MergeVerdict:
         """Whether a commit that joins the plan's `head` to `onto`, a branch's, may be that one's.
 
         The test command was green on `onto`, and what tasks have proven on `head`.
@@ -134,8 +134,8 @@ class TreeTests(Protocol):
     async def sets_up(self, commit: str, sandbox: tuple[str, str]) -> bool:
         """Whether the set-up command, where there is one, ends well on a commit."""
 
-    async def doubts(self, task_id: str) -> tuple[Proof, ...]:
-        """See `Verdict.doubts`: those of the task's latest work that may land."""
+    async def doubts(self, task_id: str) -> tuple[ProvenCriterion, ...]:
+        """See `MergeVerdict.doubts`: those of the task's latest work that may land."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ async def land(
     template: str = DEFAULT_TEMPLATE,
     tests: TreeTests | None = None,
     wanted: Callable[[], bool] = lambda: True,
-) -> Merged | Conflict | TestsRed:
+) -> Merged | MergeConflict | TestsRed:
     """Commit the work and merge it into the plan's branch of the clone.
 
     `tests` decide before the branch moves. Once more for the same work changes nothing. `at` is a
@@ -169,14 +169,14 @@ async def land(
         found = await asyncio.to_thread(_merge, clone, branch, work, mine, author, at)
         if isinstance(found, Merged) and tests is not None:
             return replace(found, doubts=await tests.doubts(work.task_id))
-        if isinstance(found, Conflict) and tests is not None:
+        if isinstance(found, MergeConflict) and tests is not None:
             marked = await asyncio.to_thread(
                 clone.commit_tree, found.tree, parents=(mine,), message="-\n", author=author, at=at
             )
             return await _to_be_solved(clone, work, mine, found, tests, marked)
         if not isinstance(found, _Merge):
             return found
-        verdict = Verdict()
+        verdict = MergeVerdict()
         if tests is not None:
             verdict = await tests.examine(_candidate(work, mine, found))
         if verdict.evidence:
@@ -188,8 +188,13 @@ async def land(
 
 
 async def _to_be_solved(
-    clone: CloneStore, work: TaskWork, mine: str, found: Conflict, tests: TreeTests, marked: str
-) -> Conflict:
+    clone: CloneStore,
+    work: TaskWork,
+    mine: str,
+    found: MergeConflict,
+    tests: TreeTests,
+    marked: str,
+) -> MergeConflict:
     """A conflict with a tree on which a run can begin: set-ups read files that may have marks."""
     if await tests.sets_up(marked, work.sandbox):
         return found
@@ -199,21 +204,21 @@ async def _to_be_solved(
 
 
 def _refused(
-    clone: CloneStore, work: TaskWork, mine: str, merge: _Merge, verdict: Verdict
+    clone: CloneStore, work: TaskWork, mine: str, merge: _Merge, verdict: MergeVerdict
 ) -> TestsRed:
     if not (verdict.stuck or verdict.asks):
         return TestsRed(verdict.evidence[:MAX_EVIDENCE], merge.head, merge.tree, verdict.broken)
     asks = verdict.asks[:MAX_EVIDENCE]
     evidence = _anew(clone, work, mine, verdict.evidence, "This" if asks else NO_START)
     tree = clone.tree_of(merge.head)
-    if asks:  # what a person decides about is green on either tree: no round could prove it
+    if asks:  # what a person decides about is green on either tree: no run could prove it
         hollow = tuple(proof.key for proof in verdict.broken)
         return TestsRed(evidence, merge.head, tree, asks=asks, hollow=hollow)
     return TestsRed(evidence, merge.head, tree, verdict.broken)
 
 
 def _anew(clone: CloneStore, work: TaskWork, mine: str, why: str, begins: str = NO_START) -> str:
-    """Evidence for a round that begins without the task's work: what that was."""
+    """Evidence for a run that begins without the task's work: what that was."""
     plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
     patch = clone.git.run("diff", *plain, work.parents[0], mine).decode("utf-8", "replace")
     text = f"{why[: MAX_EVIDENCE // 2]}\n{begins}{ANEW}\n"
@@ -222,8 +227,8 @@ def _anew(clone: CloneStore, work: TaskWork, mine: str, why: str, begins: str = 
     return f"{text}```diff\n{patch[:room].strip()}\n```\n{cut}"
 
 
-def _candidate(work: TaskWork, mine: str, merge: _Merge) -> Candidate:
-    return Candidate(
+def _candidate(work: TaskWork, mine: str, merge: _Merge) -> MergeCandidate:
+    return MergeCandidate(
         merge.commit,
         merge.head,
         mine,
@@ -256,7 +261,7 @@ def _commit(clone: CloneStore, work: TaskWork, author: Identity, at: str, templa
 
 def _merge(
     clone: CloneStore, branch: str, work: TaskWork, mine: str, author: Identity, at: str
-) -> Merged | Conflict | _Merge:
+) -> Merged | MergeConflict | _Merge:
     """What comes of the work and the present head; nothing is moved."""
     head = clone.resolve(f"refs/heads/{branch}")
     if clone.contains(head, mine):
@@ -264,11 +269,11 @@ def _merge(
     if unsolved := _unsolved(clone, work, mine):
         names = ", ".join(unsolved)
         text = f"Marks of the conflict are still in {names}. Bring both sides together."
-        return Conflict(text, work.parents[0], clone.tree_of(mine), tuple(unsolved))
+        return MergeConflict(text, work.parents[0], clone.tree_of(mine), tuple(unsolved))
     merged = clone.merge(head, mine)
     if merged.conflicts:
         text = _described(clone, merged.tree, merged.conflicts)
-        return Conflict(text, head, merged.tree, merged.conflicts)
+        return MergeConflict(text, head, merged.tree, merged.conflicts)
     if merged.tree == clone.tree_of(head):
         return _Merge(head, head, merged.tree)
     if head == work.parents[0]:

@@ -12,7 +12,7 @@ from itertools import chain
 
 from agentrunner.config.prd import describe_check
 from agentrunner.errors import EnvironmentNotReady
-from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.verification.counts import disbelief
 from agentrunner.verification.outcomes import counts_of
@@ -32,7 +32,7 @@ LACKS = (
 
 
 @dataclass(frozen=True)
-class Candidate:
+class MergeCandidate:
     """A commit that a branch is to move to, and what is to hold on it."""
 
     commit: str
@@ -42,25 +42,26 @@ class Candidate:
     """The task's own commit; `commit` itself where nothing had to be merged."""
     task_id: str = ""
     """"" for a whole plan that is brought onto another branch; `mine` is the plan's head then."""
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[ProvenCriterion, ...] = ()
     """What was green on `mine`."""
     removed: int = 0
     """How many tests fewer there are with good reason."""
     sandbox: tuple[str, str] = ("", "")
     """Kind and image of the sandbox of the task's run (`kept_sandbox`), where that is known."""
     allowed: tuple[str, ...] = ()
-    """Checks of others (`Proof.key`) that a person lets it leave hollow: only those it saw."""
+    """Checks of others that a person lets it leave hollow: only those it saw. Each is a
+    `ProvenCriterion.key`."""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class MergeVerdict:
     """What becomes of a candidate."""
 
     evidence: str = ""
     """Why it is refused, for whoever is to mend it; "" where it may land."""
-    broken: tuple[Proof, ...] = ()
+    broken: tuple[ProvenCriterion, ...] = ()
     """Checks that it breaks, or that only hollow tests keep green."""
-    doubts: tuple[Proof, ...] = ()
+    doubts: tuple[ProvenCriterion, ...] = ()
     """Checks of the task that are red on a fresh checkout of its own commit as well."""
     stuck: bool = False
     """Whether no run could begin on it, to mend it: set-up, tests or such a check do not start."""
@@ -69,7 +70,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class CheckSeen:
+class CheckOutput:
     """What a check said on a whole commit."""
 
     red: bool
@@ -94,24 +95,24 @@ class CommitFindings:
     """What was found out about one commit, as far as it was asked."""
 
     test: TestOutcome | None = None
-    seen: Mapping[str, CheckSeen] = field(default_factory=dict)
-    """By `Proof.key`."""
+    seen: Mapping[str, CheckOutput] = field(default_factory=dict)
+    """By `ProvenCriterion.key`."""
     failed: SetUpFailed | None = None
     started: bool = True
     """False where the test command came to decide nothing."""
 
-    def red(self, proofs: Iterable[Proof]) -> list[Proof]:
+    def red(self, proofs: Iterable[ProvenCriterion]) -> list[ProvenCriterion]:
         """Those that are red here."""
         return [one for one in proofs if one.key in self.seen and self.seen[one.key].red]
 
 
 def judge(
-    candidate: Candidate,
-    landed: Sequence[Proof],
+    candidate: MergeCandidate,
+    landed: Sequence[ProvenCriterion],
     now: CommitFindings,
     before: CommitFindings,
     alone: CommitFindings,
-) -> Verdict:
+) -> MergeVerdict:
     """`now` is the candidate's commit, `before` the branch's, `alone` that of `mine`.
 
     `landed` are checks of tasks that landed before. What was not looked at was green then.
@@ -120,7 +121,7 @@ def judge(
     where = TOGETHER if candidate.task_id else ONTO
     if now.failed is not None:
         here = ALONE if lone or alone.failed else where
-        return Verdict(_text_of_set_up(now.failed, here), stuck=True)
+        return MergeVerdict(_text_of_set_up(now.failed, here), stuck=True)
     text, stuck = "", False
     if red := newly_red(before.test, now.test, candidate.removed):
         apart = lone or newly_red(before.test, alone.test, candidate.removed)
@@ -138,29 +139,29 @@ def judge(
         shown = _text_of_checks(broken, now, ALONE if lone else where)
         text = "\n".join(filter(None, [text, shown]))
         stuck = stuck or not all(now.seen[proof.key].started for proof in broken)
-    return Verdict(text, broken, doubts, stuck)
+    return MergeVerdict(text, broken, doubts, stuck)
 
 
 def judge_old_tests(
-    landed: Sequence[Proof], old: CommitFindings, touched: Sequence[str]
-) -> Verdict:
+    landed: Sequence[ProvenCriterion], old: CommitFindings, touched: Sequence[str]
+) -> MergeVerdict:
     """`old` is the commit with tests, and what steers them, as they were before; see `judge`.
 
     `touched` are those that are otherwise on the commit itself, where all of `landed` is green.
     """
     hollow = _each_once(old.red(landed))
     if not hollow:
-        return Verdict()
+        return MergeVerdict()
     more = f" and {len(touched) - MAX_LISTED} more" * (len(touched) > MAX_LISTED)
     names = f"{', '.join(touched[:MAX_LISTED])}{more}"
     what = f"It changes what proves other tasks: {names}.\n"
     text = _text_of_checks(hollow, old, f"with {names} as before")
     asks = f"{what}With that as it was before, these are red:\n{_listed(hollow)}"
-    return Verdict(what + text, hollow, asks=asks)
+    return MergeVerdict(what + text, hollow, asks=asks)
 
 
-def _each_once(proofs: Iterable[Proof]) -> tuple[Proof, ...]:
-    found: dict[str, Proof] = {}
+def _each_once(proofs: Iterable[ProvenCriterion]) -> tuple[ProvenCriterion, ...]:
+    found: dict[str, ProvenCriterion] = {}
     for proof in proofs:
         found.setdefault(proof.key, proof)
     return tuple(found.values())
@@ -224,7 +225,7 @@ def _end_of(output: str) -> str:
     return f"\nThe end of its output:\n\n```\n{output.strip()}\n```\n" if output.strip() else ""
 
 
-def _text_of_checks(broken: Sequence[Proof], now: CommitFindings, where: str) -> str:
+def _text_of_checks(broken: Sequence[ProvenCriterion], now: CommitFindings, where: str) -> str:
     names = ", ".join(f"{proof.task_id} ({proof.criterion.id})" for proof in broken[:MAX_LISTED])
     more = f" and {len(broken) - MAX_LISTED} more" * (len(broken) > MAX_LISTED)
     text = f"Checks that were green are red {where}: {names}{more}. Keep what those tasks did.\n"
@@ -237,7 +238,7 @@ def _text_of_checks(broken: Sequence[Proof], now: CommitFindings, where: str) ->
     return text
 
 
-def _listed(proofs: Sequence[Proof]) -> str:
+def _listed(proofs: Sequence[ProvenCriterion]) -> str:
     """A line for each, without its output: for a person, who may not want to mend it."""
     text = ""
     for proof in proofs[:MAX_LISTED]:
@@ -247,7 +248,7 @@ def _listed(proofs: Sequence[Proof]) -> str:
     return text + f"- and {len(proofs) - MAX_LISTED} more\n" * (len(proofs) > MAX_LISTED)
 
 
-def text_of_doubts(doubts: Sequence[Proof]) -> str:
+def text_of_doubts(doubts: Sequence[ProvenCriterion]) -> str:
     """What people are told of a task that landed although these are red; "" for none."""
     if not doubts:
         return ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.plans.execution.merging.merge_verdict import CheckSeen, CommitFindings
+from agentrunner.plans.execution.merging.merge_verdict import CheckOutput, CommitFindings
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.storage.run_folder import make_private, write_private
 
@@ -38,7 +38,7 @@ class OutcomeBook:
         for check in checks:
             with contextlib.suppress(FileNotFoundError, ValidationError):
                 kept = _Colour.model_validate_json(self._file(tree, sandbox, check).read_bytes())
-                seen[check] = CheckSeen(kept.red)
+                seen[check] = CheckOutput(kept.red)
         return CommitFindings(test, seen)
 
     def keep(self, tree: str, sandbox: tuple[str, str], look: CommitFindings) -> None:

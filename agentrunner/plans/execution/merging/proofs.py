@@ -15,7 +15,7 @@ from agentrunner.storage.run_folder import make_private, write_private
 
 
 @dataclass(frozen=True)
-class Proof:
+class ProvenCriterion:
     """A criterion whose check was green when its task's run was found COMPLETE."""
 
     task_id: str
@@ -28,7 +28,7 @@ class Proof:
         return check.model_dump_json() if check is not None else ""
 
     def as_criterion(self) -> CriterionSpec:
-        """What a round is asked that has to mend it: red before, so that mending is proven."""
+        """What a run is asked that has to mend it: red before, so that mending is proven."""
         words = " ".join(self.criterion.description.split())
         return CriterionSpec(
             description=f"What {self.task_id} did still holds ({self.criterion.id}): {words}",
@@ -38,21 +38,23 @@ class Proof:
 
 def proofs_of(
     task_id: str, criteria: Iterable[Criterion], checks: Iterable[CheckOutcome]
-) -> tuple[Proof, ...]:
+) -> tuple[ProvenCriterion, ...]:
     """What a run has proven by checks that make sense on any commit. Pure.
 
     A `diff` check looks at what the run changed, and `test` without a name is the test command.
     """
     green = {check.criterion_id for check in checks if check.outcome == "passed"}
     return tuple(
-        Proof(task_id, criterion)
+        ProvenCriterion(task_id, criterion)
         for criterion in criteria
         if criterion.id in green and criterion.check is not None and criterion.check.kind != "diff"
     )
 
 
-def of_its_own(proofs: Iterable[Proof], for_others: Iterable[CriterionSpec]) -> tuple[Proof, ...]:
-    """Without what the run had to make true again for other tasks (`Proof.as_criterion`). Pure.
+def of_its_own(
+    proofs: Iterable[ProvenCriterion], for_others: Iterable[CriterionSpec]
+) -> tuple[ProvenCriterion, ...]:
+    """Without what the run had to make true again for other tasks (`as_criterion`). Pure.
 
     Those hold as long as their own tasks are in the plan.
     """
@@ -75,7 +77,12 @@ class ProofBook:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def save(self, task_id: str, proofs: Iterable[Proof], doubts: Collection[Proof] = ()) -> None:
+    def save(
+        self,
+        task_id: str,
+        proofs: Iterable[ProvenCriterion],
+        doubts: Collection[ProvenCriterion] = (),
+    ) -> None:
         """Keep them in the place of those of an earlier landing; `doubts` are some of them."""
         make_private(self._folder)
         kept = _Kept(
@@ -84,13 +91,13 @@ class ProofBook:
         )
         write_private(self._folder / f"{task_id}.json", kept.model_dump_json().encode())
 
-    def of(self, task_ids: Iterable[str]) -> list[Proof]:
+    def of(self, task_ids: Iterable[str]) -> list[ProvenCriterion]:
         """All that these tasks have proven and that held when they landed."""
-        return [Proof(name, one) for name in task_ids for one in self._read(name).held]
+        return [ProvenCriterion(name, one) for name in task_ids for one in self._read(name).held]
 
-    def doubts(self, task_id: str) -> tuple[Proof, ...]:
+    def doubts(self, task_id: str) -> tuple[ProvenCriterion, ...]:
         """What a task's run has proven and its commit, checked out afresh, did not hold."""
-        return tuple(Proof(task_id, one) for one in self._read(task_id).doubted)
+        return tuple(ProvenCriterion(task_id, one) for one in self._read(task_id).doubted)
 
     def _read(self, task_id: str) -> _Kept:
         with contextlib.suppress(FileNotFoundError, ValidationError):

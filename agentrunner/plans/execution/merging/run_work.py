@@ -11,7 +11,7 @@ from agentrunner.errors.plans import WorkChanged
 from agentrunner.errors.runs import NothingToShow
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.nodes.validate import worker_changes
-from agentrunner.plans.execution.merging.proofs import Proof, proofs_of
+from agentrunner.plans.execution.merging.proofs import ProvenCriterion, proofs_of
 from agentrunner.storage.run_folder import RunFolder, kept_sandbox, load_spec
 from agentrunner.storage.run_log import RunLog
 from agentrunner.verification.trees import Trees
@@ -24,7 +24,7 @@ class RunWork:
     paths: tuple[str, ...]
     ended_at: str
     """UTC, ISO 8601: the same whenever it is asked for."""
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[ProvenCriterion, ...] = ()
     """Checks of its criteria that were green then."""
     sandbox: tuple[str, str] = ("", "")
     """Kind and image of the sandbox that it had (`kept_sandbox`)."""

@@ -22,7 +22,7 @@ from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.store import PlanStore
 from agentrunner.results import CriterionResult, InboxItem, Result, TestSummary
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import Question
+from agentrunner.state.people import Question
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 

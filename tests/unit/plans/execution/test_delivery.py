@@ -54,10 +54,11 @@ def result(tmp_path: Path) -> Result:
 
 async def test_one_commit_for_the_whole_plan(result: Result) -> None:
     made = await result.deliver(squash=True)
-    assert made == Delivered("agentrunner/make-it", result.at("agentrunner/make-it"))
-    assert result.at(f"{made.commit}^") == result.at("main")
-    assert result.project.git("log", "-1", "--format=%an|%B", made.commit).strip() == "Hana|Make it"
-    assert result.project.git("ls-tree", "--name-only", made.commit).split() == [
+    commit = result.at("agentrunner/make-it")
+    assert made == Delivered("agentrunner/make-it", commit, onto="")
+    assert result.at(f"{commit}^") == result.at("main")
+    assert result.project.git("log", "-1", "--format=%an|%B", commit).strip() == "Hana|Make it"
+    assert result.project.git("ls-tree", "--name-only", commit).split() == [
         "a.txt", "b.txt", "c.txt"
     ]  # fmt: skip
     assert await result.deliver(squash=True) == made

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.plans.execution.forecast import Forecast, forecast_of
-from agentrunner.plans.execution.rounds import Round
 from agentrunner.plans.execution.task_runner import ALLOWANCE, LANDING, asked_for
+from agentrunner.plans.execution.task_runs import TaskRun
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
 from agentrunner.storage.index import RunIndex, RunRow
@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> PlanStore:
 
 
 def look(store: PlanStore, again: Collection[str] = ()) -> Forecast:
-    turns = [Round(FAILED, 2, run_id="r2", question=1), Round(FAILED, 1, run_id="r0")]
+    turns = [TaskRun(FAILED, 2, run_id="r2", question=1), TaskRun(FAILED, 1, run_id="r0")]
     return forecast_of(store.path.parent, store, turns, TASKS, again)
 
 
@@ -59,7 +59,7 @@ def test_a_round_that_cannot_be_gone_on_with_does_not_wait(store: PlanStore) -> 
 def test_a_round_for_a_task_that_was_changed_since_does_not_wait(store: PlanStore) -> None:
     mine = asked_for(store.load(), FAILED)
     for word, waiting in ((mine, [FAILED]), ("another task", [])):
-        turn = Round(FAILED, 1, run_id="r2", question=1, asked_for=word)
+        turn = TaskRun(FAILED, 1, run_id="r2", question=1, asked_for=word)
         assert forecast_of(store.path.parent, store, [turn], TASKS, ()).waiting == waiting
 
 
@@ -80,6 +80,6 @@ def test_work_that_a_person_is_asked_about_waits_although_its_run_is_complete(
     store: PlanStore, asked: str
 ) -> None:
     complete(store.path.parent)
-    turn = Round(FAILED, 1, run_id="r2", question=1, asked=asked)
+    turn = TaskRun(FAILED, 1, run_id="r2", question=1, asked=asked)
     found = forecast_of(store.path.parent, store, [turn], TASKS, ())
     assert found == Forecast([DONE], [FAILED], [SECOND])

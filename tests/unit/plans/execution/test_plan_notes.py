@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from agentrunner.plans.edits import Edit
+from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.plan_notes import facts_of
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import Plan
@@ -17,8 +17,8 @@ from agentrunner.storage.plan_folder import PlanFolder
 def test_what_was_taken_back_is_not_told_as_another_change(tmp_path: Path) -> None:
     folder = PlanFolder(tmp_path / "plan")
     store = PlanStore(folder.plan)
-    first = replace(apply(Plan(), [Edit("create", "a", {"title": "A"})]), goal="A list")
-    second = apply(first, [Edit("delete", "TASK-0001")])
+    first = replace(apply(Plan(), [PlanEdit("create", "a", {"title": "A"})]), goal="A list")
+    second = apply(first, [PlanEdit("delete", "TASK-0001")])
     store.save(first, at="1", kind="decompose", author="hana", message="a list")
     store.save(second, at="2", kind="plan_patch", author="hana", message="not that")
     store.undo(at="3", author="jun")

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentrunner.plans.execution.answers import open_questions
 from agentrunner.plans.execution.questions import TaskQuestions
-from agentrunner.plans.execution.rounds import Round, RoundBook
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.plan_project import AT, PlanProject, Work
 
@@ -19,9 +19,9 @@ def test_a_question_that_its_round_was_never_told_of_is_closed_with_the_next(
 ) -> None:
     plan = PlanProject.make(tmp_path, [Work(), Work()], {"a.txt": "one\n"})
     plan.folder.make()
-    book, told = RoundBook(plan.folder), list[Any]()
+    book, told = TaskRunStore(plan.folder), list[Any]()
     desk = TaskQuestions(plan.store, book, lambda: AT, told.append)
-    book.save(Round("TASK-0001", 1))
+    book.save(TaskRun("TASK-0001", 1))
     first = desk.ask("TASK-0001", BLOCKED, "One?").question
     plan.store.ask("Asked, and killed before the round was kept.", AT, "TASK-0001")
     other = plan.store.ask("Of another one.", AT, "TASK-0002")

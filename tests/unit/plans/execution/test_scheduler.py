@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentrunner.execution.deps import Clock
-from agentrunner.plans.edits import Edit
+from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, TaskOutcome, exit_code
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
@@ -116,7 +116,7 @@ async def test_a_task_that_ended_and_is_another_one_now_begins_anew(
 ) -> None:
     plan = plan_of([Work(), Work(needs=[1])])
     play = Play(TASK_0001=[TaskOutcome(PlanTaskStatus.FAILED, question=7)])
-    changed = apply(plan, [Edit("update", A, given)])
+    changed = apply(plan, [PlanEdit("update", A, given)])
     await conduct(plan, play, post=Post(changed)).run()
     assert play.began == began
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import UsageError
-from agentrunner.plans.edits import Edit
+from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.plan_settings import PlanSettings, load_settings, save_settings
 from agentrunner.plans.execution.task_spec import criteria_of, requirements, task_spec
 from agentrunner.plans.patch import apply
@@ -20,7 +20,7 @@ from agentrunner.storage.plan_folder import plan_folder
 def plan_with(**design: Any) -> Plan:
     from dataclasses import replace
 
-    made = apply(Plan(), [Edit("create", "t1", {"title": "Add", "description": "", **design})])
+    made = apply(Plan(), [PlanEdit("create", "t1", {"title": "Add", "description": "", **design})])
     assert isinstance(made, Plan)
     return replace(made, goal="A shop")
 

@@ -10,7 +10,7 @@ from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE, commit_message
 from agentrunner.plans.execution.forge.pull_request import (
     ForgeRefused,
-    Request,
+    PullRequest,
     RequestDraft,
     open_request,
 )
@@ -121,7 +121,7 @@ REMOTE = Remote("github", "https://x", "https://x", "https://x", "team/shop", "t
 def test_whatever_fails_after_the_post_opens_no_second_request(status: int) -> None:
     forge, waited = FakeForge(after=[status]), list[float]()
     made = open_request(REMOTE, WANTED, forge=forge, sleep=waited.append)
-    assert made == Request("https://forge.example/1", created=False)
+    assert made == PullRequest("https://forge.example/1", created=False)
     assert forge.opened == [made.url]
     assert open_request(REMOTE, WANTED, forge=forge).created is False
 

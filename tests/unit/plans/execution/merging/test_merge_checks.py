@@ -13,8 +13,8 @@ from agentrunner.config.spec import Check
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.merging.merge_checks import MergedTests
-from agentrunner.plans.execution.merging.merge_verdict import Candidate, Verdict
-from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.plans.execution.merging.merge_verdict import MergeCandidate, MergeVerdict
+from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.state.run_state import Criterion
 from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from tests.kit.project import Project, require_bwrap
@@ -23,10 +23,12 @@ from tests.unit.plans.execution.merging.test_merge_queue import AT, WHO
 PATH = {"PATH": "/usr/bin:/bin"}
 
 
-def needs(name: str, task_id: str = "T-1", **check: Any) -> Proof:
+def needs(name: str, task_id: str = "T-1", **check: Any) -> ProvenCriterion:
     """The check that a file is there."""
     asked = Check(**{"kind": "command", "run": f"test -f {name}", **check})
-    return Proof(task_id, Criterion(id="AC-1", description=f"{name} is there", check=asked))
+    return ProvenCriterion(
+        task_id, Criterion(id="AC-1", description=f"{name} is there", check=asked)
+    )
 
 
 @dataclass
@@ -89,9 +91,9 @@ class Trees:
             living=lambda: self.living,
         )
 
-    async def look(self, commit: str, before: str, **how: Any) -> Verdict:
+    async def look(self, commit: str, before: str, **how: Any) -> MergeVerdict:
         """At the work of T-2, which is the whole commit unless `mine` is another one."""
-        candidate = Candidate(commit, before, how.pop("mine", commit), "T-2")
+        candidate = MergeCandidate(commit, before, how.pop("mine", commit), "T-2")
         return await self.tests().examine(replace(candidate, **how))
 
 
@@ -105,15 +107,15 @@ async def test_tests_and_checks_run_in_one_box_for_each_commit(trees: Trees) -> 
     trees.test = "touch tested"
     first = trees.commit(trees.base, "a.txt")
     proofs = (needs("a.txt", "T-2"), needs("tested", "T-2"))
-    assert await trees.look(first, trees.base, proofs=proofs) == Verdict()
+    assert await trees.look(first, trees.base, proofs=proofs) == MergeVerdict()
     assert trees.set_ups == 2, "one for the commit, one for the tests before it"
     # All of that is known of the tree now, in a later process as well.
-    assert await trees.look(first, trees.base, proofs=proofs) == Verdict()
+    assert await trees.look(first, trees.base, proofs=proofs) == MergeVerdict()
     assert trees.set_ups == 0
     assert {path.name for path in trees.folder.iterdir()} == {"outcomes", "proofs"}
     # Only what is not known is run.
     second = trees.commit(first, "c.txt")
-    assert await trees.look(second, first, task_id="T-3") == Verdict()
+    assert await trees.look(second, first, task_id="T-3") == MergeVerdict()
     assert trees.set_ups == 1
 
 
@@ -122,15 +124,15 @@ async def test_checks_of_landed_tasks_hold_as_long_as_these_are_in_the_plan(tree
     second = trees.commit(first, gone=["a.txt"])
     reads = needs("a.txt", kind="file", run="", path="a.txt", exists=True)
     proofs = (needs("a.txt"), reads)
-    assert await trees.look(first, trees.base, task_id="T-1", proofs=proofs) == Verdict()
+    assert await trees.look(first, trees.base, task_id="T-1", proofs=proofs) == MergeVerdict()
     found = await trees.look(second, first)
     assert found.broken == proofs
     assert "T-1 (AC-1)" in found.evidence and "a.txt does not exist" in found.evidence
     # Red before as well: not this one's doing.
     third = trees.commit(second, "c.txt")
-    assert await trees.look(third, second) == Verdict()
+    assert await trees.look(third, second) == MergeVerdict()
     trees.living.clear()
-    assert await trees.look(second, first) == Verdict()
+    assert await trees.look(second, first) == MergeVerdict()
 
 
 async def test_what_a_task_has_proven_must_hold_on_the_merge(trees: Trees) -> None:
@@ -154,7 +156,7 @@ async def test_what_a_commit_alone_does_not_hold_is_doubted_and_asked_no_more(
     commit = trees.commit(mine, "c.txt") if merged else mine
     ignored, kept = needs("ignored", "T-2"), needs("a.txt", "T-2")
     found = await trees.look(commit, trees.base, mine=mine, proofs=(ignored, kept))
-    assert found == Verdict(doubts=(ignored,))
+    assert found == MergeVerdict(doubts=(ignored,))
     assert await trees.tests().doubts("T-2") == (ignored,)
     assert trees.set_ups == (2 if merged else 1)
     trees.living.append("T-2")
@@ -201,7 +203,7 @@ async def test_a_plan_that_is_joined_to_a_branch_keeps_what_it_has_proven(trees:
     theirs = trees.commit(trees.base, "theirs.txt")
     tests = trees.tests()
     joined = trees.commit(head, "theirs.txt")
-    assert await tests.joined(joined, theirs, head) == Verdict()
+    assert await tests.joined(joined, theirs, head) == MergeVerdict()
     without = trees.commit(theirs, "t.txt")
     found = await tests.joined(without, theirs, head)
     assert found.broken == (needs("a.txt"),) and "the plan's result and that" in found.evidence
@@ -217,7 +219,10 @@ async def test_the_box_is_that_of_the_run(trees: Trees) -> None:
     outside = trees.place / "outside"
     shows = needs("", "T-2", run=f"touch {outside}; test -f b.txt")
     first = trees.commit(trees.base, "a.txt")
-    assert await trees.look(first, trees.base, proofs=(shows,), sandbox=("bwrap", "")) == Verdict()
+    assert (
+        await trees.look(first, trees.base, proofs=(shows,), sandbox=("bwrap", ""))
+        == MergeVerdict()
+    )
     assert not outside.exists() and trees.set_ups == 0, "the box was none"
     await trees.look(first, trees.base, proofs=(shows,), sandbox=("none", ""))
     assert outside.exists() and trees.set_ups == 2
@@ -226,5 +231,5 @@ async def test_the_box_is_that_of_the_run(trees: Trees) -> None:
     outside.unlink()
     trees.living.append("T-2")
     joined = trees.commit(first, "theirs.txt")
-    assert await trees.tests().joined(joined, trees.base, first) == Verdict()
+    assert await trees.tests().joined(joined, trees.base, first) == MergeVerdict()
     assert not outside.exists()

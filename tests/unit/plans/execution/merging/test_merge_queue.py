@@ -14,14 +14,14 @@ from agentrunner.config.spec import Check
 from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.plans.execution.merging.merge_queue import (
     MAX_EVIDENCE,
-    Conflict,
+    MergeConflict,
     Merged,
     TaskWork,
     TestsRed,
     land,
 )
-from agentrunner.plans.execution.merging.merge_verdict import Candidate, Verdict
-from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.plans.execution.merging.merge_verdict import MergeCandidate, MergeVerdict
+from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.results import Result
 from agentrunner.state.run_state import Criterion
 from agentrunner.storage.failpoints import FailPointReached
@@ -39,22 +39,22 @@ class Tests:
     __test__ = False
 
     answers: list[str] = field(default_factory=list)
-    asked: list[Candidate] = field(default_factory=list)
-    doubted: tuple[Proof, ...] = ()
+    asked: list[MergeCandidate] = field(default_factory=list)
+    doubted: tuple[ProvenCriterion, ...] = ()
     stuck: bool = False
 
-    async def examine(self, candidate: Candidate) -> Verdict:
+    async def examine(self, candidate: MergeCandidate) -> MergeVerdict:
         self.asked.append(candidate)
         told = self.answers.pop(0) if self.answers else ""
-        return Verdict(told, doubts=self.doubted, stuck=self.stuck)
+        return MergeVerdict(told, doubts=self.doubted, stuck=self.stuck)
 
-    async def joined(self, commit: str, onto: str, head: str) -> Verdict:
-        return await self.examine(Candidate(commit, onto, head))
+    async def joined(self, commit: str, onto: str, head: str) -> MergeVerdict:
+        return await self.examine(MergeCandidate(commit, onto, head))
 
     async def sets_up(self, commit: str, box: tuple[str, str]) -> bool:
         return not self.stuck
 
-    async def doubts(self, task_id: str) -> tuple[Proof, ...]:
+    async def doubts(self, task_id: str) -> tuple[ProvenCriterion, ...]:
         return self.doubted
 
 
@@ -85,14 +85,14 @@ class Bench:
 
     async def land(
         self, work: TaskWork, tests: Tests | None = None
-    ) -> Merged | Conflict | TestsRed:
+    ) -> Merged | MergeConflict | TestsRed:
         return await land(self.clone, BRANCH, work, author=WHO, at=AT, tests=tests)
 
     def show(self, *words: str) -> str:
         return self.clone.git.run(*words).decode()
 
     def second(
-        self, first: TaskWork, refused: Conflict | TestsRed, files: dict[str, str]
+        self, first: TaskWork, refused: MergeConflict | TestsRed, files: dict[str, str]
     ) -> TaskWork:
         """The same task's second round, on the merge that was refused."""
         start = self.clone.commit_tree(
@@ -141,11 +141,11 @@ async def test_a_conflict_comes_back_with_its_hunks_and_is_mended_by_a_second_ro
     await bench.land(first)
     head = bench.head
     refused = await bench.land(second)
-    assert isinstance(refused, Conflict) and bench.head == head == refused.head
+    assert isinstance(refused, MergeConflict) and bench.head == head == refused.head
     assert "a.txt" in refused.evidence and "ONE" in refused.evidence and "uno" in refused.evidence
     lazy = bench.second(second, refused, {"c.txt": "something else\n"})
     again = await bench.land(lazy)
-    assert isinstance(again, Conflict) and "still in a.txt" in again.evidence
+    assert isinstance(again, MergeConflict) and "still in a.txt" in again.evidence
     assert bench.head == head
     mended = bench.second(second, refused, {"a.txt": "ONE uno\n"})
     assert isinstance(await bench.land(mended), Merged)
@@ -162,7 +162,7 @@ async def test_what_no_run_could_begin_on_is_done_anew_on_the_head(
     third, tests = bench.work({"c.txt": "c\n"}), Tests(["the set-up fails"], stuck=stuck)
     await bench.land(first)
     conflict, red = await bench.land(second, tests), await bench.land(third, tests)
-    assert isinstance(conflict, Conflict) and isinstance(red, TestsRed)
+    assert isinstance(conflict, MergeConflict) and isinstance(red, TestsRed)
     head = bench.clone.tree_of(bench.head)
     for refused, patch in ((conflict, "+uno"), (red, "+c")):
         assert (refused.tree == head) is stuck
@@ -179,7 +179,7 @@ async def test_a_file_that_one_side_deleted_is_told_of(bench: Bench) -> None:
     second = replace(second, paths=("b.txt",))
     await bench.land(first)
     refused = await bench.land(second)
-    assert isinstance(refused, Conflict) and "b.txt: one side changed it" in refused.evidence
+    assert isinstance(refused, MergeConflict) and "b.txt: one side changed it" in refused.evidence
 
 
 async def test_evidence_is_bounded(bench: Bench) -> None:
@@ -188,9 +188,9 @@ async def test_evidence_is_bounded(bench: Bench) -> None:
     second = bench.work({"a.txt": "".join(f"theirs {n}\n" for n in lines)})
     await bench.land(first)
     refused = await bench.land(second)
-    assert isinstance(refused, Conflict) and len(refused.evidence) <= MAX_EVIDENCE + 100
+    assert isinstance(refused, MergeConflict) and len(refused.evidence) <= MAX_EVIDENCE + 100
     refused = await bench.land(second, Tests(stuck=True))
-    assert isinstance(refused, Conflict) and len(refused.evidence) <= MAX_EVIDENCE + 100
+    assert isinstance(refused, MergeConflict) and len(refused.evidence) <= MAX_EVIDENCE + 100
     assert "more of the kind" in refused.evidence
 
 
@@ -204,7 +204,8 @@ async def test_tests_decide_before_the_branch_moves(bench: Bench) -> None:
     landed = await bench.land(work, tests)
     assert isinstance(landed, Merged)
     assert (
-        tests.asked == [Candidate(landed.commit, head, landed.commit, work.task_id, removed=2)] * 2
+        tests.asked
+        == [MergeCandidate(landed.commit, head, landed.commit, work.task_id, removed=2)] * 2
     )
 
 
@@ -212,7 +213,7 @@ async def test_another_landing_in_between_is_tested_with_as_well(bench: Bench) -
     other, work = bench.work({"c.txt": "c\n"}), bench.work({"a.txt": "1\n"})
 
     class Slow(Tests):
-        async def examine(self, candidate: Candidate) -> Verdict:
+        async def examine(self, candidate: MergeCandidate) -> MergeVerdict:
             if not self.asked:
                 await bench.land(other)
             return await super().examine(candidate)
@@ -256,7 +257,7 @@ async def test_work_that_changed_nothing_moves_nothing(bench: Bench) -> None:
 async def test_what_is_doubted_is_told_of_work_that_landed_before_as_well(bench: Bench) -> None:
     """A process that was killed right after the branch moved had no time to tell it."""
     check = Check(kind="command", run="true")
-    doubt = Proof("T-1", Criterion(id="AC-1", description="it is done", check=check))
+    doubt = ProvenCriterion("T-1", Criterion(id="AC-1", description="it is done", check=check))
     work, tests = bench.work({"a.txt": "1\n"}), Tests(doubted=(doubt,))
     landed = await bench.land(work, tests)
     assert isinstance(landed, Merged) and landed.doubts == (doubt,)

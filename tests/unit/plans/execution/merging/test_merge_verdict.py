@@ -10,30 +10,32 @@ from agentrunner.config.spec import Check
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.plans.execution.merging.merge_verdict import (
     MAX_LISTED,
-    Candidate,
-    CheckSeen,
+    CheckOutput,
     CommitFindings,
+    MergeCandidate,
+    MergeVerdict,
     SetUpFailed,
-    Verdict,
     judge,
     newly_red,
     text_of_doubts,
 )
-from agentrunner.plans.execution.merging.proofs import Proof
+from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.state.run_state import Criterion, TestOutcome
 
-ALONE = Candidate("c", "b", "c", "T-2")
-MERGED = Candidate("c", "b", "m", "T-2")
-JOINED = Candidate("c", "b", "m")
-RED, GREEN = CheckSeen(True, "no such file"), CheckSeen(False)
+ALONE = MergeCandidate("c", "b", "c", "T-2")
+MERGED = MergeCandidate("c", "b", "m", "T-2")
+JOINED = MergeCandidate("c", "b", "m")
+RED, GREEN = CheckOutput(True, "no such file"), CheckOutput(False)
 
 
-def proof(task_id: str = "T-1", number: int = 1, run: str = "test -f a.txt") -> Proof:
+def proof(task_id: str = "T-1", number: int = 1, run: str = "test -f a.txt") -> ProvenCriterion:
     check = Check(kind="command", run=run)
-    return Proof(task_id, Criterion(id=f"AC-{number}", description="a is there", check=check))
+    return ProvenCriterion(
+        task_id, Criterion(id=f"AC-{number}", description="a is there", check=check)
+    )
 
 
-def look(seen: CheckSeen | None = None, test: TestOutcome | None = None) -> CommitFindings:
+def look(seen: CheckOutput | None = None, test: TestOutcome | None = None) -> CommitFindings:
     return CommitFindings(test, {proof().key: seen} if seen else {})
 
 
@@ -89,7 +91,7 @@ def test_tests_that_were_taken_away_with_good_reason_are_not_missed(exit_code: i
     ],
 )
 def test_red_tests_are_told_with_whose_doing_it_is(
-    candidate: Candidate, alone: int, where: str
+    candidate: MergeCandidate, alone: int, where: str
 ) -> None:
     red = look(test=outcome(1, 1, "t_new"))
     before = look(test=outcome(0, 0))
@@ -104,7 +106,7 @@ def test_red_tests_are_told_with_whose_doing_it_is(
     [(GREEN, None, False), (RED, None, True), (RED, GREEN, True), (RED, RED, False)],
 )
 def test_of_landed_checks_only_what_was_green_and_is_red_is_broken(
-    now: CheckSeen, before: CheckSeen | None, broken: bool
+    now: CheckOutput, before: CheckOutput | None, broken: bool
 ) -> None:
     found = judge(MERGED, [proof(), proof("T-3")], look(now), look(before), CommitFindings())
     assert found.broken == ((proof(),) if broken else ()) and not found.doubts
@@ -118,10 +120,10 @@ def test_of_landed_checks_only_what_was_green_and_is_red_is_broken(
 def test_own_checks_that_are_red_on_their_own_commit_are_doubted_and_others_broken() -> None:
     own = proof("T-2")
     for candidate, alone in ((ALONE, RED), (MERGED, RED)):
-        asked = Candidate(candidate.commit, "b", candidate.mine, "T-2", (own,))
+        asked = MergeCandidate(candidate.commit, "b", candidate.mine, "T-2", (own,))
         found = judge(asked, [], look(RED), CommitFindings(), look(alone))
-        assert found == Verdict(doubts=(own,))
-    asked = Candidate("c", "b", "m", "T-2", (own,))
+        assert found == MergeVerdict(doubts=(own,))
+    asked = MergeCandidate("c", "b", "m", "T-2", (own,))
     assert judge(asked, [], look(RED), CommitFindings(), look(GREEN)).broken == (own,)
     # Broken for the task that landed: being of its own as well is no excuse.
     assert judge(asked, [proof()], look(RED), look(GREEN), look(RED)).broken == (proof(),)
@@ -152,7 +154,7 @@ def test_where_tests_or_checks_do_not_start_no_run_can_begin(started: bool) -> N
     assert not judge(
         MERGED, [], replace(red, started=started), CommitFindings(), CommitFindings()
     ).stuck
-    found = judge(MERGED, [proof()], look(CheckSeen(True, "", started)), look(), CommitFindings())
+    found = judge(MERGED, [proof()], look(CheckOutput(True, "", started)), look(), CommitFindings())
     assert found.evidence and found.stuck is not started
 
 

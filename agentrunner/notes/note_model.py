@@ -131,7 +131,7 @@ class CommandRow:
 
 
 @dataclass(frozen=True)
-class RunRow:
+class WorkerRunRow:
     """One worker run with the decision that ordered it."""
 
     number: int
@@ -161,7 +161,7 @@ class Log:
 
     meta_calls: tuple[PlannerCallRow, ...] = ()
     meta_calls_omitted: int = 0
-    runs: tuple[RunRow, ...] = ()
+    runs: tuple[WorkerRunRow, ...] = ()
     runs_omitted: int = 0
     decisions: tuple[Line, ...] = ()
     """Those that ordered no worker."""
@@ -170,7 +170,7 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunFigures:
     """The figures of the run."""
 
     loops: int
@@ -263,7 +263,7 @@ class NoteView:
     criteria_omitted: int
     test: TestFacts | None
     proof: tuple[str, ...]
-    facts: Facts
+    facts: RunFigures
     bill: tuple[BillLine, ...]
     """The newest lines, and last their sum where there are several."""
     bill_omitted: int

@@ -10,9 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.notes.model import Attachment
+from agentrunner.notes.note_model import Attachment
 from agentrunner.results import InboxItem, Result
-from agentrunner.state.run_state import FileRef, TaskContext
+from agentrunner.state.run_state import TaskContext
+from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History
 
 TAIL_CHARS = 6 * 1024
@@ -20,7 +21,7 @@ TAIL_CHARS = 6 * 1024
 
 
 @dataclass(frozen=True)
-class Reading:
+class NoteSources:
     """The sources of a note."""
 
     result: Result
@@ -44,7 +45,7 @@ class Reading:
 
 
 def attachment(
-    ref: FileRef | Mapping[str, Any] | None, reading: Reading, *, recent: bool = True
+    ref: FileRef | Mapping[str, Any] | None, reading: NoteSources, *, recent: bool = True
 ) -> Attachment | None:
     """The file a record names, with the end of its text if it is recent and the note full."""
     if ref is None:

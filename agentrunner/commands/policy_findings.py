@@ -7,23 +7,25 @@ from pathlib import Path
 
 from agentrunner.environment import home_of
 from agentrunner.errors import UsageError
-from agentrunner.screens.doctor import Finding
+from agentrunner.screens.doctor import DoctorItem
 from agentrunner.screens.layout import tilde
 
 
-def policy_findings(option: Path | None, environ: Mapping[str, str], repo: Path) -> list[Finding]:
+def policy_findings(
+    option: Path | None, environ: Mapping[str, str], repo: Path
+) -> list[DoctorItem]:
     """Each policy in force; a single FAIL where one of them cannot be used."""
     from agentrunner.policy.load import load_policies
 
     try:
         policies = load_policies(option, environ, repo)
     except UsageError as error:
-        return [Finding("FAIL", "policy", error.message, error.remedy)]
+        return [DoctorItem("FAIL", "policy", error.message, error.remedy)]
     home = environ.get("HOME", "")
     if not policies:
-        return [Finding("--", "policy", "none: nothing limits what a task may ask for")]
+        return [DoctorItem("--", "policy", "none: nothing limits what a task may ask for")]
     return [
-        Finding("ok", "policy", policy_line(str(policy.path), policy.sha256, home))
+        DoctorItem("ok", "policy", policy_line(str(policy.path), policy.sha256, home))
         for policy in policies
     ]
 
@@ -33,7 +35,7 @@ def policy_line(path: str, sha256: str, home: str) -> str:
     return f"{tilde(path, home)} (sha256 {sha256[:12]})"
 
 
-def login_findings(kinds: Sequence[str], environ: Mapping[str, str]) -> list[Finding]:
+def login_findings(kinds: Sequence[str], environ: Mapping[str, str]) -> list[DoctorItem]:
     """The login of each worker kind that can have one; never a token."""
     from agentrunner.workers.login import login_for
 
@@ -42,5 +44,5 @@ def login_findings(kinds: Sequence[str], environ: Mapping[str, str]) -> list[Fin
     for kind in kinds:
         if login := login_for(kind, environ, home):
             state = login.describe()
-            found.append(Finding("ok" if state.usable else "--", kind, state.text, state.cure))
+            found.append(DoctorItem("ok" if state.usable else "--", kind, state.text, state.cure))
     return found

@@ -29,8 +29,8 @@ from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
 from agentrunner.planners.workplace import Workplace
 from agentrunner.workers.base import Failure, FailureKind, Worker, WorkerCommand
+from agentrunner.workers.factory import make_worker
 from agentrunner.workers.failures import failure_of
-from agentrunner.workers.make import make_worker
 
 TIMEOUT_SEC = 600.0
 NOT_FOUND = 127

@@ -8,33 +8,33 @@ from pathlib import Path
 
 from agentrunner.engine.attempts import keep_decision
 from agentrunner.errors import AgentRunnerError
-from agentrunner.plans.execution.rounds import Round
 from agentrunner.plans.execution.saved_run import saved_run
+from agentrunner.plans.execution.task_runs import TaskRun
 from agentrunner.state.decisions import in_one_line, with_decision
-from agentrunner.state.run_state import People, PersonDecision
+from agentrunner.state.people import People, PersonDecision
 from agentrunner.storage.run_folder import RunFolder, runs_root
 from agentrunner.storage.run_log import RunLog
 
 
 async def decided_before(
-    state_dir: Path, rounds: Iterable[Round], round_: Round, at: str
+    state_dir: Path, rounds: Iterable[TaskRun], task_run: TaskRun, at: str
 ) -> People | None:
-    """What people decided in earlier runs of a round's task, and to their work.
+    """What people decided in earlier runs of a task, and to their work.
 
     None where that is nothing, or where the runs are gone. `at` is now, in UTC.
     """
-    earlier = [one for one in rounds if one.number < round_.number and one.run_id]
+    earlier = [one for one in rounds if one.number < task_run.number and one.run_id]
     people: People | None = None
     if earlier:
         people = await _of_run(state_dir, max(earlier, key=lambda one: one.number).run_id)
-    if not round_.words:
+    if not task_run.words:
         return people
     words = PersonDecision(
-        id=f"round-{round_.number}",
+        id=f"round-{task_run.number}",
         kind="message",
-        asked=in_one_line(round_.words_for),
+        asked=in_one_line(task_run.words_for),
         decision="message",
-        text=round_.words,
+        text=task_run.words,
         at=at,
         steers=True,
     )
@@ -58,11 +58,11 @@ ALLOWANCES = "allowance-"
 """How the ids begin of what a person allowed once the run had ended."""
 
 
-def keep_allowance(state_dir: Path, round_: Round, asked: str, at: str) -> None:
+def keep_allowance(state_dir: Path, task_run: TaskRun, asked: str, at: str) -> None:
     """Record in a run that has ended that a person allowed what its work changes. Blocking."""
-    folder = RunFolder(runs_root(state_dir) / round_.run_id)
+    folder = RunFolder(runs_root(state_dir) / task_run.run_id)
     one = PersonDecision(
-        id=f"{ALLOWANCES}{round_.question}",
+        id=f"{ALLOWANCES}{task_run.question}",
         kind="protected_path",
         asked=in_one_line(asked),
         decision="approve",

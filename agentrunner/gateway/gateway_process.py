@@ -39,7 +39,7 @@ COMPLAINT_LIMIT = 4096
 
 
 @dataclass(frozen=True)
-class Companion:
+class GatewayCommand:
     """How to start the gateway process of an order."""
 
     argv: tuple[str, ...]
@@ -49,10 +49,10 @@ class Companion:
     """The order, with secrets; a line with its length goes before it."""
 
 
-def companion(order: GatewayOrder, environ: Mapping[str, str]) -> Companion:
+def companion(order: GatewayOrder, environ: Mapping[str, str]) -> GatewayCommand:
     """How to start the process that serves `order`, for whoever starts it."""
     package_home = Path(__file__).resolve().parents[2]
-    return Companion(
+    return GatewayCommand(
         argv=(sys.executable, "-I", "-c", BOOTSTRAP, str(package_home)),
         env={name: environ[name] for name in PASSED_ON if name in environ},
         stdin=order.to_json(),

@@ -14,21 +14,22 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from agentrunner.config.base import ConfigModel
-from agentrunner.config.files import read_text
+from agentrunner.config.text_files import read_text
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import ProtocolError, UsageError
 from agentrunner.errors.planners import InvalidScene
 from agentrunner.prompts import Language
 from agentrunner.protocol.loading import load_yaml
 from agentrunner.protocol.message import MessageType
-from agentrunner.scenes.rules import ActionRule, JudgeRule, PlanRule, ProposalRule, Rule
-from agentrunner.state.run_state import CheckOutcome, Criterion, Finding, TestOutcome, WorkerRun
+from agentrunner.scenes.rules import ActionRule, JudgeRule, PlanRule, ProposalRule, SceneRule
+from agentrunner.state.run_state import CheckOutcome, Criterion, Finding, TestOutcome
+from agentrunner.state.worker_runs import WorkerRun
 
 LANGUAGES: tuple[Language, ...] = ("en", "ja")
 OWN = Path(__file__).parent / "data"
 """The scenes that come with AgentRunner."""
 Group = Literal["plan", "decide", "trouble", "person", "judge", "attack", "look", "wish"]
-RULES: Mapping[MessageType, type[Rule]] = {
+RULES: Mapping[MessageType, type[SceneRule]] = {
     "plan_task": PlanRule,
     "next_action": ActionRule,
     "completion_assessment": JudgeRule,
@@ -160,7 +161,7 @@ class Scene(ConfigModel):
         self.rules_of("right"), self.rules_of("acceptable")
         return self
 
-    def rules_of(self, which: Literal["right", "acceptable"]) -> list[Rule]:
+    def rules_of(self, which: Literal["right", "acceptable"]) -> list[SceneRule]:
         """The rules as models of what is asked; raises ValidationError."""
         model = RULES[self.asks]
         return [model.model_validate(one) for one in getattr(self, which)]

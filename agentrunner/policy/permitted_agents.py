@@ -10,8 +10,8 @@ from agentrunner.config.kinds import planner_kind, worker_kind
 from agentrunner.config.mistakes import dotted
 from agentrunner.config.rules import env_reference, planner_candidates, written_workers
 from agentrunner.policy.match import enumeration, matches
-from agentrunner.policy.model import Policy
 from agentrunner.policy.narrowing import Narrowing
+from agentrunner.policy.policy_file import Policy
 
 
 def barred(kind: str, section: str, policies: Sequence[Policy]) -> str:

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
+from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import Console, show, who, width_of
-from agentrunner.commands.words import is_no, is_yes
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.layout import flat
@@ -26,10 +26,10 @@ from agentrunner.screens.paused import (
     asked_screen,
     letters,
 )
-from agentrunner.state.run_state import IN_WORDS
+from agentrunner.state.people import IN_WORDS
 
 if TYPE_CHECKING:
-    from agentrunner.state.run_state import Answer, Question
+    from agentrunner.state.people import Answer, Question
 
 
 POLL_SEC = 0.25
@@ -62,7 +62,7 @@ def ask_inline(question: Question, console: Console, folder: Path) -> Answer | N
     `folder` is the run's, where a prompt to be approved stands. An answer that is given in
     another terminal meanwhile counts as well.
     """
-    from agentrunner.state.run_state import Answer
+    from agentrunner.state.people import Answer
     from agentrunner.storage.offered_answers import take
     from agentrunner.storage.run_folder import RunFolder
 
@@ -125,7 +125,7 @@ def ask_which(text: str, choices: Mapping[str, str], console: Console) -> str:
 
 
 def _answer(question: Question) -> Answer | None:
-    from agentrunner.state.run_state import Answer
+    from agentrunner.state.people import Answer
 
     width = width_of(sys.stderr)
     show(asked_screen(InboxItem.of(question), width), sys.stderr)
@@ -177,7 +177,7 @@ def _letter(typed: str) -> str:
 def _decided(
     question: Question, decision: Literal["approve", "reject"], text: str = "", edit: str = ""
 ) -> Answer:
-    from agentrunner.state.run_state import Answer
+    from agentrunner.state.people import Answer
 
     kind = question.kind
     return Answer(id=question.id, kind=kind, decision=decision, text=text, edit=edit, by=who())
@@ -231,7 +231,7 @@ def _forget_typed() -> None:
 
 def prompt_of(subject: str, folder: Path) -> str:
     """The prompt that an approval of a worker names, byte for byte what will be given."""
-    from agentrunner.state.run_state import FileRef
+    from agentrunner.state.state_model import FileRef
     from agentrunner.storage.run_folder import RunFolder
 
     value = json.loads(subject)

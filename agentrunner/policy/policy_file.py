@@ -22,7 +22,7 @@ from agentrunner.config.budget import Limits
 from agentrunner.config.mistakes import suggestion
 from agentrunner.config.sandbox import Ecosystems, Hosts, NetworkPolicy, file_size
 from agentrunner.config.spec import number_from_text
-from agentrunner.config.yaml_text import Place, Tree
+from agentrunner.config.yaml_text import Place, YamlTree
 
 
 def _one_of(known: Iterable[str]) -> AfterValidator:
@@ -138,7 +138,7 @@ class Policy:
     """Absolute."""
     sha256: str
     """Of the file's bytes."""
-    tree: Tree = field(default_factory=lambda: Tree({}), repr=False)
+    tree: YamlTree = field(default_factory=lambda: YamlTree({}), repr=False)
 
     def place(self, key: str) -> Place:
         """Where a setting such as "sandbox.kinds" stands; the file where it does not."""

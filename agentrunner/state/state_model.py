@@ -1,0 +1,19 @@
+"""What every part of a run's saved state is made of."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class StateModel(BaseModel):
+    """A frozen value of the state, validated again wherever a node hands it on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", revalidate_instances="always")
+
+
+class FileRef(StateModel):
+    """A file of the run's folder, by relative path."""
+
+    path: str
+    size: int = 0
+    sha256: str = ""
