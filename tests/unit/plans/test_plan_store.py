@@ -77,9 +77,9 @@ def test_a_crash_leaves_the_old_plan_or_the_new_one(store: PlanStore, point: str
     script = (
         "import sys; from pathlib import Path;"
         "from agentrunner.plans.store import PlanStore;"
-        "from agentrunner.plans.patch import apply; from agentrunner.plans.edits import Edit;"
+        "from agentrunner.plans.patch import apply; from agentrunner.plans.edits import PlanEdit;"
         "store = PlanStore(Path(sys.argv[1]));"
-        "plan = apply(store.load(), [Edit('create', 'b', {'title': 'b'})]);"
+        "plan = apply(store.load(), [PlanEdit('create', 'b', {'title': 'b'})]);"
         "store.save(plan, at='', kind='plan_patch', author='', message='')"
     )
     command = [sys.executable, "-c", script, str(store.path)]
