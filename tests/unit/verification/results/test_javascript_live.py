@@ -125,8 +125,8 @@ def test_a_program_under_test_reads_the_arguments_of_the_plain_command(
 ) -> None:
     name, _ = SUITES[tool]
     project(tree, tool)
-    text = "it('reads', () => { if (process.argv.slice(2).some((w) => w.startsWith('--'))) throw 1; });"
-    write(tree, {f"test/{name}": text})
+    asks = "process.argv.slice(2).some((word) => word.startsWith('--'))"
+    write(tree, {f"test/{name}": f"it('reads', () => {{ if ({asks}) throw 1; }});"})
     seen = reported(tree, "npm test")
     assert seen.outcomes == [(f"test/{name} > reads", "passed")], seen.stderr
 
