@@ -22,9 +22,13 @@ TARGET_FILE = re.compile(r"\$<TARGET_FILE:([^>]+)>")
 ENDS = {"foreach": "endforeach", "function": "endfunction", "macro": "endmacro", "if": "endif"}
 HERE = ("CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR")
 ROOT = ("CMAKE_SOURCE_DIR", "PROJECT_SOURCE_DIR")
-MOST_CALLS = 20_000
+MOST_CALLS = 10_000
 """Calls that are looked at; a project of more is read as far as that."""
 DEEPEST = 12
+MOST_WORDS = 1_000
+"""Words of a call, and values of a variable."""
+LONGEST = 20_000
+"""Characters of one word with its variables put in."""
 
 _Raw = tuple[str, tuple[str, ...]]
 
@@ -83,20 +87,21 @@ class _Reader:
         """Words with variables put in: a bare word of several values is several words."""
         found: list[str] = []
         for word in raw:
-            text = word.strip('"')
-            for _ in range(3):
-                text = VARIABLE.sub(lambda hit: self._value(hit[1], hit[0]), text)
-            text = TARGET_FILE.sub(r"\1", text)
+            # Once: values hold what was put in, and one that names itself would grow for ever.
+            text = VARIABLE.sub(lambda hit: self._value(hit[1], hit[0]), word.strip('"'))
+            text = TARGET_FILE.sub(r"\1", text[:LONGEST])
             bare = not word.startswith('"')
             found += [one for one in text.split(";") if one] if bare else [text]
-        return tuple(found[:1000])
+            if len(found) > MOST_WORDS:
+                break
+        return tuple(found[:MOST_WORDS])
 
     def _value(self, name: str, otherwise: str) -> str:
         if name in HERE:
             return "."
         if name in ROOT:
             return posixpath.relpath(self.folder or ".", folder_of(self.path) or ".")
-        # One that is not set is empty; those that CMake sets are left as they are.
+        # Those that CMake sets are not known here, and left as they are.
         known = self.variables.get(name)
         return ";".join(known) if known is not None else otherwise
 
@@ -105,7 +110,7 @@ class _Reader:
             values = words[1 : words.index("CACHE")] if "CACHE" in words else words[1:]
             self.variables[words[0]] = [one for one in values if one != "PARENT_SCOPE"]
         elif name == "list" and len(words) > 1 and words[0] in ("APPEND", "PREPEND"):
-            self.variables[words[1]] = [*self.variables.get(words[1], []), *words[2:]]
+            self.variables[words[1]] = [*self.variables.get(words[1], []), *words[2:]][:MOST_WORDS]
         elif name == "file" and len(words) > 1 and words[0] in ("GLOB", "GLOB_RECURSE"):
             self.variables[words[1]] = self._globbed(words[2:], deep=words[0] != "GLOB")
         elif name == "cmake_parse_arguments" and len(words) > 3:
@@ -129,7 +134,7 @@ class _Reader:
             kind, values = values[1:2], values[2:]
             if kind == ["LISTS"]:
                 values = [one for name in values for one in self.variables.get(name, [])]
-        for value in values if raw else ():
+        for value in values if raw and self.left > 0 else ():
             self.variables[raw[0]] = [value]
             yield from self.run(body, depth + 1)
 
@@ -157,7 +162,7 @@ class _Reader:
             head, _, tail = pattern.rpartition("/")
             glob = join(place, f"{head}/**/{tail}" if deep else pattern)
             found += [posixpath.relpath(path, place or ".") for path in self.tree.matching(glob)]
-        return found[:1000]
+        return found[:MOST_WORDS]
 
     def _parse(self, words: Sequence[str]) -> None:
         """`cmake_parse_arguments(PREFIX "OPTIONS" "SINGLE" "SEVERAL" ${ARGN})`."""

@@ -693,3 +693,16 @@ def test_a_reader_of_many_files_saves_single_reads() -> None:
     )
     assert inputs.counts("tests/test_1.py")
     assert not [path for path in single if path.startswith("tests/test_")]
+
+
+def test_lists_of_cmake_that_grow_or_call_themselves_end() -> None:
+    text = (
+        'set(FLAGS "${FLAGS} -a ${FLAGS}")\n' * 60
+        + "list(APPEND L ${L} x)\nset(M ${L} ${L})\n" * 40
+        + "function(f)\n  f(${ARGN} ${ARGN})\n  f(${ARGN})\nendfunction()\nf(a b)\n"
+        + "foreach(i ${L})\nforeach(j ${L})\nforeach(k ${L})\n  add_test(NAME t COMMAND t)\n"
+    )
+    files = {"CMakeLists.txt": text.encode(), "t.c": b"int main() { return 1; }\n"}
+    begun = time.monotonic()
+    find_inputs([("ctest", ".")], files, files.get)
+    assert time.monotonic() - begun < 10
