@@ -177,13 +177,21 @@ class Canaries:
     async def _by_programs(
         self, run: Run, target: Target, names: Sequence[str], world: SnapshotTrees, inputs: Inputs
     ) -> CanaryReport:
-        """Claimed tests whose files are not known: the programs behind them, made to fail."""
+        """Claimed tests whose files are not known: the programs behind them, made to fail.
+
+        Where only some programs were, these may be those of other tests; so are texts.
+        """
         trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
-        for tree, what in trees:
-            seen = await run(target, tree, ())
-            if seen.passed or (seen.results and all(map(seen.results.passed, names))):
-                return CanaryReport(tool_changed(target, what))
-        return CanaryReport(notes=[] if trees else [NO_CANARY])
+        confirmed = False
+        for one in trees:
+            if not one.programs:
+                continue
+            seen = await run(target, one.tree, ())
+            green = bool(seen.results and all(map(seen.results.passed, names)))
+            if seen.passed or (green and one.whole):
+                return CanaryReport(tool_changed(target, one.what))
+            confirmed = confirmed or not green
+        return CanaryReport(notes=[] if confirmed else [NO_CANARY])
 
     async def program_is_dead(
         self, run: Run, target: Target, world: SnapshotTrees, inputs: Inputs
@@ -194,9 +202,9 @@ class Canaries:
         and texts that it compares with hold something else.
         """
         trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
-        for tree, what in trees:
-            if (await run(target, tree, ())).passed:
-                return CanaryReport(tool_changed(target, what))
+        for one in trees:
+            if (await run(target, one.tree, ())).passed:
+                return CanaryReport(tool_changed(target, one.what))
 
         async def passes(tree: str) -> bool:
             return (await run(target, tree, ())).passed

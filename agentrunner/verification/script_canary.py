@@ -15,6 +15,8 @@ NODE_EXIT = re.compile(r"\bprocess\.exit\((?:[^()]|\([^()]*\))*\)")
 NODE_CODE = re.compile(r"\bprocess\.exitCode\s*=(?!=)[^;\n]*")
 C_ENDINGS = (".c", ".cc", ".cpp", ".cxx")
 C_MAIN = re.compile(r"\bmain\s*\([^)]*\)[^{;]*\{")
+KIT_TEST = re.compile(r"(?m)^[A-Z][A-Z0-9_]*\s*\([^;{}]*\)\s*\{")
+"""A macro that opens a function: `TEST(Shop, adds) {`, `TEST_CASE("adds") {`."""
 C_RETURN = re.compile(r"\breturn\b[^;]*;")
 C_EXIT = re.compile(r"\b(_?exit|_Exit|quick_exit)\s*\([^;]*\)\s*;")
 FAIL = 1
@@ -177,8 +179,8 @@ def _by_code(path: str, text: str) -> str | None:
 
 
 def _at_start(path: str, text: str) -> str | None:
-    """A source in C or C++ without a `main`: the program that it is part of dies at its start."""
-    if not path.endswith(C_ENDINGS) or C_MAIN.search(text):
+    """Tests in C or C++ whose `main` a kit brings: their program dies at its start."""
+    if not path.endswith(C_ENDINGS) or C_MAIN.search(text) or not KIT_TEST.search(text):
         return None
     dies = "__attribute__((constructor)) static void agentrunner_dies(void)"
     return f"{text.rstrip()}\n{dies} {{ __builtin_trap(); }}\n"

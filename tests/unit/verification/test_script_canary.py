@@ -119,12 +119,12 @@ def test_one_without_assertions_is_no_business_of_theirs() -> None:
     assert failing_assertions(list(files), files.get) == {}
 
 
-def test_a_source_without_main_dies_as_its_program_starts(tmp_path: Path) -> None:
+def test_tests_of_a_kit_die_as_their_program_starts(tmp_path: Path) -> None:
     if shutil.which("cc") is None or shutil.which("c++") is None:
         missing("no cc or c++")
     kit = tmp_path / "kit.c"
     kit.write_text("extern int all(void);\nint main(void) { return all(); }\n")
-    source = b"int all(void) { return 0; }\n"
+    source = b"#define TEST(x) int x(void)\nTEST(all)\n{ return 0; }\n"
     made = failing_programs(["a.c"], {"a.c": source}.get)["a.c"]
     for text, passes in ((source, True), (made, False)):
         (tmp_path / "a.c").write_bytes(text)
