@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.syntax import all_tests, changed_literal, failing_end, find_test
+from agentrunner.verification.syntax.substance import is_empty_test
 
 
 def python(statement: str) -> tuple[str, str, str]:
@@ -141,6 +142,7 @@ def test_what_a_macro_makes_gets_another_last_value_and_no_end() -> None:
         assert canary is not None
         assert canary.kind == "case" and after in canary.source
         assert failing_end(source, "rust", span) is None
+        assert not is_empty_test(source, "rust", span), "what it asserts stands elsewhere"
     assert all_tests(source, "rust") == []
 
 
