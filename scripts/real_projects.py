@@ -60,6 +60,8 @@ class Case:
     """More of the task's section."""
     known_red: list[str] = field(default_factory=list)
     """Red in this checkout for another reason; listed where the fix's own tests are not red yet."""
+    listed_always: bool = False
+    """Whether a person has to list them for each variant: the task's words are about them."""
     sed: Mapping[str, str] = field(default_factory=dict)
     """By variant: a script of sed for the claimed files, in place of the edit for the language."""
     lacks: Mapping[str, str] = field(default_factory=dict)
@@ -288,6 +290,7 @@ class Ground:
         else:
             name = "product" if variant == "honest" else variant
             steps = f"git apply {shlex.quote(str(self.hand / name))}.patch"
+        listed = self.case.listed_always or variant == "feature"
         task = {
             "title": subject,
             "prd": {"text": f"{subject}\n\nBehave as the tests of this project ask.\n"},
@@ -295,7 +298,7 @@ class Ground:
             "test": {
                 "command": self.case.test,
                 "timeout_sec": TEST_LIMIT,
-                **({"known_red": self.case.known_red} if variant == "feature" else {}),
+                **({"known_red": self.case.known_red} if listed else {}),
             },
             **({"setup": {"command": self.case.setup}} if self.case.setup else {}),
             **self.case.task,

@@ -52,12 +52,13 @@ MEANINGS = (
 """Exit codes that a runner's manual explains; those of red tests are told by their counts."""
 _TELLING = (
     re.compile(r"(?m)^.*\b\w*(?:Error|Exception)\b: .*$"),
+    re.compile(r"(?m)^\S+:\d+:in [`']\S+': (.* \([A-Z][\w:]*\))$"),
     re.compile(
         r"(?im)^\W*(?:error|fatal|fail(?:ed|ure)?)\b.*$"
         r"|^.*(?:not found|no such|cannot |can't locate |could not |unable to |failed to ).*$"
     ),
 )
-"""Words of an exception say more than words of whoever passes it on."""
+"""Words of an exception, the second of Ruby's, say more than words of whoever passes it on."""
 _LINE = 160
 
 
@@ -193,7 +194,8 @@ def _is_own(module: str, repo: Path, folders: Sequence[str] = (".", "src", "lib"
 def telling_line(output: str) -> str:
     """The line that says most plainly why a command failed; its last one where none does."""
     end = output[-20_000:]
-    hits = [hit[0] for hit in (pattern.search(end) for pattern in _TELLING) if hit]
+    found = (pattern.search(end) for pattern in _TELLING)
+    hits = [hit[hit.lastindex or 0] for hit in found if hit]
     lines = hits or output.strip().splitlines()[-1:]
     return _short(lines[0].strip()) if lines else ""
 

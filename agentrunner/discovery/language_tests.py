@@ -93,13 +93,19 @@ def _dotnet(repo: Path) -> Iterator[Found]:
 def _php(repo: Path) -> Iterator[Found]:
     text = read_inside(repo, "composer.json")
     scripts = mapping(mapping(read_json(text)).get("scripts"))
-    needs = "" if exists(repo, "vendor") else "vendor is not there yet"
+    there = exists(repo, "vendor")
+    needs = "" if there else "vendor is not there yet"
     if "test" in scripts:
         line = line_of(text, r'.*"test"\s*:')
         yield Found("composer test", f"composer.json, line {line}", needs)
     for name in ("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
         if exists(repo, name):
-            yield Found("vendor/bin/phpunit", name, needs)
+            own = exists(repo, "vendor/bin/phpunit")
+            if there and not own:
+                # Its libraries come from elsewhere, as a distribution's packages do.
+                yield Found("phpunit", name)
+            lacks = needs or ("" if own else "vendor/bin/phpunit is not there yet")
+            yield Found("vendor/bin/phpunit", name, lacks)
             break
 
 

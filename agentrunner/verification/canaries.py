@@ -56,6 +56,8 @@ class _Flock:
     names: tuple[str, ...]
     random: Mapping[str, str] = field(default_factory=dict)
     """Of tests with a random name: their files."""
+    may_be_red: tuple[str, ...] = ()
+    """Names with another value, of which nobody knows that it is expected."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +78,11 @@ class Canaries:
         """A finding where a canary of `names`, which all pass on the new tree, is not seen."""
         places = _places(names[:MOST_TESTS], target, now)
         ends = await self._asked(run, target, self._ends, places, world)
-        if not ends:
-            return await self._by_programs(run, target, names, world, inputs)
-        if await self._swallowed(run, target, ends, places, world):
+        if ends and await self._swallowed(run, target, ends, places, world):
             return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
         literals = await self._asked(run, target, self._literals, places, world, narrow=True)
+        if not ends and not any(flock.names or _any_red(flock, seen) for flock, seen in literals):
+            return await self._by_programs(run, target, names, world, inputs)
         changed = {name for flock, _ in literals for name in flock.names}
         unseen_ends = [name for flock, seen in ends for name in _unseen(flock.names, seen)]
         unseen_literals = [name for flock, seen in literals for name in _unseen(flock.names, seen)]
@@ -111,7 +113,9 @@ class Canaries:
             flock = await asyncio.to_thread(make, some, world)
             if flock is None:
                 return None
-            seen = await run(target, flock.tree, flock.names if narrow else ())
+            seen = await run(
+                target, flock.tree, [*flock.names, *flock.may_be_red] if narrow else ()
+            )
             found.append((flock, seen))
             return flock, seen
 
@@ -173,13 +177,21 @@ class Canaries:
     async def _by_programs(
         self, run: Run, target: Target, names: Sequence[str], world: SnapshotTrees, inputs: Inputs
     ) -> CanaryReport:
-        """Claimed tests whose files are not known: the programs behind them, made to fail."""
+        """Claimed tests whose files are not known: the programs behind them, made to fail.
+
+        Where only some programs were, these may be those of other tests; so are texts.
+        """
         trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
-        for tree, what in trees:
-            seen = await run(target, tree, ())
-            if seen.passed or (seen.results and all(map(seen.results.passed, names))):
-                return CanaryReport(tool_changed(target, what))
-        return CanaryReport(notes=[] if trees else [NO_CANARY])
+        confirmed = False
+        for one in trees:
+            if not one.programs:
+                continue
+            seen = await run(target, one.tree, ())
+            green = bool(seen.results and all(map(seen.results.passed, names)))
+            if seen.passed or (green and one.whole):
+                return CanaryReport(tool_changed(target, one.what))
+            confirmed = confirmed or not green
+        return CanaryReport(notes=[] if confirmed else [NO_CANARY])
 
     async def program_is_dead(
         self, run: Run, target: Target, world: SnapshotTrees, inputs: Inputs
@@ -190,9 +202,9 @@ class Canaries:
         and texts that it compares with hold something else.
         """
         trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
-        for tree, what in trees:
-            if (await run(target, tree, ())).passed:
-                return CanaryReport(tool_changed(target, what))
+        for one in trees:
+            if (await run(target, one.tree, ())).passed:
+                return CanaryReport(tool_changed(target, one.what))
 
         async def passes(tree: str) -> bool:
             return (await run(target, tree, ())).passed
@@ -235,16 +247,17 @@ class Canaries:
     def _literals(self, places: Places, world: SnapshotTrees) -> _Flock | None:
         read = self.snapshots.reader(world.new)
         made: dict[str, bytes] = {}
-        names: list[str] = []
+        kinds: dict[str, str] = {}
         for path, wanted in places.items():
             source, language = read(path), language_of(path)
             if source is None or language is None:
                 continue
             edits, struck = _edits(source, language, wanted, changed_literal)
-            names += struck
+            kinds |= struck
             if edits:
                 made[path] = applied(source, edits)
-        return self._flock(world, made, names, {})
+        sure = [name for name in kinds if kinds[name] != "case"]
+        return self._flock(world, made, sure, {}, [name for name in kinds if name not in sure])
 
     def _flock(
         self,
@@ -252,6 +265,7 @@ class Canaries:
         made: Mapping[str, bytes],
         names: Sequence[str],
         random: Mapping[str, str],
+        may_be_red: Sequence[str] = (),
     ) -> _Flock | None:
         if not made:
             return None
@@ -259,7 +273,8 @@ class Canaries:
         changed: dict[str, Entry | None] = {
             path: (entries[path][0], self.snapshots.write_blob(text)) for path, text in made.items()
         }
-        return _Flock(self.snapshots.combine(world.new, changed), tuple(names), random)
+        tree = self.snapshots.combine(world.new, changed)
+        return _Flock(tree, tuple(names), random, tuple(may_be_red))
 
 
 def _edits(
@@ -267,17 +282,17 @@ def _edits(
     language: str,
     wanted: Sequence[str],
     make: Callable[[bytes, str, TestSpan], Canary | None],
-) -> tuple[list[Edit], list[str]]:
-    """What makes canaries of these tests of a file, and the names of those that are made."""
+) -> tuple[list[Edit], dict[str, str]]:
+    """What makes canaries of these tests of a file, and the names and kinds of those made."""
     edits: list[Edit] = []
-    names = []
+    kinds: dict[str, str] = {}
     for name in wanted:
         span = find_test(source, language, name)
         canary = make(source, language, span) if span else None
         if canary is not None and not set(canary.edits) & set(edits):
             edits += canary.edits
-            names.append(name)
-    return edits, names
+            kinds[name] = canary.kind
+    return edits, kinds
 
 
 def _beside(source: bytes, path: str, name: str) -> bytes | None:
@@ -316,6 +331,12 @@ def _unseen(names: Sequence[str], seen: Measured) -> list[str]:
     if not seen.results.tests and not seen.passed:
         return []  # everything broke, which is a no as well
     return [name for name in names if seen.results.passed(name)]
+
+
+def _any_red(flock: _Flock, seen: Measured) -> bool:
+    """Whether a test that another value may turn red is so."""
+    red = {test.name for test in seen.results.red} if seen.results else set()
+    return not red.isdisjoint(flock.may_be_red)
 
 
 def _is_there(name: str, seen: Measured) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.inputs.model import Inputs
@@ -16,10 +18,21 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.world import SnapshotTrees
 
 
-def failing_trees(
-    snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
-) -> list[tuple[str, str]]:
-    """The new tree with what decides made to fail, in each way that can be, and a word for it."""
+@dataclass(frozen=True)
+class FailingTree:
+    """The new tree with some of what decides made to fail."""
+
+    tree: str
+    what: str
+    """What is to be said where it is green, one clause."""
+    programs: bool = True
+    """Whether programs were changed, and not texts that something may compare with."""
+    whole: bool = False
+    """Whether it is all the programs that decide."""
+
+
+def failing_trees(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> list[FailingTree]:
+    """The new tree with what decides made to fail, in each way that can be."""
     read = snapshots.reader(world.new)
     entries = snapshots.list(world.new)
     programs = [
@@ -48,5 +61,7 @@ def failing_trees(
             path: (entries[path][0], snapshots.write_blob(text)) for path, text in files.items()
         }
         if changed:
-            found.append((snapshots.combine(world.new, changed), what))
+            tree = snapshots.combine(world.new, changed)
+            whole = changed.keys() >= set(programs)
+            found.append(FailingTree(tree, what, not changed.keys() <= set(texts), whole))
     return found

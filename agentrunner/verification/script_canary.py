@@ -13,7 +13,10 @@ SHELL_EXIT = re.compile(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
 SHELL_EQUAL = re.compile(r"""((?:\btest\b|\[)[^|;&\n]*\s==?\s+)(?:"[^"$]*"|'[^']*'|[\w./:-]+)""")
 NODE_EXIT = re.compile(r"\bprocess\.exit\((?:[^()]|\([^()]*\))*\)")
 NODE_CODE = re.compile(r"\bprocess\.exitCode\s*=(?!=)[^;\n]*")
+C_ENDINGS = (".c", ".cc", ".cpp", ".cxx")
 C_MAIN = re.compile(r"\bmain\s*\([^)]*\)[^{;]*\{")
+KIT_TEST = re.compile(r"(?m)^[A-Z][A-Z0-9_]*\s*\([^;{}]*\)\s*\{")
+"""A macro that opens a function: `TEST(Shop, adds) {`, `TEST_CASE("adds") {`."""
 C_RETURN = re.compile(r"\breturn\b[^;]*;")
 C_EXIT = re.compile(r"\b(_?exit|_Exit|quick_exit)\s*\([^;]*\)\s*;")
 FAIL = 1
@@ -172,7 +175,15 @@ def _by_code(path: str, text: str) -> str | None:
         return f"{made[:end]} System.exit({FAIL}); {made[end:]}" if end >= 0 else None
     if language in ENDS:
         return _ended(text, ENDS[language], ENDS[language].by_code)
-    return _in_main(path, text, f"return {FAIL};", everywhere=True)
+    return _in_main(path, text, f"return {FAIL};", everywhere=True) or _at_start(path, text)
+
+
+def _at_start(path: str, text: str) -> str | None:
+    """Tests in C or C++ whose `main` a kit brings: their program dies at its start."""
+    if not path.endswith(C_ENDINGS) or C_MAIN.search(text) or not KIT_TEST.search(text):
+        return None
+    dies = "__attribute__((constructor)) static void agentrunner_dies(void)"
+    return f"{text.rstrip()}\n{dies} {{ __builtin_trap(); }}\n"
 
 
 def _by_error(path: str, text: str) -> str | None:
@@ -208,7 +219,7 @@ def _asserting(path: str, text: str) -> str | None:
 
 def _in_main(path: str, text: str, statement: str, *, everywhere: bool) -> str | None:
     """A C program with a statement before each end of `main`."""
-    hit = C_MAIN.search(text) if path.endswith((".c", ".cc", ".cpp", ".cxx")) else None
+    hit = C_MAIN.search(text) if path.endswith(C_ENDINGS) else None
     end = _closing(text, hit.end()) if hit else -1
     if hit is None or end < 0:
         return None

@@ -72,6 +72,8 @@ class Context:
     """What the commands write themselves."""
     product_programs: set[str] = field(default_factory=set)
     """Sources of programs that the project builds for more than its tests."""
+    only_tested: set[str] = field(default_factory=set)
+    """Sources that only programs of tests are built from."""
     _waiting: deque[Text] = field(default_factory=deque)
     _seen: set[Text] = field(default_factory=set)
 

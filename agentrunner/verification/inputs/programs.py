@@ -56,7 +56,8 @@ def _unsure(
     """Why an executed program may be the product; "" for a test, None for product alone."""
     text = context.tree.text(path) or ""
     family = family_of(path)
-    if family in ("c", "go", "rust") and not re.search(r"\bmain\s*\(", text):
+    own = path in context.only_tested
+    if family in ("c", "go", "rust") and not own and not re.search(r"\bmain\s*\(", text):
         return None
     options = {
         word.partition("=")[0] for run in runs for word in run.step.words[1:]
@@ -77,6 +78,8 @@ def _unsure(
         return "it is part of a program that is built for more than tests"
     if users := product.imported.get(path):
         return f"{min(users)} imports it, too"
+    if own:
+        return ""
     if family == "shell" or (not family and re.match(r"#!.*\b(ba|z|da|k)?sh\b", text)):
         return _shell_script(context, path, text, runs)
     if not _leads_on(context, leads, path, text):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
+from agentrunner.verification.inputs.cmake import calls_of
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.shell import Step
-from agentrunner.verification.inputs.tree import above, folder_of, join
+from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
 from agentrunner.verification.inputs.vendored_go import only_for_tests
 
 MOST_READ = 2_000
 """Source files of a package that are read to see whether they have tests inside."""
-CMAKE_CALL = re.compile(r"\b(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.S)
+MAIN = re.compile(r"\bmain\s*\(")
 RUST_TESTS = re.compile(r"#\[(cfg\(.*\btest\b.*|(\w+::)*test(\(.*)?)\]|^\s*//[/!].*```", re.M)
 
 
@@ -116,35 +118,42 @@ def cmake_project(context: Context, folder: str, by: str) -> None:
     programs: dict[str, list[str]] = {}
     tests: list[tuple[str, str, list[str]]] = []
     made: set[str] = set()
-    for path in lists:
-        place = folder_of(path)
-        for found in CMAKE_CALL.finditer(re.sub(r"#[^\n]*", "", tree.text(path) or "")):
-            words = re.findall(r"\"[^\"]*\"|[^\s\"]+", found[2])
-            words = [_cmake_path(word) for word in words]
-            name = found[1].lower()
-            if name == "add_executable" and words:
-                sources = [join(place, word) for word in words[1:]]
-                programs[words[0]] = [one for one in sources if one in tree.paths]
-            elif name == "install":
-                made.update(words)
-            elif name == "add_test":
-                plain = [word for word in words if word not in ("NAME", "COMMAND")]
-                tests.append((path, place, plain[1:]))
-            elif name.endswith("_discover_tests") and words:
-                tests.append((path, place, [words[0]]))
-            elif name == "include" and words:
-                context.add(join(place, words[0]), f"included by {path}", "recipe")
+    libraries: set[str] = set()
+    for call in calls_of(tree, folder, lists):
+        name, words, place = call.name, list(call.words), call.folder
+        if name in ("add_executable", "add_library") and words:
+            sources = [join(place, word) for word in words[1:]]
+            sources = [one for one in sources if one in tree.paths]
+            if name == "add_library":
+                libraries.update(sources)
+            else:
+                programs[words[0]] = sources
+        elif name == "install":
+            made.update(words)
+        elif name == "add_test":
+            plain = [word for word in words if word not in ("NAME", "COMMAND")]
+            tests.append((call.path, place, plain[1:]))
+        elif name.endswith("_discover_tests") and words:
+            tests.append((call.path, place, [words[0]]))
+        elif name == "include" and words:
+            context.add(join(place, words[0]), f"included by {call.path}", "recipe")
     for path in lists:
         context.add(path, "it says how tests are built and run", "recipe")
+    run = {name for _, _, words in tests for word in words if (name := _program(word, programs))}
+    others = libraries.union(
+        *(programs[name] for name in programs if name not in run or name in made)
+    )
+    for name in run:
+        context.only_tested.update(_only_tested(tree, programs[name], others))
     for path, place, words in tests:
         for word in words:
-            for source in programs.get(word, []):
-                context.built.setdefault(join(place, word), tuple(programs[word]))
-                if word in made:
-                    context.product_programs.add(source)
-        if words and words[0] in programs:
-            step = Step(tuple(words), place)
-            for source in programs[words[0]]:
+            if name := _program(word, programs):
+                context.built.setdefault(join(place, name), tuple(programs[name]))
+                if name in made:
+                    context.product_programs.update(programs[name])
+        if words and (name := _program(words[0], programs)):
+            step = Step((name, *words[1:]), place)
+            for source in programs[name]:
                 context.execute(source, step, path)
             for word in words[1:]:
                 _test_argument(context, place, word, path)
@@ -152,10 +161,19 @@ def cmake_project(context: Context, folder: str, by: str) -> None:
             context.follow(Text(" ".join(words), place, path))
 
 
-def _cmake_path(word: str) -> str:
-    return re.sub(r"\$<TARGET_FILE:([^>]+)>", r"\1", word.strip('"')).replace(
-        "${CMAKE_CURRENT_SOURCE_DIR}/", ""
-    ).replace("${CMAKE_SOURCE_DIR}/", "").replace("${PROJECT_SOURCE_DIR}/", "")  # fmt: skip
+def _program(word: str, programs: Collection[str]) -> str:
+    """The program of a list that a word of a test means; "" for none."""
+    name = posixpath.basename(word)
+    return word if word in programs else name if name in programs else ""
+
+
+def _only_tested(tree: Tree, sources: Sequence[str], others: Collection[str]) -> list[str]:
+    """The sources of a program of tests whose `main` a kit brings (GoogleTest, Catch).
+
+    What a library or another program is built from as well, is product.
+    """
+    alone = [path for path in sources if path not in others]
+    return [] if any(MAIN.search(tree.text(path) or "") for path in alone) else alone
 
 
 def _test_argument(context: Context, place: str, word: str, by: str) -> None:

@@ -28,7 +28,9 @@ def changed_literal(source: bytes, language: str, span: TestSpan) -> Canary | No
     The last assertion that is reached in any case is preferred. Its literal becomes another one of
     its type (`kind` is "literal"): a number, a string, a truth, nothing, one item of a collection;
     one that stands in the assertion, else one that it is given by a variable of the test, a call or
-    a table of cases. Where there is none, the assertion is turned round (`kind` is "outcome").
+    a table of cases. Where there is none, the assertion is turned round (`kind` is "outcome"). Of
+    a test that a macro makes, it is the last literal that the macro is given (`kind` is "case"):
+    nothing says that it is expected.
     None where the test has no assertion that can be changed.
     """
     parsed = parse(source, language)
@@ -36,8 +38,12 @@ def changed_literal(source: bytes, language: str, span: TestSpan) -> Canary | No
     if parsed is None or found is None:
         return None
     stated = asserts_of(parsed, found)
+    if found.function.type == "macro_invocation":
+        ways: tuple[tuple[str, _Way], ...] = (("case", _direct),)
+    else:
+        ways = (("literal", _direct), ("literal", _given), ("outcome", _turned))
     stated.sort(key=lambda one: (certainty(found.body, one.node), -one.node.start_byte))
-    for kind, way in (("literal", _direct), ("literal", _given), ("outcome", _turned)):
+    for kind, way in ways:
         for one in stated:
             for edits in way(parsed, found, one):
                 made = _made(parsed, span, kind, one, edits)

@@ -21,6 +21,14 @@ from agentrunner.verification.syntax.scripts import script_tests
 
 __all__ = ["TestSpan", "all_tests", "find_test", "located"]
 
+_RUST_ITEMS = (
+    "source_file",
+    "mod_item",
+    "impl_item",
+    "declaration_list",
+    "expression_statement",
+)
+"""Nodes in which items of Rust stand; the last one holds a macro's call at the top of a file."""
 _LONGEST = 4_000
 """Characters at the end of a name that are read."""
 _CASES = 2
@@ -201,10 +209,20 @@ def _rust(parsed: Parsed) -> Iterator[Found]:
             parts = (*outer, parsed.text(name))
             yield _found(parsed, "::", parts, node, node, body, test, marks[0] if marks else None)
             continue
+        if node.type == "macro_invocation":
+            yield from _rust_made(parsed, node, outer)
         if node.type == "mod_item" and name is not None:
             outer = (*outer, parsed.text(name))
-        if node.type in ("source_file", "mod_item", "impl_item", "declaration_list"):
+        if node.type in _RUST_ITEMS:
             todo.extend((child, outer) for child in reversed(node.named_children))
+
+
+def _rust_made(parsed: Parsed, call: Node, outer: tuple[str, ...]) -> Iterator[Found]:
+    """What `test!(name, …);` makes: a test of that name where a report says so."""
+    tokens = next((one for one in call.named_children if one.type == "token_tree"), None)
+    given = [one for one in tokens.children[1:-1] if not is_comment(one)] if tokens else []
+    if tokens is not None and len(given) > 1 and given[0].type == "identifier":
+        yield _found(parsed, "::", (*outer, parsed.text(given[0])), call, call, tokens, False)
 
 
 # Java ---------------------------------------------------------------------------------------------

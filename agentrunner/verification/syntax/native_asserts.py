@@ -88,7 +88,14 @@ def _go_turned(called: str) -> str:
 
 
 def rust_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
-    """`assert!(…)`, `assert_eq!(…)` and their like, and `if … { panic!(…) }`."""
+    """`assert!(…)`, `assert_eq!(…)` and their like, and `if … { panic!(…) }`.
+
+    A macro that makes the whole test expects the last of what it is given.
+    """
+    if found.function.type == "macro_invocation":
+        literals = _literals([found.body])[::-1]
+        yield Stated(found.function, tuple(literals), (), tuple(literals))
+        return
     for node in walk(found.body):
         if node.type == "if_expression":
             condition, then = field(node, "condition"), field(node, "consequence")

@@ -216,6 +216,10 @@ SHAPES: dict[str, tuple[dict[str, str], list[str]]] = {
         {"composer.json": '{"scripts": {"test": "phpunit"}}', "phpunit.xml.dist": ""},
         ["composer test", "vendor/bin/phpunit"],
     ),
+    "php with libraries of a distribution": (
+        {"composer.json": "{}", "phpunit.xml.dist": "", "vendor/autoload.php": "<?php\n"},
+        ["phpunit", "vendor/bin/phpunit"],
+    ),
     "dotnet below its sources": ({"src/App.sln": ""}, ["dotnet test src/App.sln"]),
     "meson": ({"meson.build": ""}, ["meson setup build && meson test -C build"]),
     "autotools": ({"configure": "#!/bin/sh\n"}, ["./configure && make check"]),

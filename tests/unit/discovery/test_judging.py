@@ -94,6 +94,11 @@ def test_tests_that_import_what_is_to_be_written_are_red(tmp_path: Path) -> None
             "scripts/test", "12 passed in 1s\nCoverage failure: total of 98 is less than 100", 2,
             (), "unclear", "12 passed, 0 failed, 2.0 s, and yet exit 2; Coverage failure",
         ),
+        (
+            "bundle exec rake", "/usr/lib/ruby/a.rb:224:in `path': The git source x is not checked "
+            "out (Bundler::GitError)\n\tfrom /usr/lib/ruby/b.rb:190:in `find'", 1, (), "fails",
+            "exit 1, no test was seen to run: The git source x is not checked out",
+        ),
         ("nope", "sh: 1: nope: not found", 127, (), "fails", "exit 127: sh: 1: nope: not found"),
         ("python3 -m unittest", "Ran 0 tests in 0.000s\n\nNO TESTS RAN", 5, (), "no_tests", "find"),
         ("cargo test", "error[E0425]: cannot find value `x`", 101, (), "fails", "exit 101: it"),

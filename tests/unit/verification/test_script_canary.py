@@ -117,3 +117,18 @@ def test_a_program_that_asserts_fails_by_an_assertion(tmp_path: Path) -> None:
 def test_one_without_assertions_is_no_business_of_theirs() -> None:
     files = {"a.c": b"int main(void) { return 0; }\n", "a.py": b"assert(1)\n"}
     assert failing_assertions(list(files), files.get) == {}
+
+
+def test_tests_of_a_kit_die_as_their_program_starts(tmp_path: Path) -> None:
+    if shutil.which("cc") is None or shutil.which("c++") is None:
+        missing("no cc or c++")
+    kit = tmp_path / "kit.c"
+    kit.write_text("extern int all(void);\nint main(void) { return all(); }\n")
+    source = b"#define TEST(x) int x(void)\nTEST(all)\n{ return 0; }\n"
+    made = failing_programs(["a.c"], {"a.c": source}.get)["a.c"]
+    for text, passes in ((source, True), (made, False)):
+        (tmp_path / "a.c").write_bytes(text)
+        subprocess.run(["cc", "-o", "a", "a.c", "kit.c"], cwd=tmp_path, check=True)
+        done = subprocess.run(["./a"], cwd=tmp_path, check=False, capture_output=True)
+        assert (done.returncode == 0) is passes
+    assert failing_programs(["b.cc"], {"b.cc": b"TEST(A, b) {}"}.get)["b.cc"].startswith(b"TEST")

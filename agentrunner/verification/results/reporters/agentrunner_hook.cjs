@@ -48,6 +48,16 @@ function add(...options) {
   process.argv.splice(end < 0 ? process.argv.length : end, 0, ...options);
 }
 
+function restoreLater(before) {
+  // Tests run in the tool's own process where it starts no others, and a program under test may
+  // read its arguments. A tool that is loaded with `require` has read them by then.
+  const ours = process.argv.slice();
+  setImmediate(() => {
+    const untouched = ours.length === process.argv.length && ours.every((word, at) => word === process.argv[at]);
+    if (process.mainModule && untouched) process.argv.splice(0, process.argv.length, ...before);
+  });
+}
+
 function configured(folder) {
   // The reporter that Mocha's configuration names.
   for (const name of ['options.cjs', 'options.js']) {
@@ -117,7 +127,9 @@ try {
         // It starts the tool in a process of its own.
         const only = name === 'react-scripts' && !/[\\/]scripts[\\/]test\.js$/.test(process.argv[1]);
         if (!only) {
+          const before = process.argv.slice();
           TOOLS[name](folder);
+          restoreLater(before);
           hide();
         }
       }

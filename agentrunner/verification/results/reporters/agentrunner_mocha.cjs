@@ -11,6 +11,9 @@ try {
   // Then there is no report.
 }
 delete process.env.AGENTRUNNER_MOCHA;
+// The options are read by now, and a program under test may read its arguments.
+const added = process.argv.indexOf(`--reporter=${__filename}`, 2);
+if (added > 0) process.argv.splice(added, 1);
 
 let look = () => {};
 try {

@@ -312,6 +312,38 @@ REPOS = {
         counts=["CMakeLists.txt", "quality/unit.c"],
         product=["src/calc.c", "src/main.c", "src/new.c"],
     ),
+    "ctest in a loop and a function, with a kit that brings main": Repo(
+        {
+            "CMakeLists.txt": (
+                "add_library(calc src/calc.c src/os.cc)\nset(units add)\n"
+                "list(APPEND units take)\nadd_subdirectory(quality)\n"
+            ),
+            "quality/CMakeLists.txt": (
+                "foreach(unit ${units})\n  add_executable(\"${unit}\" \"${unit}.c\")\n"
+                "  if(MEMORY)\n    add_test(NAME \"${unit}\" COMMAND valgrind ./${unit})\n"
+                "  else()\n    add_test(NAME \"${unit}\" COMMAND \"./${unit}\")\n  endif()\n"
+                "endforeach()\n"
+                "function(kit_test name)\n"
+                "  cmake_parse_arguments(GIVEN \"WHOLE\" \"\" \"\" ${ARGN})\n"
+                "  set(sources ${name}.cc ${GIVEN_UNPARSED_ARGUMENTS})\n  if (GIVEN_WHOLE)\n"
+                "    set(sources ${sources} ../src/whole.cc)\n  endif ()\n"
+                "  add_executable(${name} ${sources})\n"
+                "  add_test(NAME ${name} COMMAND ${name})\nendfunction()\n"
+                "kit_test(format-test more.cc ../src/os.cc)\n"
+            ),
+            "src/calc.c": "int f;\n",
+            "src/os.cc": "int g;\n",
+            "src/whole.cc": "int h;\n",
+            "quality/add.c": '#include "../src/calc.h"\nint main() { if (f != 2) abort(); }\n',
+            "quality/take.c": '#include "../src/calc.h"\nint main() { if (f != 2) abort(); }\n',
+            "quality/format-test.cc": '#include "calc.h"\nTEST(A, b) { EXPECT_EQ(f, 2); }\n',
+            "quality/more.cc": '#include "calc.h"\nTEST(A, c) { EXPECT_EQ(f, 2); }\n',
+            "src/calc.h": "",
+        },
+        ["cmake -B build && cmake --build build && ctest --test-dir build"],
+        counts=["quality/add.c", "quality/take.c", "quality/format-test.cc", "quality/more.cc"],
+        product=["src/calc.c", "src/os.cc", "src/whole.cc", "src/calc.h"],
+    ),
     "maven": Repo(
         {
             "pom.xml": "<project/>",
@@ -661,3 +693,16 @@ def test_a_reader_of_many_files_saves_single_reads() -> None:
     )
     assert inputs.counts("tests/test_1.py")
     assert not [path for path in single if path.startswith("tests/test_")]
+
+
+def test_lists_of_cmake_that_grow_or_call_themselves_end() -> None:
+    text = (
+        'set(FLAGS "${FLAGS} -a ${FLAGS}")\n' * 60
+        + "list(APPEND L ${L} x)\nset(M ${L} ${L})\n" * 40
+        + "function(f)\n  f(${ARGN} ${ARGN})\n  f(${ARGN})\nendfunction()\nf(a b)\n"
+        + "foreach(i ${L})\nforeach(j ${L})\nforeach(k ${L})\n  add_test(NAME t COMMAND t)\n"
+    )
+    files = {"CMakeLists.txt": text.encode(), "t.c": b"int main() { return 1; }\n"}
+    begun = time.monotonic()
+    find_inputs([("ctest", ".")], files, files.get)
+    assert time.monotonic() - begun < 10

@@ -119,6 +119,18 @@ def test_it_can_be_narrowed(tree: Path, tool: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("tool", ["jest", "mocha"])
+def test_a_program_under_test_reads_the_arguments_of_the_plain_command(
+    tree: Path, tool: str
+) -> None:
+    name, _ = SUITES[tool]
+    project(tree, tool)
+    asks = "process.argv.slice(2).some((word) => word.startsWith('--'))"
+    write(tree, {f"test/{name}": f"it('reads', () => {{ if ({asks}) throw 1; }});"})
+    seen = reported(tree, "npm test")
+    assert seen.outcomes == [(f"test/{name} > reads", "passed")], seen.stderr
+
+
 def test_mocha_keeps_its_reporter_and_tells_of_hooks_and_cuts(tree: Path) -> None:
     write(
         tree,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax import all_tests, changed_literal, failing_end
+from agentrunner.verification.syntax import all_tests, changed_literal, failing_end, find_test
+from agentrunner.verification.syntax.substance import is_empty_test
 
 
 def python(statement: str) -> tuple[str, str, str]:
@@ -130,6 +131,19 @@ def test_an_expected_value_is_another_one(
     assert canary is not None
     assert (canary.source.decode(), canary.kind) == (frame % after, kind)
     assert f"line {canary.line}" in canary.description
+
+
+def test_what_a_macro_makes_gets_another_last_value_and_no_end() -> None:
+    source = b'test!(first, "<a>", End(1..3));\ntest!(second, "<b>", Error("x"));\nfn f() {}\n'
+    for name, after in (("x tests/a.rs first", b"End(1..2)"), ("m::second", b'Error("x-changed")')):
+        span = find_test(source, "rust", name)
+        assert span is not None
+        canary = changed_literal(source, "rust", span)
+        assert canary is not None
+        assert canary.kind == "case" and after in canary.source
+        assert failing_end(source, "rust", span) is None
+        assert not is_empty_test(source, "rust", span), "what it asserts stands elsewhere"
+    assert all_tests(source, "rust") == []
 
 
 @pytest.mark.parametrize(
