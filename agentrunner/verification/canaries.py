@@ -18,7 +18,7 @@ from agentrunner.state.run_state import Finding
 from agentrunner.verification.failing_trees import failing_trees
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.model import Inputs
-from agentrunner.verification.own_assertions import ask_assertions
+from agentrunner.verification.own_assertions import Passes, ask_assertions
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.script_canary import unequal_test
@@ -29,6 +29,7 @@ from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.find import TestSpan, find_test
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.word_canaries import NOT_ITSELF, WordCanaries
 from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 20
@@ -77,7 +78,7 @@ class Canaries:
         places = _places(names[:MOST_TESTS], target, now)
         ends = await self._asked(run, target, self._ends, places, world)
         if not ends:
-            return await self._by_programs(run, target, names, world, inputs)
+            return await self._by_programs(run, target, names, world, now, inputs)
         if await self._swallowed(run, target, ends, places, world):
             return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
         literals = await self._asked(run, target, self._literals, places, world, narrow=True)
@@ -88,6 +89,21 @@ class Canaries:
         if both:
             what = "another expected value" if unseen_literals else "a failing statement at its end"
             return CanaryReport(tool_changed(target, f"{both[0]} passes with {what}"))
+        return await self._by_words(run, target, places, world, now)
+
+    async def _by_words(
+        self, run: Run, target: Target, places: Places, world: SnapshotTrees, now: Results
+    ) -> CanaryReport:
+        """Claimed tests in files without a grammar, each made to fail itself."""
+
+        async def run_only(tree: str, names: Sequence[str]) -> Measured:
+            return await run(target, tree, names)
+
+        asked = await WordCanaries(run_only, self.snapshots, world.new).ask(places, now)
+        if asked.dead:
+            return CanaryReport(tool_changed(target, asked.dead))
+        if asked.unconfirmed:
+            return CanaryReport(notes=[f"{asked.unconfirmed[0]} {NOT_ITSELF}"], shows_only=True)
         return CanaryReport()
 
     async def _asked(
@@ -171,15 +187,43 @@ class Canaries:
         return any(_is_red(name, seen) for name in names)
 
     async def _by_programs(
-        self, run: Run, target: Target, names: Sequence[str], world: SnapshotTrees, inputs: Inputs
+        self,
+        run: Run,
+        target: Target,
+        names: Sequence[str],
+        world: SnapshotTrees,
+        now: Results,
+        inputs: Inputs,
     ) -> CanaryReport:
-        """Claimed tests whose files are not known: the programs behind them, made to fail."""
+        """Claimed tests that have no end here: themselves by their words, or their programs."""
+        places = _places(names[:MOST_TESTS], target, now)
+        by_words = await self._by_words(run, target, places, world, now)
+        if by_words.finding or (
+            places and not by_words.shows_only and all(language_of(path) is None for path in places)
+        ):
+            return by_words
+
+        async def passes(tree: str) -> bool:
+            seen = await run(target, tree, ())
+            named = seen.results and all(seen.results.passed(name) for name in names)
+            return seen.passed or bool(named)
+
+        return await self._programs(passes, target, world, inputs)
+
+    async def _programs(
+        self, passes: Passes, target: Target, world: SnapshotTrees, inputs: Inputs
+    ) -> CanaryReport:
         trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
         for tree, what in trees:
-            seen = await run(target, tree, ())
-            if seen.passed or (seen.results and all(map(seen.results.passed, names))):
+            if await passes(tree):
                 return CanaryReport(tool_changed(target, what))
-        return CanaryReport(notes=[] if trees else [NO_CANARY])
+        asked = await ask_assertions(passes, self.snapshots, world, inputs)
+        if asked.dead:
+            return CanaryReport(tool_changed(target, asked.dead))
+        notes = list(asked.notes)
+        if not trees and not asked.confirmed:
+            notes.append(NO_CANARY)
+        return CanaryReport(notes=notes, shows_only=asked.shows_only)
 
     async def program_is_dead(
         self, run: Run, target: Target, world: SnapshotTrees, inputs: Inputs
@@ -189,21 +233,11 @@ class Canaries:
         A program fails wherever it ends, and by its own assertions where it has some; the tables
         and texts that it compares with hold something else.
         """
-        trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
-        for tree, what in trees:
-            if (await run(target, tree, ())).passed:
-                return CanaryReport(tool_changed(target, what))
 
         async def passes(tree: str) -> bool:
             return (await run(target, tree, ())).passed
 
-        asked = await ask_assertions(passes, self.snapshots, world, inputs)
-        if asked.dead:
-            return CanaryReport(tool_changed(target, asked.dead))
-        notes = list(asked.notes)
-        if not trees and not asked.confirmed:
-            notes.append(NO_CANARY)
-        return CanaryReport(notes=notes, shows_only=asked.shows_only)
+        return await self._programs(passes, target, world, inputs)
 
     def _ends(self, places: Places, world: SnapshotTrees) -> _Flock | None:
         read = self.snapshots.reader(world.new)

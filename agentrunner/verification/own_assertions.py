@@ -195,11 +195,13 @@ class _Asking:
         if language == "php":
             hit = re.search(rb"<\?php\s", source)
             at = hit.end() if hit else at
-        if language == "c" and (main := C_MAIN.search(source.decode("latin-1"))):
+        if language in IN_MAIN and (main := C_MAIN.search(source.decode("latin-1"))):
             at = main.end()
         return Edit(at, at, f"{KILLS[language]};\n")
 
 
+IN_MAIN = frozenset({"c", "java", "go", "rust"})
+"""Languages whose programs begin in a function of that name."""
 BY_WORDS = frozenset({"php", "ruby"})
 """Languages without a grammar here whose assertions are known all the same."""
 
