@@ -28,6 +28,7 @@ from agentrunner.verification.syntax.edits import Canary, Edit, applied, combine
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.find import TestSpan, find_test
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.table_rows import row_not_asked
 from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.word_canaries import NOT_ITSELF, WordCanaries
 from agentrunner.verification.world import SnapshotTrees
@@ -220,6 +221,8 @@ class Canaries:
         asked = await ask_assertions(passes, self.snapshots, world, inputs)
         if asked.dead:
             return CanaryReport(tool_changed(target, asked.dead))
+        if dead := await row_not_asked(passes, self.snapshots, world, inputs, target.shell):
+            return CanaryReport(tool_changed(target, dead))
         notes = list(asked.notes)
         if not trees and not asked.confirmed:
             notes.append(NO_CANARY)

@@ -148,7 +148,7 @@ def _kind(found: re.Match[str]) -> str:
 
 
 def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
-    """The ending of a program's file, and its text there: in Python and shells a statement a line."""
+    """The ending of a program's file, and its text: in Python and shells a statement a line."""
     if kind == "node":
         module = "--input-type=module" in options or MODULE.search(text)
         return (".mjs" if module else ".cjs"), text
