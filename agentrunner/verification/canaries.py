@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
-from agentrunner.verification.failing_trees import failing_trees
+from agentrunner.verification.failing_trees import FailingTree, failing_trees
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.model import Inputs
-from agentrunner.verification.own_assertions import ask_assertions
+from agentrunner.verification.own_assertions import Passes, ask_assertions
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.script_canary import unequal_test
@@ -28,7 +28,9 @@ from agentrunner.verification.syntax.edits import Canary, Edit, applied, combine
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.find import TestSpan, find_test
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.table_rows import row_not_asked
 from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.word_canaries import NOT_ITSELF, WordCanaries
 from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 20
@@ -82,7 +84,7 @@ class Canaries:
             return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
         literals = await self._asked(run, target, self._literals, places, world, narrow=True)
         if not ends and not any(flock.names or _any_red(flock, seen) for flock, seen in literals):
-            return await self._by_programs(run, target, names, world, inputs)
+            return await self._by_programs(run, target, names, world, now, inputs)
         changed = {name for flock, _ in literals for name in flock.names}
         unseen_ends = [name for flock, seen in ends for name in _unseen(flock.names, seen)]
         unseen_literals = [name for flock, seen in literals for name in _unseen(flock.names, seen)]
@@ -90,6 +92,21 @@ class Canaries:
         if both:
             what = "another expected value" if unseen_literals else "a failing statement at its end"
             return CanaryReport(tool_changed(target, f"{both[0]} passes with {what}"))
+        return await self._by_words(run, target, places, world, now)
+
+    async def _by_words(
+        self, run: Run, target: Target, places: Places, world: SnapshotTrees, now: Results
+    ) -> CanaryReport:
+        """Claimed tests in files without a grammar, each made to fail itself."""
+
+        async def run_only(tree: str, names: Sequence[str]) -> Measured:
+            return await run(target, tree, names)
+
+        asked = await WordCanaries(run_only, self.snapshots, world.new).ask(places, now)
+        if asked.dead:
+            return CanaryReport(tool_changed(target, asked.dead))
+        if asked.unconfirmed:
+            return CanaryReport(notes=[f"{asked.unconfirmed[0]} {NOT_ITSELF}"], shows_only=True)
         return CanaryReport()
 
     async def _asked(
@@ -175,23 +192,61 @@ class Canaries:
         return any(_is_red(name, seen) for name in names)
 
     async def _by_programs(
-        self, run: Run, target: Target, names: Sequence[str], world: SnapshotTrees, inputs: Inputs
+        self,
+        run: Run,
+        target: Target,
+        names: Sequence[str],
+        world: SnapshotTrees,
+        now: Results,
+        inputs: Inputs,
     ) -> CanaryReport:
-        """Claimed tests whose files are not known: the programs behind them, made to fail.
+        """Claimed tests that have no end here: themselves by their words, or their programs."""
+        places = _places(names[:MOST_TESTS], target, now)
+        by_words = await self._by_words(run, target, places, world, now)
+        if by_words.finding or (
+            places and not by_words.shows_only and all(language_of(path) is None for path in places)
+        ):
+            return by_words
 
-        Where only some programs were, these may be those of other tests; so are texts.
-        """
+        async def passes(tree: str) -> bool:
+            seen = await run(target, tree, ())
+            named = seen.results and all(seen.results.passed(name) for name in names)
+            return seen.passed or bool(named)
+
+        async def fails(one: FailingTree) -> tuple[bool, bool]:
+            if not one.programs:
+                return False, False  # texts may be those of other tests
+            seen = await run(target, one.tree, ())
+            green = bool(seen.results and all(map(seen.results.passed, names)))
+            return seen.passed or (green and one.whole), not green
+
+        return await self._programs(fails, passes, target, world, inputs)
+
+    async def _programs(
+        self,
+        fails: Callable[[FailingTree], Awaitable[tuple[bool, bool]]],
+        passes: Passes,
+        target: Target,
+        world: SnapshotTrees,
+        inputs: Inputs,
+    ) -> CanaryReport:
+        """The programs behind a command, made to fail; `fails` says if one is dead, and if red."""
         trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
         confirmed = False
         for one in trees:
-            if not one.programs:
-                continue
-            seen = await run(target, one.tree, ())
-            green = bool(seen.results and all(map(seen.results.passed, names)))
-            if seen.passed or (green and one.whole):
+            dead, red = await fails(one)
+            if dead:
                 return CanaryReport(tool_changed(target, one.what))
-            confirmed = confirmed or not green
-        return CanaryReport(notes=[] if confirmed else [NO_CANARY])
+            confirmed = confirmed or red
+        asked = await ask_assertions(passes, self.snapshots, world, inputs)
+        if asked.dead:
+            return CanaryReport(tool_changed(target, asked.dead))
+        if gone := await row_not_asked(passes, self.snapshots, world, inputs, target.shell):
+            return CanaryReport(tool_changed(target, gone))
+        notes = list(asked.notes)
+        if not confirmed and not asked.confirmed:
+            notes.append(NO_CANARY)
+        return CanaryReport(notes=notes, shows_only=asked.shows_only)
 
     async def program_is_dead(
         self, run: Run, target: Target, world: SnapshotTrees, inputs: Inputs
@@ -201,21 +256,15 @@ class Canaries:
         A program fails wherever it ends, and by its own assertions where it has some; the tables
         and texts that it compares with hold something else.
         """
-        trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
-        for one in trees:
-            if (await run(target, one.tree, ())).passed:
-                return CanaryReport(tool_changed(target, one.what))
 
         async def passes(tree: str) -> bool:
             return (await run(target, tree, ())).passed
 
-        asked = await ask_assertions(passes, self.snapshots, world, inputs)
-        if asked.dead:
-            return CanaryReport(tool_changed(target, asked.dead))
-        notes = list(asked.notes)
-        if not trees and not asked.confirmed:
-            notes.append(NO_CANARY)
-        return CanaryReport(notes=notes, shows_only=asked.shows_only)
+        async def fails(one: FailingTree) -> tuple[bool, bool]:
+            green = await passes(one.tree)
+            return green, not green
+
+        return await self._programs(fails, passes, target, world, inputs)
 
     def _ends(self, places: Places, world: SnapshotTrees) -> _Flock | None:
         read = self.snapshots.reader(world.new)

@@ -19,8 +19,18 @@ from agentrunner.verification.case import Case, label
 from agentrunner.verification.data_alone import BY_DATA, turned_by_data
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.examination import Examination
-from agentrunner.verification.findings import flaky, inputs_written, looks_at_nothing
-from agentrunner.verification.inline_programs import STEM, killed_at_once, written_out
+from agentrunner.verification.findings import (
+    flaky,
+    inputs_written,
+    looks_at_nothing,
+    tool_changed,
+)
+from agentrunner.verification.inline_programs import (
+    STEM,
+    WrittenOut,
+    killed_at_once,
+    written_out,
+)
 from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.moved_back import red_where_it_was
 from agentrunner.verification.set_up_again import holds_with_old_packages
@@ -39,6 +49,8 @@ NOT_READ = (
     "the program in this command could not be read, and so not be made to fail; so this shows, and"
     " no more"
 )
+ELSEWISE = re.compile(r"\|\||\bif\b|\buntil\b|\bwhile\b")
+"""What lets something else decide where a program fails."""
 FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
 """Files that are spoken of without their ending: README, CHANGELOG, LICENSE."""
 
@@ -206,22 +218,41 @@ async def _canaries(exam: Examination, target: Target) -> CanaryReport:
     # `! python3 -c "…"` and the like are left alone: how these end is not what decides.
     fails = {path: killed_at_once(path) for path in made.files}
     if (await run(target, await asyncio.to_thread(_with_files, exam, fails), ())).passed:
-        return CanaryReport()
+        return await _green_though_killed(exam, target, made, run, fails)
     if not (await run(target, tree, ())).passed:
         return CanaryReport(notes=[NOT_READ], shows_only=True)
     inputs = await asyncio.to_thread(exam.differential.inputs, tree, [written])
     seen = {one.path for one in inputs.tests}
     own = [Input(path, "the command holds it", "runner") for path in made.files if path not in seen]
     inputs = replace(inputs, tests=[*inputs.tests, *own])
-    return await exam.canaries.program_is_dead(run, target, replace(exam.world, new=tree), inputs)
+    found = await exam.canaries.program_is_dead(run, target, replace(exam.world, new=tree), inputs)
+    if not made.unread:
+        return found
+    return replace(found, notes=[*found.notes, NOT_READ], shows_only=True)
 
 
-def _with_files(exam: Examination, files: Mapping[str, bytes]) -> str:
+async def _green_though_killed(
+    exam: Examination, target: Target, made: WrittenOut, run: Run, killed: Mapping[str, bytes]
+) -> CanaryReport:
+    """What a command is worth whose programs may be killed: a negated one is as it should be.
+
+    One that is so with the old product as well does not decide by how its programs end. One that
+    is red there has a product that keeps it from being killed.
+    """
+    before = await asyncio.to_thread(_with_files, exam, killed, exam.world.old)
+    if (await run(target, before, ())).passed:
+        return CanaryReport(notes=[NOT_READ] if made.unread else [], shows_only=made.unread)
+    if ELSEWISE.search(target.shell):
+        return CanaryReport(notes=[NOT_READ], shows_only=True)
+    return CanaryReport(tool_changed(target, "it is green although its program was killed"))
+
+
+def _with_files(exam: Examination, files: Mapping[str, bytes], tree: str = "") -> str:
     snapshots = exam.verifier.snapshots
     blobs: dict[str, Entry | None] = {
         path: ("100644", snapshots.write_blob(text)) for path, text in files.items()
     }
-    return snapshots.combine(exam.world.new, blobs)
+    return snapshots.combine(tree or exam.world.new, blobs)
 
 
 def _text_of(target: Target, criteria: Sequence[Criterion]) -> str:

@@ -6,9 +6,10 @@ A program in a file can be made to fail; one that stands in the command is writt
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentrunner.verification.inputs.shell import steps_of
@@ -18,18 +19,31 @@ from agentrunner.verification.syntax.programs import KILLS, program_language
 INLINE = re.compile(
     r"(?:^|(?<=[\s;&|(/]))"
     r"(?P<program>python[\d.]*|node|nodejs|php[\d.]*|ruby[\d.]*|perl|lua[\d.]*|(?:ba|da)?sh)"
-    r"(?P<options>(?:[ \t]+-[\w=-]+)*?)"
-    r"[ \t]+(?:(?P<option>-\w*[cer]|--eval)[ \t]*(?=['\"])"
+    r"(?P<options>(?:[ \t]+-(?!m\b|f\b)[\w=-]+(?:[ \t]+[\w./][\w./=:-]*)??)*?)"
+    r"[ \t]+(?:(?P<option>-\w*[cerp]|--eval|--print)[ \t]*(?=['\"])"
     r"|(?:-[ \t]+)?<<-?[ \t]*(?P<quote>['\"])(?P<mark>\w+)(?P=quote)[ \t]*\n)"
 )
-"""An interpreter with a program behind its option, or in a document."""
+"""An interpreter with a program behind its option, or in a document.
+
+Options before it may have a value in a word of its own, but for those that name what is run.
+"""
 STEM = "agentrunner_inline_"
 """How names of written-out files begin; no tree keeps one."""
 _FILE = re.compile(rf"(?:[\w./-]+/)?{STEM}\w+\.\w+")
-TAKES = {"python": "c", "node": "e", "php": "r", "ruby": "e", "perl": "e", "lua": "e", "sh": "c"}
-"""The last letter of the option that takes a program."""
+TAKES: Mapping[str, tuple[str, ...]] = {
+    "python": ("c",),
+    "node": ("e", "p"),
+    "php": ("r",),
+    "ruby": ("e",),
+    "perl": ("e",),
+    "lua": ("e",),
+    "sh": ("c",),
+}
+"""The last letters of the option that takes a program."""
 ENDINGS = {"ruby": ".rb", "perl": ".pl", "lua": ".lua", "sh": ".sh"}
 ESCAPED = re.compile(r"\\([\"\\$`\n])")
+SEMICOLON = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|;;[&;]?|;(?=[ \t])")
+"""What ends a statement of a shell, and where such a sign is none or more than that."""
 MODULE = re.compile(r"(?m)^\s*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
 BEHIND = re.compile(r"[\s;&|)<>]|$")
 
@@ -95,7 +109,8 @@ def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
         name = f"{stem}{len(files)}{ending}"
         files[name] = text.encode("utf-8", "surrogateescape")
         options = re.sub(r"\s+--input-type=\w+", "", found["options"])
-        if letters := (found["option"] or "").strip("-")[:-1].removesuffix("eva"):
+        long = (found["option"] or "").startswith("--")
+        if not long and (letters := (found["option"] or "").strip("-")[:-1]):
             options += f" -{letters}"
         calls[name] = f"{found['program']}{options} ./{name}" + "\n" * bool(found["mark"])
         parts.append(_Place(name, found[0].rstrip(" \t"), found["mark"] or ""))
@@ -104,7 +119,10 @@ def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
     steps = [step for step in steps_of(made) if not step.feeds and not step.into]
     folders = {word[2:]: step.folder for step in steps for word in step.words if word[:2] == "./"}
     if not files or not files.keys() <= folders.keys():
-        return WrittenOut(shell, {}, unread=True) if unread else None
+        return WrittenOut(shell, {}, unread=True) if unread or has_unread(shell) else None
+    # What of the written-out command still holds a program is not asked.
+    inner = (text.decode() for name, text in files.items() if name.endswith(".sh"))
+    unread = unread or any(map(has_unread, (made, *inner)))
     paths = {name: join(join(cwd, folders[name]), name) for name in files}
     return WrittenOut(
         made,
@@ -126,12 +144,11 @@ def killed_at_once(path: str) -> bytes:
 
 
 def _kind(found: re.Match[str]) -> str:
-    name = re.sub(r"[\d.]+$", "", found["program"]).removesuffix("js")
-    return "sh" if name.endswith("sh") else name
+    return _named(found["program"])
 
 
 def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
-    """The ending of a program's file, and its text there: in Python a statement a line."""
+    """The ending of a program's file, and its text: in Python and shells a statement a line."""
     if kind == "node":
         module = "--input-type=module" in options or MODULE.search(text)
         return (".mjs" if module else ".cjs"), text
@@ -140,12 +157,54 @@ def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
             return ".py", ast.unparse(ast.parse(text))
         except (SyntaxError, ValueError, RecursionError):
             return ".py", text
+    if kind == "sh" and "\n" not in text:
+        return ".sh", SEMICOLON.sub(lambda one: one[0] if len(one[0]) > 1 else "\n", text)
     return (".php", f"<?php {text}") if kind == "php" else (ENDINGS[kind], text)
 
 
 def _takes(found: re.Match[str]) -> bool:
     """Whether the option is the one that takes a program."""
-    return found["option"] == "--eval" or found["option"].endswith(TAKES[_kind(found)])
+    if found["option"] in ("--eval", "--print"):
+        return True
+    return found["option"].endswith(TAKES[_kind(found)])
+
+
+def has_unread(shell: str) -> bool:
+    """Whether a step that decides runs a program which stands in the command, or comes by a pipe.
+
+    So is every text that the shell itself runs as one: `eval`.
+    """
+    return any(
+        _is_unread(step.words) for step in steps_of(shell) if not step.feeds and not step.into
+    )
+
+
+def _is_unread(words: Sequence[str]) -> bool:
+    for at, word in enumerate(words):
+        if word == "eval" and at == 0:
+            return True
+        kind = _named(posixpath.basename(word))
+        if kind not in TAKES:
+            continue
+        rest = words[at + 1 :]
+        if not rest or rest[0] == "-":
+            return True  # it reads its program from a pipe
+        for before, one in zip(("", *rest), rest, strict=False):
+            if one in ("-m", "-f") or not (one.startswith("-") or before.startswith("-")):
+                return False
+            if one in ("--eval", "--print") or (
+                one.startswith("-") and one[1:2] != "-" and one.endswith(TAKES[kind])
+            ):
+                return True
+        return False
+    return False
+
+
+def _named(program: str) -> str:
+    """The kind of an interpreter by its name; another word for others."""
+    name = re.sub(r"(?<=[a-z])[\d.]+$", "", program)
+    name = "node" if name == "nodejs" else name
+    return "sh" if name in ("sh", "bash", "dash", "zsh", "ksh") else name
 
 
 def _in_document(shell: str, found: re.Match[str]) -> tuple[str, int] | None:

@@ -75,7 +75,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
             Proof(
                 target=target.id,
                 author="person",
-                grade="shown" if NO_CANARY in dead.notes else "proven",
+                grade="shown" if dead.shows_only or NO_CANARY in dead.notes else "proven",
                 text=text_of(target, stood, "failed before and passes now"),
                 tests=stood[:MOST_NAMES],
                 notes=[*dead.notes, *how],

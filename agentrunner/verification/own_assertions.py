@@ -29,11 +29,12 @@ from agentrunner.verification.world import SnapshotTrees
 
 MOST = 8
 """Kinds of assertions that are asked, all files together."""
-ALONE = 12
+ALONE = 30
 """Assertions that are made to fail alone, all files together."""
 ALONE_SEC = 120
 NOT_AS_IT_FAILS = "no assertion of this program could be made to fail; so this shows, and no more"
 NOT_ALL = "it has more kinds of assertions than are made to fail; so this shows, and no more"
+NOT_EACH = "it has more assertions than are made to fail one by one; so this shows, and no more"
 NOT_REACHED = "an assertion of this program is not reached, or not seen; so this shows, and no more"
 
 Passes = Callable[[str], Awaitable[bool]]
@@ -96,10 +97,13 @@ async def ask_assertions(
             not_run.add(group.path)
         else:
             unseen = True
-    if dead := await _each_alone(asking, decisive):
+    dead, all_asked = await _each_alone(asking, decisive)
+    if dead:
         return Asked(dead=dead)
     if unseen:
         return Asked(notes=(NOT_REACHED,), confirmed=confirmed)
+    if not all_asked:
+        return Asked(notes=(NOT_EACH,), confirmed=confirmed)
     if any(group.sure for group in groups[MOST:]):
         return Asked(notes=(NOT_ALL,), confirmed=confirmed)
     if not confirmed and other:
@@ -107,8 +111,10 @@ async def ask_assertions(
     return Asked(confirmed=confirmed)
 
 
-async def _each_alone(asking: _Asking, groups: Sequence[_Group]) -> str:
+async def _each_alone(asking: _Asking, groups: Sequence[_Group]) -> tuple[str, bool]:
     """Why a program whose assertions fail together cannot say no to one of them; "" for nothing.
+
+    And whether each was asked. What fails first of all, and so ends the program, hides nothing.
 
     A product may let the first pass and stop a later one, or forget what was counted so far.
     """
@@ -121,12 +127,12 @@ async def _each_alone(asking: _Asking, groups: Sequence[_Group]) -> str:
     places = [one for row in zip_longest(*several) for one in row if one is not None]
     for place in places[:ALONE]:
         if monotonic() > deadline:
-            break
+            return "", False
         if not await asking.green(place, lambda one: one.edits):
             continue
         if not await asking.green(place, lambda one: one.kill):
-            return _dead(place)
-    return ""
+            return _dead(place), True
+    return "", len(places) <= ALONE
 
 
 def _dead(group: _Group) -> str:
@@ -195,11 +201,13 @@ class _Asking:
         if language == "php":
             hit = re.search(rb"<\?php\s", source)
             at = hit.end() if hit else at
-        if language == "c" and (main := C_MAIN.search(source.decode("latin-1"))):
+        if language in IN_MAIN and (main := C_MAIN.search(source.decode("latin-1"))):
             at = main.end()
         return Edit(at, at, f"{KILLS[language]};\n")
 
 
+IN_MAIN = frozenset({"c", "java", "go", "rust"})
+"""Languages whose programs begin in a function of that name."""
 BY_WORDS = frozenset({"php", "ruby"})
 """Languages without a grammar here whose assertions are known all the same."""
 

@@ -136,7 +136,11 @@ def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
     elif path.endswith(".php") and "assert" in text and (at := text.rstrip().rfind("}")) > 0:
         call = '$this->assertSame("made", "to fail");'
         added = f"    public function test_{name}(): void {{ {call} }}\n"
-    elif path.endswith(".t") and re.search(r"\b(is|ok)\b", text):
+    elif (
+        path.endswith(".t")
+        and program_language(path, source) == "perl"
+        and re.search(r"\b(is|ok)\b", text)
+    ):
         ends = re.search(r"(?m)^done_testing\b", text)
         added, at = f'is("made", "to fail", "{name}");\n', ends.start() if ends else len(text)
     elif path.endswith(".feature") and not FOREIGN.match(text):

@@ -18,8 +18,11 @@ KILLS = {
     "perl": "kill 9, $$",
     "lua": 'os.execute("kill -9 $PPID")',
     "c": "__builtin_trap()",
+    "java": "Runtime.getRuntime().halt(134)",
+    "go": 'panic("made to end here")',
+    "rust": "std::process::abort()",
 }
-"""What ends the process and leaves no handler a chance; an expression but for the last four."""
+"""What ends the process and leaves no handler a chance; an expression up to Ruby's."""
 _ENDINGS = {
     **dict.fromkeys((".sh", ".bash"), "sh"),
     **dict.fromkeys((".pl", ".t"), "perl"),
@@ -33,8 +36,10 @@ _FIRST_LINE = re.compile(rb"#!.*\b(python|node|php|ruby|perl|lua|(?:ba|da|z|k)?s
 
 def program_language(path: str, source: bytes = b"") -> str:
     """The language of a program, by its ending or first line; "" for one not in `KILLS`."""
-    named = language_of(path) or _ENDINGS.get(posixpath.splitext(path)[1], "")
-    if not named and (hit := _FIRST_LINE.match(source)):
+    ending = posixpath.splitext(path)[1]
+    named = language_of(path) or _ENDINGS.get(ending, "")
+    # A file for `prove` is in any language.
+    if (not named or ending == ".t") and (hit := _FIRST_LINE.match(source)):
         word = hit[1].decode()
         named = "sh" if word.endswith("sh") else {"node": "javascript"}.get(word, word)
     return named if named in KILLS else ""

@@ -1,0 +1,180 @@
+"""Tables that a program runs through row by row, found by their words in any language. Pure.
+
+A table is a list of rows that a loop is given, in the program, in a document of a shell script, or
+in a file of lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agentrunner.verification.syntax.edits import Edit
+
+QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
+VALUE = re.compile(r"""'[^'\\\n]+'|"[^"\\\n]+"|(?<![\w.$@])-?\d+(?:\.\d+)?(?![\w.])""")
+WORD = re.compile(r"-?\d+|\w+")
+NAMED = re.compile(r"([\w]+)\s*(?::[^=\n]*|\[\])?=\s*$")
+LOOPED = re.compile(r"\b(?:in|of|foreach|for)\s*\(?\s*$")
+LOOPS = r"\b(?:for|foreach|while|until|each|forEach|each_with_index|map)\b"
+DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1[^\n]*\n")
+CLOSES = {"[": "]", "(": ")", "{": "}"}
+MOST_ROWS = 200
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row, and the same with another value."""
+
+    start: int
+    end: int
+    text: str
+    changed: str
+
+    @property
+    def edit(self) -> Edit:
+        """What makes it expect another value where it stands."""
+        return Edit(self.start, self.end, self.changed)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that a loop runs through."""
+
+    line: int
+    """Where it begins, counted from 1."""
+    rows: tuple[Row, ...]
+
+    def first(self, row: Row, *, changed: bool) -> list[Edit]:
+        """What puts a row first, in exchange for the one that stands there."""
+        top = self.rows[0]
+        text = row.changed if changed else row.text
+        return [Edit(top.start, top.end, text), Edit(row.start, row.end, top.text)]
+
+
+def tables_in(source: bytes, language: str) -> list[Table]:
+    """The tables of a program that a loop of it runs through."""
+    text = source.decode("latin-1")  # one character a byte: places are those of the source
+    found = list(_documents(text)) if language == "sh" else list(_displays(text))
+    return [table for table in found if len(table.rows) > 1]
+
+
+def table_of_lines(source: bytes) -> Table | None:
+    """A file of lines as a table; None where it has less than two rows."""
+    text = source.decode("latin-1")
+    rows = tuple(_lines(text, 0, len(text)))
+    return Table(1, rows) if len(rows) > 1 else None
+
+
+def _documents(text: str) -> Iterator[Table]:
+    for hit in DOCUMENT.finditer(text):
+        loops = re.search(r"\b(?:done|read)\b", text[text.rfind("\n", 0, hit.start()) + 1 :][:200])
+        end = re.compile(rf"^\t*{hit[2]}$", re.MULTILINE).search(text, hit.end())
+        if loops and end:
+            rows = tuple(_lines(text, hit.end(), end.start()))
+            yield Table(text.count("\n", 0, hit.end()) + 1, rows)
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[Row]:
+    """Lines with a value in them; their last one is what is expected."""
+    at = start
+    for line in text[start:end].split("\n")[:MOST_ROWS]:
+        values = list(WORD.finditer(line))
+        if values and not line.lstrip().startswith("#"):
+            last = values[-1]
+            numbers = any(one[0].lstrip("-").isdigit() for one in values)
+            other = str(int(last[0]) + 1) if last[0].lstrip("-").isdigit() else "agentrunner"
+            if numbers:
+                yield Row(
+                    at, at + len(line), line, f"{line[: last.start()]}{other}{line[last.end() :]}"
+                )
+        at += len(line) + 1
+
+
+def _displays(text: str) -> Iterator[Table]:
+    blank = QUOTED.sub(lambda one: f'"{"_" * (len(one[0]) - 2)}"', text)
+    at = 0
+    for hit in re.finditer(r"[\[({]", blank):
+        before = blank[max(0, hit.start() - 80) : hit.start()]
+        named = NAMED.search(before.rpartition("\n")[2])
+        if hit.start() < at or not (named or LOOPED.search(before)):
+            continue
+        if named and not _is_looped(named[1], blank):
+            continue
+        end = _closing(blank, hit.end())
+        if end is None:
+            continue
+        rows = tuple(_rows(text, blank, hit.end(), end))
+        if rows:
+            at = end
+            yield Table(text.count("\n", 0, hit.start()) + 1, rows)
+
+
+def _is_looped(name: str, text: str) -> bool:
+    word = rf"(?<!\w){re.escape(name)}(?!\w)"
+    return bool(re.search(rf"(?m){LOOPS}[^\n]*{word}|{word}[^\n]*{LOOPS}", text))
+
+
+def _closing(blank: str, start: int) -> int | None:
+    """Where the bracket before `start` closes."""
+    stack = [CLOSES[blank[start - 1]]]
+    for at in range(start, min(len(blank), start + 100_000)):
+        if blank[at] in CLOSES:
+            stack.append(CLOSES[blank[at]])
+        elif blank[at] in CLOSES.values():
+            if stack.pop() != blank[at]:
+                return None
+            if not stack:
+                return at
+    return None
+
+
+def _rows(text: str, blank: str, start: int, end: int) -> Iterator[Row]:
+    """The elements of a list, where each holds others and none calls anything."""
+    spans = [_trimmed(blank, *span) for span in _elements(blank, start, end)]
+    spans = [(left, right) for left, right in spans if right > left][:MOST_ROWS]
+    if not all(_is_row(blank[left:right]) for left, right in spans):
+        return
+    for left, right in spans:
+        values = list(VALUE.finditer(text, left, right))
+        if values:
+            last = values[-1]
+            changed = text[left : last.start()] + _another(last[0]) + text[last.end() : right]
+            yield Row(left, right, text[left:right], changed)
+
+
+def _is_row(element: str) -> bool:
+    return bool(re.search(r"[\[({]", element)) and not re.search(r"[\w\])]\(", element)
+
+
+def _elements(blank: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    depth, left = 0, start
+    for at in range(start, end):
+        if blank[at] in CLOSES:
+            depth += 1
+        elif blank[at] in CLOSES.values():
+            depth -= 1
+        elif blank[at] == "," and depth == 0:
+            yield left, at
+            left = at + 1
+    yield left, end
+
+
+def _trimmed(text: str, left: int, right: int) -> tuple[int, int]:
+    part = text[left:right]
+    left += len(part) - len(part.lstrip())
+    return left, left + len(part.strip())
+
+
+def _another(literal: str) -> str:
+    """Another value of the same kind."""
+    if literal[0] in "'\"":
+        return f"{literal[0]}agentrunner{literal[-1]}"
+    whole, dot, rest = literal.partition(".")
+    return f"{int(whole) + 1}{dot}{rest}"
+
+
+def last_first(rows: Sequence[Row], most: int) -> list[Row]:
+    """At most so many rows, the latest first."""
+    return list(reversed(rows))[:most]

@@ -1,0 +1,260 @@
+"""Tests by name in languages without a grammar here: found and made to fail by their words. Pure.
+
+A test is the line that has its name, with all that stands deeper behind it: PHPUnit's methods,
+RSpec's and Minitest's blocks, statements of Test::More, scenarios of Gherkin.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agentrunner.verification.results.names import BRACKETED, own_name
+from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.programs import KILLS, program_language
+
+QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)+'|\"(?:[^\"\\\n]|\\.)+\"")
+VALUE = re.compile(
+    r"""'[^'\\$\n]*'|"[^"\\$#\n]*"|(?<![\w.$@#])-?\d+(?:\.\d+)?(?![\w.])|\\?\b[A-Z][\w\\]*::class\b"""
+)
+EQUAL = re.compile(
+    r"(?i)\bassert_?\w*(?:same|equal|count)\w*\b|\b(?:eq|eql|is|is_deeply)\b(?=[ (])"
+    r"|(?<![=!<>])={2,3}(?![=~>])"
+)
+"""What says that two things are equal."""
+ASSIGNS = re.compile(r"\s*(?:(?:my|our|local|var|val|let)\s+)?[$@%]?[\w.>-]+\s*[-+|]*=(?![=~>])")
+COMMAND = re.compile(r"\s*\w+[ ]+(?![-+*/=<>&|?.]\s|=|\{|do\b)")
+"""A call without brackets: what is called inside of it is called inside of a call."""
+CONTRARY = re.compile(r"(?i)\bnot|not\b|refute|isnt|unlike|unless|assert_?(?:not|false|null)|[!]")
+THEN = re.compile(r"\s*Then\b")
+COMMENT = re.compile(r"\s*(?:#|//|\*|/\*)")
+MOST_SPANS = 4
+"""Places that can be one test, where its name stands in a file more than once."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of a test that holds an expected value."""
+
+    edits: tuple[Edit, ...]
+    """What makes it expect another value."""
+    at: int
+    """Where another statement can stand before it."""
+    sure: bool
+    """Whether it says that something is equal to that value, so that another one has to fail."""
+
+
+@dataclass(frozen=True)
+class WordTest:
+    """A test by its words."""
+
+    line: int
+    """The line with its name, counted from 1."""
+    statements: tuple[Statement, ...]
+    end: Edit | None
+    """A failing statement at its end; None where none can be made."""
+
+
+def tests_by_words(source: bytes, path: str, name: str, line: int | None) -> list[WordTest]:
+    """The places of a file that can be the test of this reported name; [] for none.
+
+    `line`: where the tool says it is, for a name that does not stand in the file.
+    """
+    text = source.decode("latin-1")  # one character a byte: places are those of the source
+    lines = text.split("\n")
+    bare = BRACKETED.sub("", name.encode().decode("latin-1"))
+    starts = _by_definition(lines, own_name(bare)) or _by_title(lines, bare)
+    if not starts and line is not None and 0 < line <= len(lines):
+        starts = [line - 1]
+    return [_test(lines, start, path, bare) for start in starts[:MOST_SPANS]]
+
+
+def _by_definition(lines: Sequence[str], own: str) -> list[int]:
+    """Lines that define a function of this name: `function testTotal(`, `def test_total`."""
+    own = own.rpartition("#")[2]
+    if not re.fullmatch(r"\w+", own):
+        return []
+    defined = re.compile(
+        rf"^\s*(?:[\w\[\]<>]+\s+)*(?:function|def|sub|fun|func|void|Task)\s+{own}\b"
+    )
+    return [at for at, line in enumerate(lines) if defined.match(line)]
+
+
+def _by_title(lines: Sequence[str], name: str) -> list[int]:
+    """Lines with the longest title that the name ends with: `it("counts")`, `Scenario: sums`."""
+    best, found = 0, list[int]()
+    for at, line in enumerate(lines):
+        titles = [hit[0][1:-1] for hit in QUOTED.finditer(line)]
+        titles += re.findall(r"^\s*(?:Scenario(?: Outline)?|Example):\s*(.*?)\s*$", line)
+        for title in titles:
+            size = len(title)
+            ends = name.endswith(title) and not name[: len(name) - size][-1:].isalpha()
+            if ends and size >= best:
+                found = [*found, at] if size == best else [at]
+                best = size
+    return [_opened(lines, at) for at in found]
+
+
+def _opened(lines: Sequence[str], at: int) -> int:
+    """The line on which the statement begins that goes on in line `at`."""
+    depth = 0
+    for index in range(at, max(at - 20, -1), -1):
+        line = lines[index]
+        text = QUOTED.sub("", line[: line.find(")")] if index == at and ")" in line else line)
+        depth += text.count("(") - text.count(")")
+        if depth > 0 and index < at:
+            return index
+        if index == at and depth > 0:
+            return at
+        if index < at and (
+            line.rstrip().endswith((";", "{", "}", "do", "end")) or not line.strip()
+        ):
+            return at
+    return at
+
+
+def killing(path: str, source: bytes, at: int) -> tuple[Edit, Edit] | None:
+    """A statement at a place that ends the process, and one there that does nothing."""
+    language = program_language(path, source)
+    if not language:
+        return None
+    return Edit(at, at, f" {KILLS[language]}; "), Edit(at, at, f" {NOTHING.get(language, '1')}; ")
+
+
+NOTHING = {"php": "true", "sh": ":", "lua": "local _ = 1"}
+"""A statement without effect, where it is not `1`."""
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _extent(lines: Sequence[str], start: int) -> tuple[int, int]:
+    """First line of a body and the line behind its last: those that stand deeper."""
+    depth, at = _indent(lines[start]), start + 1
+    if lines[start].rstrip().endswith(("(", ",")):  # one statement of several lines
+        return start, next(iter(_statements(lines, start, len(lines))))[1]
+    while at < len(lines) and lines[at].strip() in ("{", ""):
+        if lines[at].strip() == "{" and _indent(lines[at]) != depth:
+            break
+        at += 1
+    first = at
+    while at < len(lines) and (not lines[at].strip() or _indent(lines[at]) > depth):
+        at += 1
+    return (first, at) if at > first else (start, start + 1)
+
+
+INNER = re.compile(r"(?:\s*def\s[^;]*;|.*?(?:\{|\bdo\b))(?:[ ]*\|[^|]*\|)?")
+"""What stands before the body in a line that holds it as well."""
+
+
+def _test(lines: Sequence[str], start: int, path: str, name: str) -> WordTest:
+    first, behind = _extent(lines, start)
+    while behind > first + 1 and not lines[behind - 1].strip():
+        behind -= 1
+    offsets = [0]
+    for line in lines:
+        offsets.append(offsets[-1] + len(line) + 1)
+    whole = first == start  # the body stands in the line of the name, or there is none
+    statements = []
+    if path.endswith(".feature"):  # what stands before `Then` is given, not expected
+        first = next((at for at in range(first, behind) if THEN.match(lines[at])), first)
+    for begin, end in _statements(lines, start if whole else first, behind):
+        text = "\n".join(lines[begin:end])
+        edits = tuple(
+            Edit(offsets[begin] + at, offsets[begin] + to, _another(text[at:to]))
+            for at, to in _expected(text, name)
+        )
+        if not edits or ASSIGNS.match(text):
+            continue
+        at = offsets[begin] + _indent(lines[begin])
+        if inner := (INNER.match(text) if whole else None):
+            at = offsets[begin] + inner.end()
+        bare = QUOTED.sub('""', text)
+        statements.append(
+            Statement(edits, at, bool(EQUAL.search(bare)) and not CONTRARY.search(bare))
+        )
+    at, ending = _end_of(lines, offsets, first, behind, whole=whole)
+    failing = _failing(path, "\n".join(lines))
+    made = Edit(at, at, f"{ending}{failing}\n") if failing and at >= 0 else None
+    return WordTest(start + 1, tuple(statements), made)
+
+
+def _end_of(
+    lines: Sequence[str], offsets: Sequence[int], first: int, behind: int, *, whole: bool
+) -> tuple[int, str]:
+    """Where a statement at the end of a body goes, and what stands before it; -1 for nowhere."""
+    if not whole:
+        return offsets[behind], lines[behind - 1][: _indent(lines[behind - 1])]
+    closed = re.match(rf"{INNER.pattern}.*?(\}}|;?\s*\bend\b)\s*\)?;?\s*$", lines[first])
+    return (offsets[first] + closed.start(1), "\n") if closed else (-1, "")
+
+
+def _failing(path: str, text: str) -> str:
+    """A statement in the framework's own equality that has to fail; "" where it is not known."""
+    if path.endswith("_spec.rb") or ("RSpec" in text and path.endswith(".rb")):
+        return 'expect("made").to eq("to fail")'
+    if path.endswith(".rb"):
+        return 'assert_equal "made", "to fail"'
+    if path.endswith(".php") and "assert" in text:
+        return '$this->assertSame("made", "to fail");'
+    if posixpath.splitext(path)[1] == ".feature":
+        return "Then this test has to fail at its end"
+    return ""
+
+
+def _statements(lines: Sequence[str], first: int, behind: int) -> Iterator[tuple[int, int]]:
+    """The statements of a body by their lines: one goes on while brackets are open."""
+    at = first
+    while at < behind:
+        end, depth = at, 0
+        while end < behind:
+            bare = QUOTED.sub('""', lines[end])
+            depth += sum(bare.count(one) for one in "([") - sum(bare.count(one) for one in ")]")
+            end += 1
+            if depth <= 0 and not (end < behind and re.match(r"\s*(?:->|\.\w)", lines[end])):
+                break
+        if lines[at].strip() and not COMMENT.match(lines[at]):
+            yield at, end
+        at = end
+
+
+def _expected(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """Values of a statement that are no arguments of a call inside of a call."""
+    for hit in VALUE.finditer(text):
+        if hit[0][0] in "'\"" and (len(hit[0]) < 3 or name.endswith(hit[0][1:-1])):
+            continue  # nothing, or the title of the test
+        if re.match(r"\s*=>", text[hit.end() :]) or not _is_direct(text[: hit.start()]):
+            continue
+        yield hit.span()
+
+
+def _is_direct(before: str) -> bool:
+    """Whether what follows is given to the outermost call of a statement, or stands in a list."""
+    calls, stack = int(bool(COMMAND.match(before))), list[tuple[str, bool]]()
+    inner = INNER.match(before)
+    if inner and before.lstrip().startswith(("def ", "it ", "it(", "test ", "specify ")):
+        before, calls = before[inner.end() :], int(bool(COMMAND.match(before[inner.end() :])))
+    for hit in re.finditer(r"[(\[{]|[)\]}]", QUOTED.sub(lambda one: "_" * len(one[0]), before)):
+        if hit[0] in "([{":
+            called = bool(re.search(r"[\w)\]]$" if hit[0] != "{" else r"$^", before[: hit.start()]))
+            stack.append((hit[0], called))
+        elif stack:
+            stack.pop()
+    for opening, called in stack:
+        if opening == "[" and called:
+            return False
+        calls += opening == "(" and called
+    return calls <= 1
+
+
+def _another(literal: str) -> str:
+    """Another value of the same kind."""
+    if literal[0] in "'\"":
+        return f"{literal[0]}agentrunner{literal[-1]}"
+    if literal.endswith("::class"):
+        return "\\ParseError::class"
+    whole, dot, rest = literal.partition(".")
+    return f"{int(whole) + 1}{dot}{rest}"

@@ -1,0 +1,81 @@
+"""Tests without a grammar are found by their words, and made to expect something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.syntax.edits import applied
+from agentrunner.verification.syntax.word_tests import tests_by_words as by_words
+
+PHP = b"""<?php
+final class CartTest extends TestCase
+{
+    public function testCount(): void
+    {
+        $cart->add(15);
+        $this->assertSame(15, total([[15, 1]]), "message");
+    }
+
+    public function testNone(): void
+    {
+        $this->assertSame(0, total([]));
+    }
+}
+"""
+RUBY = b"""RSpec.describe 'total' do
+  it('counts') { expect(total([[5, 3]])).to eq(15) }
+  it 'none' do
+    expect(total([])).to eq 0
+  end
+end
+"""
+PERL = b"""is(total(0, 3), 0, "none");
+is(
+  total(5, 3),
+  15,
+  "count",
+);
+ok(total(1, 1) != 2, "other");
+"""
+MINITEST = b"class CartTest < Minitest::Test\n  def test_n; assert_equal 3, abs(3); end\nend\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "name", "before", "after"),
+    [
+        (
+            PHP,
+            "t/CartTest.php",
+            "CartTest::testCount",
+            b"Same(15, total([[15",
+            b"Same(16, total([[15",
+        ),
+        (RUBY, "spec/cart_spec.rb", "spec/cart_spec.rb > total counts", b"eq(15)", b"eq(16)"),
+        (RUBY, "spec/cart_spec.rb", "spec/cart_spec.rb > total none", b"eq 0", b"eq 1"),
+        (PERL, "t/cart.t", "t/cart.t > count", b"  15,", b"  16,"),
+        (MINITEST, "test/cart_test.rb", "CartTest#test_n", b"equal 3,", b"equal 4,"),
+    ],
+)
+def test_what_a_claimed_test_expects_is_changed(
+    source: bytes, path: str, name: str, before: bytes, after: bytes
+) -> None:
+    (found,) = by_words(source, path, name, None)
+    sure = [edit for one in found.statements if one.sure for edit in one.edits]
+    made = applied(source, sure).replace(b'"agentrunner"', b'"message"')
+    assert made == source.replace(before, after)
+
+
+def test_what_is_not_equal_is_not_sure() -> None:
+    (found,) = by_words(PERL, "t/cart.t", "t/cart.t > other", None)
+    assert [one.sure for one in found.statements] == [False]
+
+
+def test_the_end_stands_in_the_body_of_one_line() -> None:
+    (found,) = by_words(RUBY, "spec/cart_spec.rb", "x > total counts", None)
+    assert found.end is not None
+    assert b'eq(15) \nexpect("made").to eq("to fail")\n}' in applied(RUBY, [found.end])
+
+
+def test_a_name_that_stands_nowhere_is_found_by_its_line() -> None:
+    assert by_words(PHP, "t/CartTest.php", "made up", None) == []
+    assert by_words(PHP, "t/CartTest.php", "made up", 11)[0].line == 11
