@@ -6,6 +6,7 @@ exit code returned. Nothing heavy is imported before a command needs it.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import sys
@@ -191,6 +192,7 @@ def overview(context: typer.Context, version: Version = False) -> int:
 
 def main() -> None:
     """Entry point of `agentrunner`."""
+    seldom_collecting()
     with_streams()
     if COMPLETE_VARIABLE in os.environ:
         from agentrunner.commands.completion import complete
@@ -212,6 +214,15 @@ def flushed(code: int) -> int:
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
     return code
+
+
+def seldom_collecting() -> None:
+    """Let Python look for cycles after 20,000 new objects, not after each 700.
+
+    Imports make hundreds of thousands of objects that all stay, and looking through them again and
+    again was a tenth of the CPU until the engine is there (1.33 s, then 1.19 s).
+    """
+    gc.set_threshold(20_000)
 
 
 def with_streams() -> None:
@@ -295,5 +306,6 @@ def _from_stdin(version: Version = False) -> int:
 
 def stdin_main() -> None:
     """Entry point of `agent-runner`: 0 for COMPLETE, 1 for everything else."""
+    seldom_collecting()
     with_streams()
     sys.exit(flushed(1 if call(stdin_app, sys.argv[1:], "agent-runner") else 0))

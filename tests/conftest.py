@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+gc.set_threshold(20_000)
+"""As a command has it (`cli.seldom_collecting`)."""
 GOLDEN = Path(__file__).parent / "golden"
 os.environ.setdefault("AGENTRUNNER_BELL", "off")
 """Terminals of tests are read to the last sequence; `test_bell` switches it on."""

@@ -34,6 +34,7 @@ from tests.kit.docker import IN_DOCKER, require_docker
 from tests.kit.plan_project import AT, PlanProject, Work, plan_of
 from tests.kit.process import at_point, until
 from tests.kit.project import Project
+from tests.kit.warm import WarmPopen
 
 START = {"a.txt": "one\n", "b.txt": "one\n"}
 
@@ -437,13 +438,12 @@ def begun(plan: PlanProject, *more: str, **environ: str) -> subprocess.Popen[str
         "--json",
         *more,
     ]
-    return subprocess.Popen(
+    return WarmPopen(
         command,
         cwd=plan.project.repo,
         env={**os.environ, "AGENTRUNNER_STATE_DIR": str(plan.project.state_dir), **environ},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     )
 
 

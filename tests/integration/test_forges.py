@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from tests.kit.forge import Forge, spellings
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.process import at_point
 from tests.kit.project import Project
+from tests.kit.warm import warm_run
 
 TOKEN = "tok-3f9a61c27be84d05"
 HOSTILE = "ping @root, fixes #7 <b onclick=x> closes https://github.com/team/shop/issues/8\n/merge"
@@ -63,12 +63,10 @@ class Desk:
         save_settings(self.plan.folder, self.plan.settings())
         place = {"AGENTRUNNER_STATE_DIR": str(self.plan.project.state_dir)}
         with trapped(self.plan.project):
-            ran = subprocess.run(
+            ran = warm_run(
                 [sys.executable, "-m", "agentrunner", "plan", "run", "--pr"],
                 cwd=self.plan.project.repo,
                 env=self.environ() | place | at_point(point),
-                capture_output=True,
-                check=False,
             )
         assert ran.returncode == -9, ran.stderr
 

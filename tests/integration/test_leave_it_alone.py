@@ -20,6 +20,7 @@ from tests.kit.plan_project import PlanProject, Work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST
 from tests.kit.terminals import Terminal
+from tests.kit.warm import warm_run
 
 ENDS = [work(), finish(), assess()]
 PROMPT = "leaves it waiting) > "
@@ -46,15 +47,8 @@ class Shell:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A command without a terminal, to its end."""
-        return subprocess.run(
-            [sys.executable, "-m", "agentrunner", *words],
-            cwd=self.project.repo,
-            env=self.environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        argv = [sys.executable, "-m", "agentrunner", *words]
+        return warm_run(argv, cwd=self.project.repo, env=self.environ)
 
     def task(self, *script: Item) -> str:
         """A task file whose planner plays this."""

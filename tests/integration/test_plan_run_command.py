@@ -18,6 +18,7 @@ from agentrunner.events import event_schema
 from agentrunner.plans.execution.plan_settings import save_settings
 from tests.kit.plan_project import AT, PlanProject, Work
 from tests.kit.terminals import Terminal
+from tests.kit.warm import warm_run
 
 
 @pytest.fixture
@@ -29,15 +30,9 @@ def plan(tmp_path: Path) -> PlanProject:
 
 def said(plan: PlanProject, *words: str) -> subprocess.CompletedProcess[str]:
     """What a command of `agentrunner plan` prints."""
-    return subprocess.run(
-        [sys.executable, "-m", "agentrunner", "plan", *words],
-        cwd=plan.project.repo,
-        env={**os.environ, "AGENTRUNNER_STATE_DIR": str(plan.project.state_dir)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    argv = [sys.executable, "-m", "agentrunner", "plan", *words]
+    environ = {**os.environ, "AGENTRUNNER_STATE_DIR": str(plan.project.state_dir)}
+    return warm_run(argv, cwd=plan.project.repo, env=environ)
 
 
 def test_run_tells_how_it_goes_and_how_it_stands(plan: PlanProject) -> None:

@@ -29,6 +29,7 @@ from agentrunner.storage.run_log import Record, RunLog
 from agentrunner.storage.worker_ledger import Ledger
 from tests.kit.bwrap import require_bwrap
 from tests.kit.project import Project
+from tests.kit.warm import WarmPopen
 
 PATIENCE_SEC = 30.0
 RESULTS = ("result", "plan_result")
@@ -168,14 +169,13 @@ class Drill(Project):
 
     def command(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         """Start `agentrunner ARGUMENTS --json`."""
-        process = subprocess.Popen(
+        process = WarmPopen(
             [sys.executable, "-m", "agentrunner", *arguments, "--json"],
             cwd=self.repo,
             env={**os.environ, "AGENTRUNNER_STATE_DIR": str(self.state_dir), **env},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
         self.processes.append(process)
         return process

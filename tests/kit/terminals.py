@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-import pty
 import select
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from tests.kit.warm import warm_terminal
+
 PATIENCE_SEC = 60.0
 
 
 class Terminal:
-    """A process with a terminal, from its start to its end."""
+    """A `python -m` or `python -c` with a terminal, from its start to its end."""
 
     def __init__(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> None:
         self.seen = b""
         self._read_to = 0
-        self._pid, self._terminal = pty.fork()
-        if self._pid == 0:
-            os.chdir(cwd)
-            os.execve(argv[0], list(argv), dict(environ))
+        self._process, self._terminal = warm_terminal(argv, cwd, environ)
 
     def __enter__(self) -> Self:
         return self
@@ -54,8 +52,7 @@ class Terminal:
     def _close(self) -> int:
         os.close(self._terminal)
         self._terminal = -1
-        _, status = os.waitpid(self._pid, 0)
-        return os.waitstatus_to_exitcode(status)
+        return self._process.wait()
 
     def _more(self) -> bool:
         ready, _, _ = select.select([self._terminal], [], [], PATIENCE_SEC)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import sys
 from pathlib import Path
 
 import pytest
 
 from agentrunner.commands.pick import FITS, picker_screen
+from tests.kit.warm import warm_terminal
 from tests.unit.commands.test_command_line import Shell, shell
 from tests.unit.commands.test_terminal import ROOT, _read
 
@@ -138,14 +138,11 @@ def typed(
         RunFolder.create(folder / "state", run_id)
         row = RunRow(run_id, "users-api", "Users", str(repo), "PLANNING", waiting=kind)
         RunIndex(folder / "state").record(row)
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(repo)
-        inherited = {name: value for name, value in os.environ.items() if name != "CI"}
-        own = {"TERM": "xterm", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "HOME": str(folder),
-               "AGENTRUNNER_STATE_DIR": str(folder / "state")}  # fmt: skip
-        argv = [sys.executable, "-c", SCRIPT, kind, str(answers), *arguments]
-        os.execve(sys.executable, argv, {**inherited, **own})
+    inherited = {name: value for name, value in os.environ.items() if name != "CI"}
+    own = {"TERM": "xterm", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "HOME": str(folder),
+           "AGENTRUNNER_STATE_DIR": str(folder / "state")}  # fmt: skip
+    argv = [sys.executable, "-c", SCRIPT, kind, str(answers), *arguments]
+    process, terminal = warm_terminal(argv, repo, {**inherited, **own})
     seen = b""
     os.write(terminal, ahead.encode())
     while chunk := _read(terminal):
@@ -153,7 +150,7 @@ def typed(
         if keys and seen.endswith((b"> ", b"[y/N] ")):
             os.write(terminal, keys.pop(0).encode())
     os.close(terminal)
-    os.waitpid(pid, 0)
+    process.wait()
     code, said = json.loads(answers.read_text())
     return seen.decode(), code, said
 

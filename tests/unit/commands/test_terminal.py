@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit.warm import warm_terminal
 from tests.unit.commands.fake_engine import TASK
 
 ROOT = Path(__file__).parents[3]
@@ -49,15 +49,12 @@ def in_terminal(folder: Path, kind: str, keys: str = "", **environ: str) -> tupl
     (repo / ".git").mkdir(parents=True)
     (repo / "t.yaml").write_text(TASK)
     answers = folder / "answers.json"
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(repo)
-        unset = ("CI", "NO_COLOR")
-        inherited = {name: value for name, value in os.environ.items() if name not in unset}
-        own = {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "HOME": str(folder),
-               "AGENTRUNNER_STATE_DIR": str(folder / "state")}  # fmt: skip
-        argv = [sys.executable, "-c", SCRIPT, kind, str(answers)]
-        os.execve(sys.executable, argv, {**inherited, **own, **environ})
+    unset = ("CI", "NO_COLOR")
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
+    own = {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "HOME": str(folder),
+           "AGENTRUNNER_STATE_DIR": str(folder / "state")}  # fmt: skip
+    argv = [sys.executable, "-c", SCRIPT, kind, str(answers)]
+    process, terminal = warm_terminal(argv, repo, {**inherited, **own, **environ})
     seen, typed = b"", False
     while chunk := _read(terminal):
         seen += chunk
@@ -65,8 +62,7 @@ def in_terminal(folder: Path, kind: str, keys: str = "", **environ: str) -> tupl
             os.write(terminal, keys.encode())
             typed = True
     os.close(terminal)
-    _, status = os.waitpid(pid, 0)
-    code = os.waitstatus_to_exitcode(status)
+    code = process.wait()
     return seen, json.loads(answers.read_text()) if answers.exists() else None, code
 
 
