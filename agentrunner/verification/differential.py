@@ -30,7 +30,7 @@ from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.steering import matches
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import regions_of_tests, with_regions_of
 from agentrunner.verification.target import Target
 from agentrunner.verification.trees import Changes, changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
@@ -253,11 +253,22 @@ class Differential:
         return False
 
     def with_new_tests(self, old: str, new: str) -> str:
-        """`old` with all changed inputs as the worker left them."""
+        """`old` with all changed inputs as the worker left them.
+
+        Of a product file with tests inside only these are new: its code is the work.
+        """
         after = self.snapshots.list(new)
-        names = {one.path for one in self._judged.changes} if self._judged else set()
-        names |= self._helpers
-        return self.snapshots.combine(old, {path: after.get(path) for path in sorted(names)})
+        judged = self._judged.changes if self._judged else []
+        names = {one.path for one in judged} | self._helpers
+        made: dict[str, Entry | None] = {path: after.get(path) for path in sorted(names)}
+        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        for path in sorted(one.path for one in judged if one.input.region):
+            language, before, text = language_of(path), was(path), now(path)
+            if language is None or before is None or text is None or path not in after:
+                continue
+            blob = self.snapshots.write_blob(with_regions_of(before, text, language))
+            made[path] = (after[path][0], blob)
+        return self.snapshots.combine(old, made)
 
     def _new_helpers(self, old: str, total: Changes, before: Inputs) -> frozenset[str]:
         """New files in folders that had tests and nothing else: helpers, fixtures, doubles."""
