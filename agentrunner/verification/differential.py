@@ -122,10 +122,13 @@ class Differential:
         )
 
     def _data(self) -> set[str]:
-        """Of the latest `changes` the files of data that tests read: golden files, tables."""
+        """Of the latest `changes` tests, and the data that they read: golden files, tables."""
         judged = self._judged.changes if self._judged else []
         return {
-            one.path for one in judged if one.input.kind == "fixture" and not family_of(one.path)
+            one.path
+            for one in judged
+            if (one.input.kind == "test" and not one.input.region)
+            or (one.input.kind == "fixture" and not family_of(one.path))
         }
 
     def _wished(self, total: Changes, data: Collection[str]) -> set[str]:
