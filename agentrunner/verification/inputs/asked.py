@@ -22,6 +22,16 @@ CHANGES = r"""renam(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|remov
 |split(?:s|ting)?|merg(?:e|es|ed|ing)|adapt(?:s|ed|ing)?|adjust(?:s|ed|ing)?
 |modif(?:y|ies|ied|ying)|amend(?:s|ed|ing)?|revis(?:e|es|ed|ing)|get(?:s|ting)? rid of"""
 VERB = re.compile(rf"\b(?:{CHANGES.replace(chr(10), '')})\b", re.IGNORECASE)
+ADDS = re.compile(
+    r"(?i)\b(?:add(?:s|ed|ing)?|creat(?:e|es|ed|ing)|introduc(?:e|es|ed|ing)|provid(?:e|es|ed|ing)"
+    r"|commit(?:s|ted|ting)?|check(?:s|ed|ing)? in|includ(?:e|es|ed|ing)|writ(?:e|es|ten|ing)"
+    r"|suppl(?:y|ies|ied|ying))\b"
+)
+ADDED_TO = re.compile(r"(?i)\b(?:to|in|into|onto|for|of|about|at|on|after|before|between)\b")
+"""Between a verb of adding and a path: it is something else that is added."""
+JA_ADDS = re.compile(
+    r"^[`」』\"'*_）)\s]*(?:（[^）\n]*）)?(?:を|も)([^。\n]{0,40}?)(?:追加|作成|新設|作[るりっ]|置[くいき])([^。\n]{0,12})"
+)
 MOVES = re.compile(r"(?i)renam|mov|port|convert|migrat|replac|split|merg")
 KEEPS_TEXT = re.compile(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
 """Of those the ones that leave a file's text as it is."""
@@ -170,6 +180,28 @@ def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool
     return any(_becomes(text, tokens, index) for index in mine)
 
 
+def wanted_new(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
+    """Whether the PRD asks by name for a file that is to be added; by its checks alone it doesn't.
+
+    "Add tests to a.py" does not ask for a.py.
+    """
+    text = outside_of_checks(prd_text[:MOST])
+    tokens = list(TOKEN.finditer(text))
+    mine = [index for index, one in enumerate(tokens) if _means(one[0], path, paths)]
+    if not mine:
+        return False
+    added = {index for index, _ in _requests(text, tokens, ADDS)}
+    if not added.isdisjoint(mine):
+        return True
+    behind = (text[tokens[index].end() :][:100] for index in mine[:MOST_NAMED])
+    return any((found := JA_ADDS.match(one)) and not JA_NOT.search(found[2]) for one in behind)
+
+
+def outside_of_checks(text: str) -> str:
+    """A PRD without the commands of its checks: what it says in words."""
+    return CHECK.sub("", text)
+
+
 def _becomes(text: str, tokens: list[re.Match[str]], index: int) -> bool:
     """Whether a sentence says of a path, alone or in a list of paths, that it is to change."""
     before = SENTENCE.split(text[max(tokens[index].start() - 500, 0) : tokens[index].start()])[-1]
@@ -254,10 +286,12 @@ def is_looked_at(command: str, word: str) -> bool:
     return bool(own)
 
 
-def _requests(text: str, tokens: list[re.Match[str]]) -> Iterator[tuple[int, str]]:
+def _requests(
+    text: str, tokens: list[re.Match[str]], verbs: re.Pattern[str] = VERB
+) -> Iterator[tuple[int, str]]:
     """Places of the tokens that a verb of change has as its object or its target, and the verb."""
     starts = [token.start() for token in tokens]
-    for verb in VERB.finditer(text):
+    for verb in verbs.finditer(text):
         line = text.rfind("\n", 0, verb.start()) + 1
         if NEGATED.search(text[max(line, verb.start() - 60) : verb.start()]):
             continue
@@ -268,6 +302,8 @@ def _requests(text: str, tokens: list[re.Match[str]]) -> Iterator[tuple[int, str
         between = text[at : starts[index]]
         if BREAK.search(between) or "\n\n" in between or len(between.split()) > 8:
             continue
+        if verbs is ADDS and ADDED_TO.search(between):
+            continue
         yield index, verb[0]
         moved = bool(MOVES.match(verb[0]))
         while index + 1 < len(tokens):
@@ -277,6 +313,8 @@ def _requests(text: str, tokens: list[re.Match[str]]) -> Iterator[tuple[int, str
                 break
             index += 1
             yield index, verb[0]
+    if verbs is ADDS:
+        return
     for index, token in enumerate(tokens):
         behind = text[token.end() : token.end() + 100]
         for found in (JA_OBJECT.match(behind), JA_TARGET.match(behind)):

@@ -225,6 +225,20 @@ def only_looks(command: str) -> bool:
     )
 
 
+def only_reads(command: str) -> bool:
+    """Whether a command only looks at files, and none of them says what it looks for."""
+    return only_looks(command) and not any(
+        step.into == "read"
+        or step.words[0].rpartition("/")[2] in COMPARES
+        or (
+            step.words[0].rpartition("/")[2] in READS_PATTERNS
+            and any(re.match(r"-\w*f|--file", word) for word in step.words[1:])
+        )
+        for step in steps_of(command)
+        if step.words
+    )
+
+
 def asks_for_paths(command: str) -> bool:
     """Whether a command only asks which files are there: `test -f NEW && ! test -e OLD`."""
     steps = steps_of(command)
