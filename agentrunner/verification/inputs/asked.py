@@ -197,6 +197,14 @@ def wanted_new(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     return any((found := JA_ADDS.match(one)) and not JA_NOT.search(found[2]) for one in behind)
 
 
+def named_new(prd_text: str) -> list[str]:
+    """Paths that the PRD names and asks to add, change or move, in its order, each once."""
+    text = outside_of_checks(prd_text[:MOST])
+    words = dict.fromkeys(_bare(one[0], ()) for one in TOKEN.finditer(text))
+    few = [word for word in words if not is_glob(word)][:MOST_NAMED]
+    return [word for word in few if wanted_new(text, word) or asked_in(text, word)]
+
+
 def outside_of_checks(text: str) -> str:
     """A PRD without the commands of its checks: what it says in words."""
     return CHECK.sub("", text)
