@@ -314,6 +314,7 @@ def validate(
 
     from agentrunner.commands.policy_findings import policy_line
     from agentrunner.discovery.proof import proof_inputs
+    from agentrunner.discovery.protected import asked_protected
     from agentrunner.policy.check import narrowed
     from agentrunner.policy.load import load_policies
     from agentrunner.screens.layout import labelled
@@ -324,10 +325,11 @@ def validate(
     spec = narrowed(spec, policies, os.environ)
     name = "standard input" if file == "-" else file
     inputs = proof_inputs(spec)
+    problems = [*inputs.problems, *asked_protected(spec)]
     if as_json:
         from agentrunner.screens.table import NO_CRITERIA
 
-        warnings = [*inputs.problems, *([] if spec.criteria else [NO_CRITERIA]), *_formless(spec)]
+        warnings = [*problems, *([] if spec.criteria else [NO_CRITERIA]), *_formless(spec)]
         values = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
                 "warnings": warnings}  # fmt: skip
         show(json.dumps(values))
@@ -336,7 +338,7 @@ def validate(
     show(criteria_of(name, spec, width))
     for text in counts_lines(inputs.lists):
         show("\n".join(labelled("counts", text, width)))
-    for problem in [*inputs.problems, *_formless(spec)]:
+    for problem in [*problems, *_formless(spec)]:
         show("\n".join(labelled("warning", problem, width)))
     for source in spec.policies:
         show(f"  policy  {policy_line(source.path, source.sha256, os.environ.get('HOME', ''))}")

@@ -12,6 +12,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery import ci_environment, read_branch
 from agentrunner.discovery.outside import filters_of, not_taken_along
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
+from agentrunner.discovery.protected import asked_protected
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import no_provider
 from agentrunner.workers.member import Member
@@ -66,6 +67,7 @@ def header_of(
             *_filtered(spec),
             *(_ci_environment(spec) if begins else ()),
             *inputs.problems,
+            *(asked_protected(spec) if begins else ()),
         ],
     }
 

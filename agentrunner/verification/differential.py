@@ -12,7 +12,14 @@ from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots, folders_of
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.asked import asked_in, data_asked_in, moved_in, wanted_gone
+from agentrunner.verification.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
+from agentrunner.verification.inputs.asked import (
+    asked_in,
+    data_asked_in,
+    moved_in,
+    wanted_gone,
+    wanted_new,
+)
 from agentrunner.verification.inputs.changes import (
     LOCK_OF_VENDOR,
     ProofChanges,
@@ -20,7 +27,7 @@ from agentrunner.verification.inputs.changes import (
     put_back,
 )
 from agentrunner.verification.inputs.find import find_inputs
-from agentrunner.verification.inputs.follow import asks_for_paths
+from agentrunner.verification.inputs.follow import asks_for_paths, only_reads
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.shell import steps_of
@@ -31,7 +38,7 @@ from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.steering import matches
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import regions_of_tests, with_regions_of
 from agentrunner.verification.target import Target
 from agentrunner.verification.trees import Changes, changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
@@ -124,10 +131,13 @@ class Differential:
         )
 
     def _data(self) -> set[str]:
-        """Of the latest `changes` the files of data that tests read: golden files, tables."""
+        """Of the latest `changes` tests, and the data that they read: golden files, tables."""
         judged = self._judged.changes if self._judged else []
         return {
-            one.path for one in judged if one.input.kind == "fixture" and not family_of(one.path)
+            one.path
+            for one in judged
+            if (one.input.kind == "test" and not one.input.region)
+            or (one.input.kind == "fixture" and not family_of(one.path))
         }
 
     def _wished(self, total: Changes, data: Collection[str]) -> set[str]:
@@ -255,11 +265,22 @@ class Differential:
         return False
 
     def with_new_tests(self, old: str, new: str) -> str:
-        """`old` with all changed inputs as the worker left them."""
+        """`old` with all changed inputs as the worker left them.
+
+        Of a product file with tests inside only these are new: its code is the work.
+        """
         after = self.snapshots.list(new)
-        names = {one.path for one in self._judged.changes} if self._judged else set()
-        names |= self._helpers
-        return self.snapshots.combine(old, {path: after.get(path) for path in sorted(names)})
+        judged = self._judged.changes if self._judged else []
+        names = {one.path for one in judged} | self._helpers
+        made: dict[str, Entry | None] = {path: after.get(path) for path in sorted(names)}
+        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        for path in sorted(one.path for one in judged if one.input.region):
+            language, before, text = language_of(path), was(path), now(path)
+            if language is None or before is None or text is None or path not in after:
+                continue
+            blob = self.snapshots.write_blob(with_regions_of(before, text, language))
+            made[path] = (after[path][0], blob)
+        return self.snapshots.combine(old, made)
 
     def _new_helpers(self, old: str, total: Changes, before: Inputs) -> frozenset[str]:
         """New files in folders that had tests and nothing else: helpers, fixtures, doubles."""
@@ -283,13 +304,29 @@ class Differential:
 
         The programs of the command itself are as the worker left them.
         """
-        programs = self._new_programs(old, new, target)
+        programs = {*self.new_programs(old, new, target), *self._judged_paths()}
         added = changes_between(self.snapshots, old, new).added.difference(programs)
         if not added:
             return None
         blob = self.snapshots.write_blob(b"")
         hollow: dict[str, Entry | None] = dict.fromkeys(added, ("100644", blob))
         return self.snapshots.combine(self.with_new_programs(old, new, target), hollow)
+
+    def with_idle_recipes(self, old: str, new: str, target: Target) -> str | None:
+        """`new` with new lines of make's recipes doing nothing, where the PRD wants its targets."""
+        if not is_wanted(self.spec.wanted, targets_of(target.shell)):
+            return None
+        total = changes_between(self.snapshots, old, new)
+        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        tree = None
+        for path in filter(MAKEFILE.fullmatch, sorted(total.added | total.modified)):
+            try:
+                text = idle((was(path) or b"").decode(), (now(path) or b"").decode())
+            except UnicodeDecodeError:
+                continue
+            if text is not None:
+                tree = self.with_text(tree or new, path, text)
+        return tree
 
     def product(self, old: str, new: str) -> tuple[str, ...]:
         """Changed paths that are no inputs, or of which only a region is."""
@@ -328,15 +365,38 @@ class Differential:
     def is_of_the_worker(self, target: Target, old: str, new: str, red_with_old: bool) -> bool:
         """Whether what decides for this command was not there before the run and is there now.
 
-        A command that only asks which files are there is what its author wrote.
+        A command that only asks which files are there, or what they say, is what its author wrote.
         """
         if self.runs_old_files(target, old):
             return False
-        if self._new_programs(old, new, target):
+        if self.new_programs(old, new, target):
             return True
-        return red_with_old and not asks_for_paths(target.shell)
+        if not red_with_old or asks_for_paths(target.shell):
+            return False
+        return not only_reads(target.shell) or self._has_unwanted_tests()
 
-    def _new_programs(self, old: str, new: str, target: Target) -> list[str]:
+    def _has_unwanted_tests(self) -> bool:
+        """Whether tests are among the changes that nobody asked for."""
+        judged = self._judged.changes if self._judged else []
+        return any(
+            one.input.kind == "test"
+            and one.path not in self._settled
+            and not self.is_wanted_new(one.path)
+            for one in judged
+        )
+
+    def steered_as_wanted(self) -> bool:
+        """Whether the PRD asks for all changes of the latest `changes` that decide."""
+        unsettled = self._judged_paths() - self._settled
+        return all(map(self.is_wanted_new, unsettled))
+
+    def is_wanted_new(self, path: str) -> bool:
+        """Whether the PRD asks by name for a file that is to be added, or moved there."""
+        text = self.spec.wanted
+        return wanted_new(text, path) or asked_in(text, path)
+
+    def new_programs(self, old: str, new: str, target: Target) -> list[str]:
+        """New files that decide for a command: tests, programs, recipes, expected data."""
         added = changes_between(self.snapshots, old, new).added
         now = self.inputs(new, [target])
         return sorted(
@@ -348,7 +408,7 @@ class Differential:
     def with_new_programs(self, old: str, new: str, target: Target) -> str:
         """`old` with the programs and tests of this command as the worker left them."""
         return self.with_paths(
-            self.with_new_tests(old, new), new, self._new_programs(old, new, target)
+            self.with_new_tests(old, new), new, self.new_programs(old, new, target)
         )
 
     def with_paths(self, old: str, new: str, paths: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from agentrunner.verification.case import Case, Report
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written
+from agentrunner.verification.inputs.asked import is_looked_at
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.struck import TakenOut
 from agentrunner.verification.target import TEST, Measured, Target
@@ -141,13 +142,17 @@ class Examination:
         """Of files that changed during a run the inputs that were not written before. Blocks.
 
         What the test command wrote before the run may be written by a check as well, which often
-        runs a part of it; but not what another check wrote.
+        runs a part of it; but not what another check wrote. A file that the PRD wants changed may
+        be written by a command that compares it with its own copy: nothing changes on a second run.
         """
+        asked = self.differential.permitted(self.world.allowed)
         known = self.writes.get(TEST, frozenset()) | self.writes.get(target.id, frozenset())
         return [
             path
             for path in paths
-            if path not in known and self.differential.counts(path, self.world.old, [target])
+            if path not in known
+            and not (path in asked and is_looked_at(target.shell, path))
+            and self.differential.counts(path, self.world.old, [target])
         ]
 
     def by_names(self, case: Case) -> bool:

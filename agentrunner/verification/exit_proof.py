@@ -45,6 +45,7 @@ GREEN_BY_ITSELF = (
 )
 FILES_ONLY = "it only asks whether a file is there"
 TEXT_ONLY = "it reads the code and does not run it"
+BY_RECIPE = "the worker wrote the recipe that it runs; without what the recipe does it is red"
 NOT_READ = (
     "the program in this command could not be read, and so not be made to fail; so this shows, and"
     " no more"
@@ -103,6 +104,8 @@ class ExitProof:
                 self.differential.with_new_programs, world.old, world.new, target
             )
         if (await self.run(target, old, ())).passed:
+            if author == "worker" and await self._is_a_wanted_recipe(target, world):
+                return ExitFound(author, "shown", notes=[BY_RECIPE])
             return ExitFound(author, doubt=GREEN_BEFORE if author == "person" else GREEN_BY_ITSELF)
         if author == "person":
             path, _ = await turned_by_data(self.run, self.differential, target, world)
@@ -132,9 +135,31 @@ class ExitProof:
             added = [path for path in world.product if path not in world.old_paths]
             return "" if _named(added, about) else FILES_ONLY
         empty = await self.struck.emptied(world)
+        if empty is not None and await self._is_a_tool_of_the_person(target, world):
+            return ""  # it reads the code by settings of the worker: what they refuse is gone
         if empty is not None and (await self.run(target, empty, ())).passed:
             return TEXT_ONLY
         return ""
+
+    async def _is_a_tool_of_the_person(self, target: Target, world: SnapshotTrees) -> bool:
+        """Whether a person wrote the command, and the worker no more than settings asked for."""
+        if target.author != "person" or not self.differential.steered_as_wanted():
+            return False
+        return not await asyncio.to_thread(
+            self.differential.new_programs, world.old, world.new, target
+        )
+
+    async def _is_a_wanted_recipe(self, target: Target, world: SnapshotTrees) -> bool:
+        """Whether a recipe that the PRD asks for does what a person's command looks at.
+
+        Then the command is red where the new lines of the recipe do nothing.
+        """
+        if target.author != "person":
+            return False
+        tree = await asyncio.to_thread(
+            self.differential.with_idle_recipes, world.old, world.new, target
+        )
+        return tree is not None and not (await self.run(target, tree, ())).passed
 
     async def _is_a_report(
         self, target: Target, world: SnapshotTrees, criteria: Sequence[Criterion]
@@ -143,7 +168,9 @@ class ExitProof:
         added = [
             path
             for path in world.product
-            if path not in world.old_paths and language_of(path) is None
+            if path not in world.old_paths
+            and language_of(path) is None
+            and not self.differential.is_wanted_new(path)
         ]
         if not added or _named(added, _text_of(target, criteria)):
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,7 +10,11 @@ from agentrunner.config.spec import TaskSection
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.inputs.asked import asked_in, wanted_new
 from agentrunner.verification.steering import is_executable_config, matches
+
+DRIVER = re.compile(rb"\b(?:filter|diff|merge|textconv)\s*=")
+"""An attribute by which git starts a program that somebody's settings name."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +116,12 @@ class Trees:
         self._summed_up = list(worker_changes), changes
         return changes.only(total.all)
 
-    def protected(self, changes: Changes) -> list[Finding]:
-        """A finding where paths were changed that the task or threat T2 protects."""
+    def protected(self, changes: Changes, wanted: str, before: str, after: str) -> list[Finding]:
+        """A finding where paths were changed that the task or threat T2 protects.
+
+        `wanted`: what was asked for. Attributes of git that it names are free where they run
+        nothing.
+        """
         protected = [path for path in changes.all if matches(path, self.task.protect)]
         executable = [
             path
@@ -120,6 +129,7 @@ class Trees:
             if is_executable_config(path)
             and not matches(path, self.task.allow_changes)
             and path not in protected
+            and not self._is_asked_and_runs_nothing(path, wanted, before, after)
         ]
         paths = [*protected, *executable]
         if not paths:
@@ -133,3 +143,11 @@ class Trees:
                 remedy=f"{setting} in the task file settles it for the next run",
             )
         ]
+
+    def _is_asked_and_runs_nothing(self, path: str, wanted: str, before: str, after: str) -> bool:
+        """Whether what was asked for names this file of git's attributes, and no driver is new."""
+        if path != ".gitattributes" or not (wanted_new(wanted, path) or asked_in(wanted, path)):
+            return False
+        was, now = self.reader(before)(path) or b"", self.reader(after)(path) or b""
+        known = set(was.splitlines())
+        return not any(DRIVER.search(line) for line in now.splitlines() if line not in known)

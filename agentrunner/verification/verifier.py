@@ -323,7 +323,10 @@ class Verifier:
             self.handed_over.of, tree, baseline.tree, total
         )
         read = await asyncio.to_thread(self.trees.reader, room_tree)
-        findings = [*map(self._harmless, suspicions), *self.trees.protected(own)]
+        protected = await asyncio.to_thread(
+            self.trees.protected, own, self.spec.wanted, baseline.tree, tree
+        )
+        findings = [*map(self._harmless, suspicions), *protected]
         unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
         findings += not_kept(sorted({*self.trees.unkept, *unkept}))
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:

@@ -10,6 +10,8 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator
 
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
+from agentrunner.verification.inputs.lookers import ALSO_LOOK, COMPARES, LOOKS
+from agentrunner.verification.inputs.shell import PASSES_ON, steps_of
 
 TOKEN = re.compile(r"[\w@+*~-]*(?:[./][\w@+*~-]+)+/?|[\w@+-]+/", re.ASCII)
 """A word that may be a path: with a folder or an ending."""
@@ -17,8 +19,19 @@ CHANGES = r"""renam(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|remov
 |drop(?:s|ped|ping)?|updat(?:e|es|ed|ing)|chang(?:e|es|ed|ing)|edit(?:s|ed|ing)?
 |rewrit(?:e|es|ten|ing)|replac(?:e|es|ed|ing)|port(?:s|ed|ing)?|convert(?:s|ed|ing)?
 |migrat(?:e|es|ed|ing)|regenerat(?:e|es|ed|ing)|refresh(?:es|ed|ing)?|extend(?:s|ed|ing)?
-|split(?:s|ting)?|merg(?:e|es|ed|ing)|adapt(?:s|ed|ing)?|adjust(?:s|ed|ing)?"""
+|split(?:s|ting)?|merg(?:e|es|ed|ing)|adapt(?:s|ed|ing)?|adjust(?:s|ed|ing)?
+|modif(?:y|ies|ied|ying)|amend(?:s|ed|ing)?|revis(?:e|es|ed|ing)|get(?:s|ting)? rid of"""
 VERB = re.compile(rf"\b(?:{CHANGES.replace(chr(10), '')})\b", re.IGNORECASE)
+ADDS = re.compile(
+    r"(?i)\b(?:add(?:s|ed|ing)?|creat(?:e|es|ed|ing)|introduc(?:e|es|ed|ing)|provid(?:e|es|ed|ing)"
+    r"|commit(?:s|ted|ting)?|check(?:s|ed|ing)? in|includ(?:e|es|ed|ing)|writ(?:e|es|ten|ing)"
+    r"|suppl(?:y|ies|ied|ying))\b"
+)
+ADDED_TO = re.compile(r"(?i)\b(?:to|in|into|onto|for|of|about|at|on|after|before|between)\b")
+"""Between a verb of adding and a path: it is something else that is added."""
+JA_ADDS = re.compile(
+    r"^[`」』\"'*_）)\s]*(?:（[^）\n]*）)?(?:を|も)([^。\n]{0,40}?)(?:追加|作成|新設|作[るりっ]|置[くいき])([^。\n]{0,12})"
+)
 MOVES = re.compile(r"(?i)renam|mov|port|convert|migrat|replac|split|merg")
 KEEPS_TEXT = re.compile(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
 """Of those the ones that leave a file's text as it is."""
@@ -31,12 +44,27 @@ NEGATED = re.compile(
     r"(?i)(?:\bnot|\bnever|n't|\bwithout|\bno need to|\binstead of|\brather than|\bavoid|\bno)"
     r"\W+(?:\w+\W+){0,3}$"
 )
-JOINS = re.compile(r"[\s`'\"*_]*(?:,|and|or|&|plus|as well as)*[\s`'\"*_]*", re.IGNORECASE)
+JOINS = re.compile(
+    r"[\s`'\"*_)]*(?:,\s*(?:and|or)\b|,|\b(?:and|or|plus|as well as|including"
+    r"|(?:together|along)\s+with|with(?=\s+(?:its|their)\b))\b|&)*"
+    r"(?:[\s`'\"*_(]+(?:its|their|the|all|both|also|any|old|own|existing|corresponding|related"
+    r"|matching|accompanying|unit|test|module|suite|golden|snapshot)\b)*"
+    r"(?:\s+(?:tests?|specs?|files?|cases?|suites?|snapshots?|fixtures?|modules?)\b"
+    r"(?:\s+(?:in|at|from|under|of)\b)?)?[\s`'\"*_(]*",
+    re.IGNORECASE,
+)
+"""Between two paths of one list: "Delete a.py together with its tests (tests/test_a.py)"."""
+SUBJECT = re.compile(
+    r"(?i)^[`'\"*_)]*\s+(?:is|are|must|should|shall|will|has|have|can|may|covers?|checks?|shows?|tells?"
+    r"|says?|asks?|describes?|expects?|fails?|decides?|defines?|proves?|verif(?:y|ies)|asserts?|stays?"
+    r"|remains?|keeps?|needs?|do(?:es)?)\b"
+)
+"""Behind the last path of a list that has more words than paths: it begins another sentence."""
 TO = re.compile(r"(?:[^.;:!?]|\.\S){0,40}?\b(?:to|into|as|in|with|by)\b[\s`'\"*_]*", re.IGNORECASE)
 CLAIMED = re.compile(
     r"(?i)^[`'\"*_)]*\s*(?:\(.*?\)\s*)?(?:must|should|shall|has to|have to|to|now|again|then"
-    r"|will|can|still|is|are|turns?|goes|\s)*"
-    r"\b(?:pass|passes|passing|green|succeeds?|works?|runs?|unchanged|untouched)\b"
+    r"|will|can|still|is|are|turns?|goes|stays?|remains?|keeps?|kept|left|be|\s)*"
+    r"\b(?:pass|passes|passing|green|succeeds?|works?|runs?|unchanged|untouched|as\s+(?:it|they|is|are|before))\b"
 )
 CLAIMS = re.compile(r"(?i)\b(?:mak(?:e|ing)|get|let|so|so\s+that|until|till|see)\b[^.;]{0,30}$")
 GONE = re.compile(
@@ -46,8 +74,15 @@ GONE = re.compile(
 )
 JA_CHANGES = (
     r"(?:変更|改名|リネーム|移動|削除|更新|書き換|書き直|置き換|置換|消[すし]|消去"
-    r"|変え|移[すし]|移植|改訂|再生成|作り直|分割|統合)"
+    r"|変え|移[すし]|移植|改訂|再生成|作り直|分割|統合|調整|追従|適合)"
 )
+JA_MARKS = r"[`「」『』\"'*_（）()\s]*"
+JA_JOINS = re.compile(
+    rf"{JA_MARKS}(?:と|や|、|,|・|及び|および|並びに|ならびに|(?:と|に)?(?:共に|ともに|合わせて|あわせて))、?"
+    rf"(?:(?:その|それらの|対応する|関連する|付随する)?(?:単体|ユニット)?(?:テスト|スペック|スナップショット)?"
+    rf"(?:ファイル|コード)?(?:である|の)?)?{JA_MARKS}"
+)
+"""Between two paths of one list in Japanese."""
 JA_OBJECT = re.compile(
     rf"^[`」』\"'*_）)\s]*(?:の[^。\n、]{{0,20}}?)?を([^。\n]{{0,60}}?){JA_CHANGES}([^。\n]{{0,12}})"
 )
@@ -61,10 +96,11 @@ JA_GONE = re.compile(
     r"([\w-]{2,40})\s*(?:の|に関する|用の)\s*テスト(?:ケース)?を[^。\n、]{0,10}?(?:削除|消[すし]|取り除)([^。\n]{0,10})"
 )
 BECOMES = re.compile(
-    r"(?i)^[`'\"*_)]*\s+(?:(?:is|are|gets?|(?:must|should|shall|will|has\s+to|have\s+to|needs?\s+to"
+    r"(?i)^[`'\"*_)]*(?:\s*,?\s*\b(?:which|that))?\s+(?:(?:is|are|gets?|(?:must|should|shall|will|has\s+to|have\s+to|needs?\s+to"
     r"|(?:is|are)\s+to)\s+(?:be|get))\s+(?:(?:also|then|therefore|thus|likewise|accordingly)\s+)?"
     r"(?:updated|changed|edited|rewritten|replaced|regenerated|refreshed|extended|adapted|adjusted"
-    r"|renewed|remade|(?:generated|made|written)\s+(?:anew|again)|brought\s+up\s+to\s+date)"
+    r"|modified|amended|revised|removed|deleted|dropped|renamed|moved|renewed|remade"
+    r"|(?:generated|made|written)\s+(?:anew|again)|brought\s+up\s+to\s+date)"
     r"|needs?\s+(?:updating|regenerating|refreshing|adapting|adjusting|an\s+update))"
     r"(?=[\s.,;:!?)]|$)((?:[^.;:!?\n]|\n(?!\s*\n)){0,100})"
 )
@@ -93,12 +129,14 @@ JA_PASS = re.compile(
 )
 SENTENCE = re.compile(r"[.;!?]\s+|。|\n\s*\n|\n\s*(?:[-*+#]|\d+\.)\s")
 """Where a sentence, or an entry of a list, ends and another begins."""
-CHECK = re.compile(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`[^`\n]*`", re.IGNORECASE)
+CHECK = re.compile(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`(?P<command>[^`\n]*)`", re.IGNORECASE)
 ABSENT = re.compile(
     r"(?:\btest\s+!|\[\s+!|!\s+test|!\s+\[)\s+-[aefd]\s+(?:\./)?[\"']?([\w@+./*~-]+)", re.ASCII
 )
 """A check that wants a path to be gone."""
 MOST = 200_000
+MOST_BETWEEN = 100
+"""Characters between two paths of one list."""
 MOST_NAMED = 100
 """How often a text may name one path and still be understood."""
 
@@ -143,13 +181,43 @@ def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool
     return any(_becomes(text, tokens, index) for index in mine)
 
 
+def wanted_new(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
+    """Whether the PRD asks by name for a file that is to be added; by its checks alone it doesn't.
+
+    "Add tests to a.py" does not ask for a.py.
+    """
+    text = outside_of_checks(prd_text[:MOST])
+    tokens = list(TOKEN.finditer(text))
+    mine = [index for index, one in enumerate(tokens) if _means(one[0], path, paths)]
+    if not mine:
+        return False
+    added = {index for index, _ in _requests(text, tokens, ADDS)}
+    if not added.isdisjoint(mine):
+        return True
+    behind = (text[tokens[index].end() :][:100] for index in mine[:MOST_NAMED])
+    return any((found := JA_ADDS.match(one)) and not JA_NOT.search(found[2]) for one in behind)
+
+
+def named_new(prd_text: str) -> list[str]:
+    """Paths that the PRD names and asks to add, change or move, in its order, each once."""
+    text = outside_of_checks(prd_text[:MOST])
+    words = dict.fromkeys(_bare(one[0], ()) for one in TOKEN.finditer(text))
+    few = [word for word in words if not is_glob(word)][:MOST_NAMED]
+    return [word for word in few if wanted_new(text, word) or asked_in(text, word)]
+
+
+def outside_of_checks(text: str) -> str:
+    """A PRD without the commands of its checks: what it says in words."""
+    return CHECK.sub("", text)
+
+
 def _becomes(text: str, tokens: list[re.Match[str]], index: int) -> bool:
     """Whether a sentence says of a path, alone or in a list of paths, that it is to change."""
     before = SENTENCE.split(text[max(tokens[index].start() - 500, 0) : tokens[index].start()])[-1]
     last = index
     while last + 1 < min(len(tokens), index + 20):
         gap = text[tokens[last].end() : tokens[last + 1].start()]
-        if "\n\n" in gap or not (gap.strip() and JOINS.fullmatch(gap)):
+        if len(gap) > MOST_BETWEEN or "\n\n" in gap or not (gap.strip() and JOINS.fullmatch(gap)):
             break
         last += 1
     behind = text[tokens[last].end() :][:250]
@@ -167,8 +235,20 @@ def wanted_gone(check: str) -> set[str]:
     return {found[1] for found in ABSENT.finditer(check)}
 
 
+def _bare(token: str, paths: Collection[str]) -> str:
+    """A token as a path: without marks of emphasis, which a path of the tree may begin with."""
+    word = token.removeprefix("./").rstrip(".")
+    if is_glob(token) or word in paths:
+        return token if is_glob(token) else word
+    word = token.strip("`'\"*").removeprefix("./").rstrip(".")
+    marks = re.match(r"_*", word)
+    if marks and marks[0] and word.endswith(marks[0]):
+        word = word.removeprefix(marks[0])
+    return word if word in paths or not word.endswith("_") else word.rstrip("_")
+
+
 def _means(token: str, path: str, paths: Collection[str]) -> bool:
-    word = token.strip("`'\"*_").removeprefix("./").rstrip(".") if not is_glob(token) else token
+    word = _bare(token, paths)
     if word == path:
         return True
     if is_glob(word):
@@ -193,14 +273,34 @@ def _is_claimed(text: str, token: re.Match[str]) -> bool:
     return any(
         found.start() + line <= token.start() < found.end() + line
         and token[0].removeprefix("./") not in wanted_gone(found[0])
+        and not is_looked_at(found["command"], token[0])
         for found in CHECK.finditer(text[line : token.end() + 200])
     )
 
 
-def _requests(text: str, tokens: list[re.Match[str]]) -> Iterator[tuple[int, str]]:
+def is_looked_at(command: str, word: str) -> bool:
+    """Whether a command names a path and only looks at it, so that it may well change.
+
+    What it is compared with is another thing, but for a copy of it that the same command made.
+    """
+    own = [step for step in steps_of(command) if word in step.words or word in step.reads]
+    copies = {step.words[-1] for step in own if step.words[0] == "cp"}
+    for step in own:
+        program = step.words[0]
+        if program in COMPARES:
+            if copies.isdisjoint(step.words):
+                return False
+        elif program not in LOOKS | PASSES_ON | ALSO_LOOK | {"cp"} or "-f" in step.words[1:-1]:
+            return False
+    return bool(own)
+
+
+def _requests(
+    text: str, tokens: list[re.Match[str]], verbs: re.Pattern[str] = VERB
+) -> Iterator[tuple[int, str]]:
     """Places of the tokens that a verb of change has as its object or its target, and the verb."""
     starts = [token.start() for token in tokens]
-    for verb in VERB.finditer(text):
+    for verb in verbs.finditer(text):
         line = text.rfind("\n", 0, verb.start()) + 1
         if NEGATED.search(text[max(line, verb.start() - 60) : verb.start()]):
             continue
@@ -211,20 +311,42 @@ def _requests(text: str, tokens: list[re.Match[str]]) -> Iterator[tuple[int, str
         between = text[at : starts[index]]
         if BREAK.search(between) or "\n\n" in between or len(between.split()) > 8:
             continue
+        if verbs is ADDS and ADDED_TO.search(between):
+            continue
         yield index, verb[0]
         moved = bool(MOVES.match(verb[0]))
         while index + 1 < len(tokens):
             gap = text[tokens[index].end() : tokens[index + 1].start()]
             target = moved and TO.fullmatch(gap)
-            if "\n" in gap or not (target or (gap.strip() and JOINS.fullmatch(gap))):
+            if "\n" in gap or not (target or _is_list(text, gap, tokens[index + 1])):
                 break
             index += 1
             yield index, verb[0]
+    if verbs is ADDS:
+        return
     for index, token in enumerate(tokens):
         behind = text[token.end() : token.end() + 100]
         for found in (JA_OBJECT.match(behind), JA_TARGET.match(behind)):
             if found and not JA_NOT.search(found[found.re.groups]):
                 yield index, found[0]
+                first = index
+                while first and _is_list_before(text, tokens[first - 1], tokens[first]):
+                    first -= 1
+                    yield first, found[0]
+
+
+def _is_list(text: str, gap: str, token: re.Match[str]) -> bool:
+    """Whether a path goes on with a list of paths, as nothing but `gap` stands before it."""
+    if not gap.strip() or len(gap) > MOST_BETWEEN or not JOINS.fullmatch(gap):
+        return False
+    plain = re.fullmatch(r"(?i)(?:[\s`'\"*_]|,|\band\b|\bor\b|&)*", gap)
+    return bool(plain) or not SUBJECT.match(text[token.end() : token.end() + 60])
+
+
+def _is_list_before(text: str, one: re.Match[str], other: re.Match[str]) -> bool:
+    """Whether two paths stand in one list in Japanese, where the verb comes last."""
+    gap = text[one.end() : other.start()]
+    return len(gap) <= MOST_BETWEEN and "\n" not in gap and bool(JA_JOINS.fullmatch(gap))
 
 
 def _is_test_of(text: str, path: str) -> bool:

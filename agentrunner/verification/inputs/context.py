@@ -69,6 +69,8 @@ class Context:
     built: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By path of a program that a command builds: its sources."""
     written: set[str] = field(default_factory=set)
+    copies: dict[str, str] = field(default_factory=dict)
+    """Words that a command copies a file to, with that file."""
     """What the commands write themselves."""
     product_programs: set[str] = field(default_factory=set)
     """Sources of programs that the project builds for more than its tests."""

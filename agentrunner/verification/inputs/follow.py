@@ -16,6 +16,7 @@ from agentrunner.verification.inputs import (
 )
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.interpreters import INTERPRETERS, hand_over, run_interpreter
+from agentrunner.verification.inputs.lookers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.shell import PASSES_ON, Step, steps_of
 from agentrunner.verification.inputs.tree import folder_of, join
 
@@ -53,9 +54,6 @@ RUNNERS: Mapping[str, frozenset[str]] = {
 """Programs that run another one after a word of theirs."""
 SHELLS = re.compile(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")
 PYTHON = re.compile(r"^(python|pypy)[\d.]*t?$")
-COMPARES = frozenset("diff cmp comm colordiff sdiff".split())
-LOOKS = frozenset("grep egrep fgrep rg test [ [[ jq wc ls stat cat head tail file md5sum".split())
-ALSO_LOOK = frozenset("! cd echo printf true false find xargs cut awk git".split())
 RUNS = re.compile(
     r"(?<![\w./-])(?:python[\d.]*|node|ruby|perl|php|lua|java|go|cargo|make|npm|npx|(?:ba|da)?sh)\s"
 )
@@ -121,6 +119,8 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
         for source in context.built[built]:
             context.execute(source, step, by)
         hand_over(context, step, words[1:], by)
+    elif program == "cp" and len(words) == 3:
+        context.copies[words[2]] = words[1]
     elif program in COMPARES:
         _compared(context, step, words[1:], by)
     elif program == "java":
@@ -225,6 +225,20 @@ def only_looks(command: str) -> bool:
     )
 
 
+def only_reads(command: str) -> bool:
+    """Whether a command only looks at files, and none of them says what it looks for."""
+    return only_looks(command) and not any(
+        step.into == "read"
+        or step.words[0].rpartition("/")[2] in COMPARES
+        or (
+            step.words[0].rpartition("/")[2] in READS_PATTERNS
+            and any(re.match(r"-\w*f|--file", word) for word in step.words[1:])
+        )
+        for step in steps_of(command)
+        if step.words
+    )
+
+
 def asks_for_paths(command: str) -> bool:
     """Whether a command only asks which files are there: `test -f NEW && ! test -e OLD`."""
     steps = steps_of(command)
@@ -232,8 +246,11 @@ def asks_for_paths(command: str) -> bool:
 
 
 def _compared(context: Context, step: Step, words: list[str], by: str) -> None:
-    """What output is compared with, unless the commands themselves wrote it."""
-    for word in words:
+    """What output is compared with, unless the commands themselves wrote it.
+
+    A copy that they made speaks for its source.
+    """
+    for word in [context.copies.get(word, word) for word in words]:
         path = None if word.startswith("-") else context.existing(step.folder, word)
         if not path or path in context.written:
             continue
