@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from agentrunner.config.agents import WorkerSpec
+from agentrunner.config.agents import PlannerSpec, WorkerSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.command_line import ReplayMismatch
@@ -26,6 +27,7 @@ from agentrunner.money.usage import Usage
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.cli_access import planner_access
 from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox
+from agentrunner.planners.limits import NEAR, is_near
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
 from agentrunner.planners.workplace import Workplace
 from agentrunner.workers.base import Failure, FailureKind, Worker, WorkerCommand
@@ -98,7 +100,6 @@ class CliPlanner(ABC):
         self._cassette = Cassette(record, replay)
         self._clock = clock
         self._worker = _program_of(self.kind, spec)
-        self._timeout_sec = spec.runner.meta.timeout_sec or TIMEOUT_SEC
         self._sandbox: CliSandbox | None = None
         self._workplace: Workplace | None = None
         self._refused = ""
@@ -113,6 +114,7 @@ class CliPlanner(ABC):
         if not Path(self._worker.program()).is_absolute() and (not spec.runner.sandbox.has_image):
             raise self._missing("on this machine, outside of the repository")
         self._access = planner_access(spec, self._worker, environ, replays=replay is not None)
+        self._timeout_sec = _seconds(spec.runner.meta, self._access.server)
 
     @abstractmethod
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
@@ -254,6 +256,12 @@ class CliPlanner(ABC):
             remedy=probe.cure or "agentrunner doctor",
             nothing_spent=True,
         )
+
+
+def _seconds(meta: PlannerSpec, base_url: str) -> float:
+    """For one call; a server of the person's own reads slowly."""
+    near = is_near(urlsplit(base_url).hostname or "")
+    return meta.timeout_sec or (NEAR[0] if near else TIMEOUT_SEC)
 
 
 def _program_of(kind: str, spec: TaskSpec) -> Worker:
