@@ -96,6 +96,7 @@ _CRITERION = _object(
     critical=_BOOL,
     check=_nullable(_CHECK),
     tests=_list(_LINE, MAX_TESTS),
+    new_test=_nullable(_object(file=_LINE, name=_LINE)),
     rationale=_text(),
 )
 
@@ -188,6 +189,8 @@ class Choices:
     """Ids."""
     kinds: tuple[str, ...] = ()
     """Of checks; of CHECK_KINDS all but `diff` where none are named."""
+    tests: tuple[str, ...] = ()
+    """Ids of tests that were there before the run; the key is left out where there are none."""
     own_checks: tuple[str, ...] = ()
     """Ids of criteria whose checks the planner wrote; only these can be withdrawn or replaced."""
 
@@ -254,13 +257,30 @@ def _narrow_assessment(payload: Schema, choices: Choices) -> None:
 def _narrow_plan(payload: Schema, choices: Choices) -> None:
     criterion = payload["properties"]["acceptance_criteria"]["items"]
     criterion["properties"]["check"] = _checks_of(choices)
+    if not choices.tests:
+        _drop(criterion, "tests")
+    elif words := _words(choices.tests):
+        criterion["properties"]["tests"] = _list(words, MAX_TESTS)
+    if choices.kinds and "test" not in choices.kinds:
+        _drop(criterion, "new_test")
 
 
 def _checks_of(choices: Choices) -> Schema:
     """A check of a kind that can be executed here, or none."""
     kinds: Sequence[str] = [kind for kind in choices.kinds if kind in KINDS] or KINDS
     checks = [copy.deepcopy(_check_of(kind)) for kind in kinds]
+    for check in checks:
+        if check["properties"]["kind"]["enum"] == ["test"]:
+            _name_tests(check, choices)
     return {"anyOf": [*checks, {"type": "null"}]}
+
+
+def _name_tests(check: Schema, choices: Choices) -> None:
+    """One test of the suite, by its id; another is named by `new_test`."""
+    if not choices.tests:
+        _drop(check, "name")
+    elif words := _words(choices.tests):
+        check["properties"]["name"] = _nullable(words)
 
 
 _NARROW: dict[MessageType, Callable[[Schema, Choices], None]] = {

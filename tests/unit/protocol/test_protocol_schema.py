@@ -52,7 +52,7 @@ def conforming(schema: dict[str, Any], value: Any) -> Any:
 
 CHOICES = Choices(
     workers=("codex-cli", "日本"), models=("gpt-5.5",), patterns=("fix",),
-    criteria=("AC-1", "AC-2"), kinds=("command", "file"),
+    criteria=("AC-1", "AC-2"), kinds=("command", "file", "test"), tests=("T1", "T2"),
 )  # fmt: skip
 
 
@@ -119,10 +119,14 @@ def test_a_schema_for_the_task_names_what_it_has() -> None:
     verdicts = payload_of("completion_assessment", CHOICES)
     assert verdicts["by_criterion"]["items"]["properties"]["id"]["enum"] == ["AC-1", "AC-2"]
     assert verdicts["details"]["properties"]["passed_criteria"]["items"]["enum"] == ["AC-1", "AC-2"]
-    check = payload_of("plan_task", CHOICES)["acceptance_criteria"]["items"]["properties"]["check"]
+    planned = payload_of("plan_task", CHOICES)["acceptance_criteria"]["items"]["properties"]
+    check = planned["check"]
     kinds = [one["properties"]["kind"]["enum"] for one in check["anyOf"][:-1]]
-    assert kinds == [["command"], ["file"]] and check["anyOf"][-1] == {"type": "null"}
+    assert kinds == [["command"], ["file"], ["test"]] and check["anyOf"][-1] == {"type": "null"}
     assert "run" not in check["anyOf"][1]["properties"]
+    assert planned["tests"]["items"]["enum"] == ["T1", "T2"]
+    assert check["anyOf"][2]["properties"]["name"]["anyOf"][0]["enum"] == ["T1", "T2"]
+    assert set(planned["new_test"]["anyOf"][0]["properties"]) == {"file", "name"}
 
 
 def test_a_key_that_could_not_be_used_is_not_there_and_what_is_long_is_text() -> None:
@@ -132,8 +136,11 @@ def test_a_key_that_could_not_be_used_is_not_there_and_what_is_long_is_text() ->
     assert "model" not in action["worker_call"]["anyOf"][0]["properties"]
     item = payload_of("completion_assessment", none)["by_criterion"]["items"]
     assert "enum" not in item["properties"]["id"]
-    check = payload_of("plan_task", none)["acceptance_criteria"]["items"]["properties"]["check"]
-    assert len(check["anyOf"]) == 8  # all kinds but `diff`, and none
+    planned = payload_of("plan_task", none)["acceptance_criteria"]["items"]["properties"]
+    assert len(planned["check"]["anyOf"]) == 8  # all kinds but `diff`, and none
+    assert "tests" not in planned and "name" not in planned["check"]["anyOf"][1]["properties"]
+    without_suite = payload_of("plan_task", Choices(kinds=("command",)))
+    assert "new_test" not in without_suite["acceptance_criteria"]["items"]["properties"]
 
 
 def test_looks_are_read_in_any_message_and_alone() -> None:
