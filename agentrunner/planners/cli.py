@@ -258,10 +258,10 @@ class CliPlanner(ABC):
         )
 
 
-def _seconds(meta: PlannerSpec, base_url: str) -> float:
+def _seconds(planner: PlannerSpec, base_url: str) -> float:
     """For one call; a server of the person's own reads slowly."""
     near = is_near(urlsplit(base_url).hostname or "")
-    return meta.timeout_sec or (NEAR[0] if near else TIMEOUT_SEC)
+    return planner.timeout_sec or (NEAR[0] if near else TIMEOUT_SEC)
 
 
 def _program_of(kind: str, spec: TaskSpec) -> Worker:

@@ -36,12 +36,12 @@ def planner_access(
     return CliAccess(worker, url, key_name, environ.get(key_name, "").strip(), login, url)
 
 
-def _base_url(meta: PlannerSpec, worker: Worker, environ: Mapping[str, str]) -> str:
+def _base_url(planner: PlannerSpec, worker: Worker, environ: Mapping[str, str]) -> str:
     name = URL_NAMES[worker.wire]
-    base_url = meta.base_url or environ.get(name) or worker.provider_url
-    from_file = bool(meta.base_url)
+    base_url = planner.base_url or environ.get(name) or worker.provider_url
+    from_file = bool(planner.base_url)
     place = "runner.meta.base_url" if from_file else name
-    checked_url(base_url, place, from_file=from_file, plain=meta.allow_plain_http)
+    checked_url(base_url, place, from_file=from_file, plain=planner.allow_plain_http)
     return base_url
 
 
