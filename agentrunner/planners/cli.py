@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from agentrunner.config.agents import PlannerSpec, WorkerSpec
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.command_line import ReplayMismatch
@@ -27,6 +28,14 @@ from agentrunner.money.usage import Usage
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.cli_access import planner_access
 from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox
+from agentrunner.planners.constraint import (
+    SIMPLER,
+    Constraint,
+    effective,
+    first_constraint,
+    refuses_schema,
+    schema_of,
+)
 from agentrunner.planners.limits import NEAR, is_near
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
 from agentrunner.planners.workplace import Workplace
@@ -51,6 +60,13 @@ class CliCall:
     shown: CliCredential
     base_url: str
     """Where the model is for the CLI: the gateway, else the provider."""
+    constraint: Constraint = "task"
+
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """What the answer is held to; None where the provider takes no schema."""
+        found = schema_of(self.request, self.constraint)
+        return found[1] if found else None
 
 
 @dataclass(frozen=True)
@@ -114,7 +130,9 @@ class CliPlanner(ABC):
         if not Path(self._worker.program()).is_absolute() and (not spec.runner.sandbox.has_image):
             raise self._missing("on this machine, outside of the repository")
         self._access = planner_access(spec, self._worker, environ, replays=replay is not None)
-        self._timeout_sec = _seconds(spec.runner.meta, self._access.server)
+        near = is_near(urlsplit(self._access.server).hostname or "")
+        self._timeout_sec = spec.runner.meta.timeout_sec or (NEAR[0] if near else TIMEOUT_SEC)
+        self._constraint = first_constraint(near=near)
 
     @abstractmethod
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
@@ -152,7 +170,8 @@ class CliPlanner(ABC):
         call = self._call(place, request, shown, route.base_url or shown.base_url)
         command = self.command(call, self._worker.program(), self._spec.runner.meta.model)
         launch = CliLaunch(command, shown, route, place.work, self._timeout_sec)
-        return self._reply(await sandbox.run(launch, place.home), shown)
+        ran = await sandbox.run(launch, place.home)
+        return self._reply(ran, shown, call.constraint)
 
     async def close(self) -> None:
         """End everything and remove its sandbox."""
@@ -166,11 +185,13 @@ class CliPlanner(ABC):
         texts = [message.content for message in request.messages if message.role != "system"]
         if place.repo is not None:
             texts.append(f"The repository is {place.repo}. You can read it, and cannot change it.")
-        return CliCall(place, request, system, "\n\n".join(texts), shown, base_url)
+        prompt = "\n\n".join(texts)
+        constraint = effective(request, self._constraint)
+        return CliCall(place, request, system, prompt, shown, base_url, constraint)
 
     # -- what came of it --------------------------------------------------------------------------
 
-    def _reply(self, ran: CliOutcome, shown: CliCredential) -> Reply:
+    def _reply(self, ran: CliOutcome, shown: CliCredential, constrained: Constraint) -> Reply:
         answer = self.read(ran.result.stdout) if ran.result else CliAnswer()
         reply = self._figures(answer, ran.usage)
         last = ran.usage.last_error
@@ -189,7 +210,23 @@ class CliPlanner(ABC):
         if ran.result.exit_code == NOT_FOUND and not ran.usage.total.calls:
             raise self._missing("in its sandbox")
         failure = self._failure(answer, ran.result.stderr, last)
+        if self._simplified(failure, last, constrained):
+            raise PlannerUnavailable(
+                f"The planner {self.kind}: {capped(failure.message)}",
+                retryable=True,
+                kind=failure.kind,
+                spent=reply,
+                other_form=True,
+            )
         raise self._unavailable(failure, shown, reply)
+
+    def _simplified(self, failure: Failure, last: Call | None, constrained: Constraint) -> bool:
+        """Whether its provider refuses the schema; then a simpler one is asked for from now on."""
+        refused = last.status in (400, 422) if last is not None else failure.kind == "protocol"
+        if constrained == "none" or not refused or not refuses_schema(failure.message):
+            return False
+        self._constraint = SIMPLER[constrained]
+        return True
 
     @property
     def _subscribed(self) -> bool:
@@ -256,12 +293,6 @@ class CliPlanner(ABC):
             remedy=probe.cure or "agentrunner doctor",
             nothing_spent=True,
         )
-
-
-def _seconds(planner: PlannerSpec, base_url: str) -> float:
-    """For one call; a server of the person's own reads slowly."""
-    near = is_near(urlsplit(base_url).hostname or "")
-    return planner.timeout_sec or (NEAR[0] if near else TIMEOUT_SEC)
 
 
 def _program_of(kind: str, spec: TaskSpec) -> Worker:

@@ -193,6 +193,8 @@ class Choices:
     """Ids of tests that were there before the run; the key is left out where there are none."""
     own_checks: tuple[str, ...] = ()
     """Ids of criteria whose checks the planner wrote; only these can be withdrawn or replaced."""
+    changes_checks: bool = False
+    """Whether checks can be changed although no such ids are named."""
 
 
 MOST_WORDS = 200
@@ -240,7 +242,7 @@ def _narrow_action(payload: Schema, choices: Choices) -> None:
         _drop(payload, "used_patterns")
     elif words := _words(choices.patterns):
         keys["used_patterns"] = _list(words)
-    if choices.own_checks:
+    if choices.own_checks or choices.changes_checks:
         id_ = _words(choices.own_checks) or _ID
         change = _object(id=id_, reason=_text(), check=_checks_of(choices))
         keys["changed_checks"] = _list(change, MAX_CRITERIA)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -18,6 +19,7 @@ from agentrunner.protocol import (
     parse_reply,
     take_reply,
 )
+from agentrunner.protocol.run_schema import MESSAGES, run_schema
 
 STRICT_KEYWORDS = {
     "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum",
@@ -127,6 +129,23 @@ def test_a_schema_for_the_task_names_what_it_has() -> None:
     assert planned["tests"]["items"]["enum"] == ["T1", "T2"]
     assert check["anyOf"][2]["properties"]["name"]["anyOf"][0]["enum"] == ["T1", "T2"]
     assert set(planned["new_test"]["anyOf"][0]["properties"]) == {"file", "name"}
+
+
+def test_the_schema_of_a_run_stays_the_same_and_takes_each_of_its_messages(
+    payloads: dict[MessageType, dict[str, Any]],
+) -> None:
+    known = replace(CHOICES, workers=(), models=(), patterns=())
+    planned = replace(known, criteria=("AC-7",), own_checks=("AC-7",))
+    schema = run_schema(known, looks=True)
+    assert json.dumps(schema) == json.dumps(run_schema(planned, looks=True))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert max(depth for depth, _ in parts(schema)) <= 10
+    for type_ in MESSAGES:
+        said = {"type": type_, "payload": json.loads(json.dumps(payloads[type_]))}
+        for criterion in said["payload"].get("acceptance_criteria", []):
+            criterion["check"] = None
+        answer = conforming(message_schema(type_, planned, looks=True), said)
+        jsonschema.validate(answer, schema)
 
 
 def test_a_key_that_could_not_be_used_is_not_there_and_what_is_long_is_text() -> None:
