@@ -23,7 +23,7 @@ def run_schema(choices: Choices | None, *, looks: bool = False) -> Schema:
     Of `choices` it has what is known before the plan and does not change.
     """
     if choices is not None:
-        choices = replace(choices, criteria=(), own_checks=(), changes_checks=True)
+        choices = replace(choices, criteria=(), own_checks=(), whole_run=True)
     payloads = [
         message_schema(type_, choices, looks=looks)["properties"]["payload"] for type_ in MESSAGES
     ]

@@ -112,9 +112,25 @@ def payload_of(type_: MessageType, choices: Choices) -> Any:
     return message_schema(type_, choices)["properties"]["payload"]["properties"]
 
 
+def action_of(name: str, choices: Choices) -> Any:
+    forms = message_schema("next_action", choices)["properties"]["payload"]["anyOf"]
+    found = [one["properties"] for one in forms]
+    return next(one for one in found if name in one["decision"]["properties"]["action"]["enum"])
+
+
+def test_an_action_has_the_keys_that_go_with_it() -> None:
+    keys = {name: set(action_of(name, CHOICES)) for name in ("run_worker", "abort", "ask_human")}
+    assert keys == {
+        "run_worker": {"decision", "worker_call", "used_patterns"},
+        "abort": {"decision"},
+        "ask_human": {"decision", "question", "options"},
+    }
+    assert action_of("mark_complete", CHOICES) == action_of("abort", CHOICES)
+
+
 def test_a_schema_for_the_task_names_what_it_has() -> None:
-    action = payload_of("next_action", CHOICES)
-    call = action["worker_call"]["anyOf"][0]["properties"]
+    action = action_of("run_worker", CHOICES)
+    call = action["worker_call"]["properties"]
     assert call["worker_type"]["enum"] == ["codex-cli", "日本"]
     assert call["model"]["anyOf"][0]["enum"] == ["gpt-5.5"]
     assert action["used_patterns"]["items"]["enum"] == ["fix"]
@@ -144,15 +160,16 @@ def test_the_schema_of_a_run_stays_the_same_and_takes_each_of_its_messages(
         said = {"type": type_, "payload": json.loads(json.dumps(payloads[type_]))}
         for criterion in said["payload"].get("acceptance_criteria", []):
             criterion["check"] = None
-        answer = conforming(message_schema(type_, planned, looks=True), said)
+        own = message_schema(type_, replace(planned, whole_run=True), looks=True)
+        answer = conforming(own, said)
         jsonschema.validate(answer, schema)
 
 
 def test_a_key_that_could_not_be_used_is_not_there_and_what_is_long_is_text() -> None:
     none = Choices(workers=("a",), criteria=tuple(f"AC-{n}" for n in range(300)))
-    action = payload_of("next_action", none)
+    action = action_of("run_worker", none)
     assert "used_patterns" not in action
-    assert "model" not in action["worker_call"]["anyOf"][0]["properties"]
+    assert "model" not in action["worker_call"]["properties"]
     item = payload_of("completion_assessment", none)["by_criterion"]["items"]
     assert "enum" not in item["properties"]["id"]
     planned = payload_of("plan_task", none)["acceptance_criteria"]["items"]["properties"]
