@@ -31,7 +31,8 @@ from agentrunner.config.spec import (
 from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, load_patterns
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.rounds import MOST_TOKENS, tokens
-from agentrunner.protocol import Choices, message_schema
+from agentrunner.protocol import Choices
+from agentrunner.protocol.run_schema import run_schema
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     Baseline,
@@ -145,7 +146,7 @@ def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]
             patterns=patterns, repository=repository,
         )  # fmt: skip
         criteria = tuple(f"AC-{n}" for n in range(1, CRITERIA + 1))
-        choices = Choices(("codex-cli",), (), tuple(patterns), criteria)
+        choices = Choices(("codex-cli",), (), tuple(patterns), criteria, tests=tuple(ids))
         now = shortened(state_of_now(facts, told), names)
         return replace(made, rounds=tuple(kept), now=now, seen=Seen(whole), looks=True,
                        choices=choices)  # fmt: skip
@@ -171,9 +172,9 @@ def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]
     return asked
 
 
-def as_sent(type_: PromptType, made: PromptInput) -> str:
-    """The request's text: the schema stands before the system message where it is cached."""
-    schema = json.dumps(message_schema(type_, made.choices, looks=made.looks))
+def as_sent(made: PromptInput) -> str:
+    """The request's text at a provider, where the schema stands before the system message."""
+    schema = json.dumps(run_schema(made.choices, looks=made.looks))
     return schema + "\n\n".join(message.content for message in assemble(made))
 
 
@@ -196,7 +197,7 @@ def of_run(rounds: int, lines: int) -> list[Figure]:
     """Shares of a run of so many rounds, each of which changes so many lines."""
     asked = conversation(rounds, lines)
     plain = ["\n\n".join(message.content for message in assemble(made)) for _, made in asked]
-    whole = [as_sent(type_, made) for type_, made in asked]
+    whole = [as_sent(made) for _, made in asked]
     decisions = [text for text, (type_, _) in zip(whole, asked, strict=True)
                  if type_ == "next_action"]  # fmt: skip
     name = f"{rounds} rounds of {lines} lines"
@@ -208,8 +209,8 @@ def of_run(rounds: int, lines: int) -> list[Figure]:
 
     return [
         figure("one decision after the other, new", decisions),
-        figure("all calls without schemas, new", plain),
-        figure("all calls, schemas first, new", whole),
+        figure("all calls, schemas beside (a server of one's own), new", plain),
+        figure("all calls, schema first (a provider), new", whole),
     ]
 
 

@@ -100,8 +100,12 @@ def names_for_planner(results: Results) -> dict[str, object]:
 
 
 def with_ids(tests: dict[str, object]) -> dict[str, object]:
-    """The names with an id for each that is long, by which it is called from then on."""
-    ids = further(tests, {})
+    """The names with an id for each, by which it is called from then on.
+
+    A plan maps criteria to tests by these ids: names are text of the repository, and no schema is
+    made of that.
+    """
+    ids = further(tests, {}, 1)
     by_name = {name: one for one, name in ids.items()}
     return {**({"ids": ids} if ids else {}), **shortened(tests, by_name)}
 

@@ -34,8 +34,8 @@ class PlannerSpec(ConfigModel):
     base_url: str | None = None
     """An OpenAI-compatible endpoint. Left out: OPENAI_BASE_URL of the process."""
     allow_plain_http: bool = False
-    """Of a chat model: also `http://` to a private address of your own network, which sends key
-    and prompts in the clear. Only by an option or in your own settings."""
+    """Also `http://` to a private address of your own network, which sends key and prompts in
+    the clear. Only by an option or in your own settings."""
     auth: Literal["key", "login"] | None = None
     """Of a CLI: a key, or the subscription that it is logged in with here. Left out: a key where
     one is set, else the login."""
@@ -55,7 +55,7 @@ class PlannerSpec(ConfigModel):
     """The format replies are asked for in."""
     timeout_sec: float | None = Field(None, gt=0)
     """Seconds for one call. Left out: of a chat model META_TIMEOUT_SEC, else 600, and 1,800 for a
-    server on this machine or in its network; of a CLI 600."""
+    server on this machine or in its network."""
     language: Literal["auto", "en", "ja"] = "auto"
     """Of the prompts; `auto` goes by the PRD."""
     on_unusable: Literal["ask", "fail"] = "ask"

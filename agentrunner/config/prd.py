@@ -94,7 +94,8 @@ def describe_check(check: Check | None) -> str:
         case "command" if check.run:
             return check.run + place + exit_code
         case "test":
-            return f"test {check.name}" if check.name else "the test command"
+            where = f"{check.file}::" if check.file else ""
+            return f"test {where}{check.name}" if check.name else "the test command"
         case "file" if check.path:
             return f"{check.path} {_about_file(check)}"
         case "pytest" if target:

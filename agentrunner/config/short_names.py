@@ -24,9 +24,12 @@ LISTS = frozenset(
 """Keys of a view whose values are names of tests."""
 
 
-def further(view: Any, known: Mapping[str, str]) -> dict[str, str]:
-    """Ids for the long names in a view that have none yet, by id; `known` is by name."""
-    names = dict.fromkeys(name for name in _names(view) if len(name) >= LONG and name not in known)
+def further(view: Any, known: Mapping[str, str], least: int = LONG) -> dict[str, str]:
+    """Ids for names in a view that have none yet, by id; `known` is by name.
+
+    Only for names of `least` characters.
+    """
+    names = dict.fromkeys(name for name in _names(view) if len(name) >= least and name not in known)
     room = max(0, MOST - len(known))
     return {f"T{len(known) + at}": name for at, name in enumerate(list(names)[:room], 1)}
 

@@ -60,7 +60,8 @@ class Check(ConfigModel):
     matches: str = ""
     """`file`: a regular expression that must match somewhere in it."""
     file: str = ""
-    """`pytest`, `playwright`, `go-test`, `npm-script`: the test file, package or script."""
+    """`pytest`, `playwright`, `go-test`, `npm-script`: the test file, package or script. `test`:
+    the file in which the test `name` stands, or will."""
     test_name: str = ""
     """The test within `file`."""
     name: str = ""

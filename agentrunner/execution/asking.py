@@ -15,7 +15,7 @@ from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_candidates import ask_candidates, asks
 from agentrunner.execution.quota import MustWait
-from agentrunner.execution.seeing import Seeing, seeing
+from agentrunner.execution.seeing import Seeing, ids_in, seeing
 from agentrunner.execution.silence import Silence, silence_of
 from agentrunner.execution.written import facts_of
 from agentrunner.money.counters import Accounting, allowance
@@ -93,7 +93,8 @@ async def ask(
     fields = await asyncio.to_thread(view.fields, type, facts)
     if repository is not None:
         fields["repository"] = repository
-    prompt = replace(prompt, choices=_choices(state, deps), **fields)
+    tests = tuple(ids_in(fields.get("repository")))
+    prompt = replace(prompt, choices=_choices(state, deps, tests), **fields)
 
     async def asked_of(client: PlannerClient) -> Asked:
         view.begin()
@@ -194,7 +195,7 @@ def keeping(update: Update) -> Iterator[None]:
         raise
 
 
-def _choices(state: TaskContext, deps: Deps) -> Choices:
+def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
     """What the schema of a reply names: who may work with what, and what is judged.
 
     Who is left alone right now, or has a session, is no part of it: it changes from call to call.
@@ -209,6 +210,7 @@ def _choices(state: TaskContext, deps: Deps) -> Choices:
         patterns=tuple(deps.patterns),
         criteria=tuple(one.id for one in state.get("criteria", [])),
         kinds=tuple(kinds),
+        tests=tests,
         own_checks=tuple(one.id for one in state.get("criteria", []) if proposed(one)),
     )
 

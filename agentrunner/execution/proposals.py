@@ -140,7 +140,7 @@ def with_other_checks(
 
 def check_of(draft: CriterionDraft) -> Check | None:
     """The model's check as far as it is one; what cannot be read counts as none."""
-    return check_from(draft.check) if draft.check else None
+    return check_from(draft.decided_by) if draft.decided_by else None
 
 
 def check_from(given: Mapping[str, Any]) -> Check | None:

@@ -120,10 +120,15 @@ def end_to_end(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def proxy_for(url: URL) -> str | None:
-    """The proxy of this machine's environment; none for its own addresses."""
+    """The proxy of this machine's environment; none for its own addresses.
+
+    None, too, for what goes in the clear to the network that this machine is in: a proxy for the
+    outside world must not see it.
+    """
     host = url.host or ""
     try:
-        local = ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
+        local = address.is_loopback or (url.scheme == "http" and address.is_private)
     except ValueError:
         local = host == "localhost"
     if local or proxy_bypass(host):

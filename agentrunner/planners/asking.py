@@ -28,6 +28,8 @@ from agentrunner.planners.retry import capped, wait_before_retry
 from agentrunner.prompts import Looked, PromptInput, Repair, assemble
 from agentrunner.prompts.marking import numbers_in, without_numbers
 from agentrunner.protocol import Look, Looks, Message, message_schema, take_reply
+from agentrunner.protocol.run_schema import MESSAGES, run_schema
+from agentrunner.protocol.schema import Schema
 
 ANSWERS = 4
 """The first answer and three re-asks."""
@@ -153,6 +155,8 @@ class Asker:
                 clean = self._clean(failure)
                 progress.spend(failure.spent)
                 await self._note(request, started, reply=_spent(failure), error=str(clean))
+                if failure.other_form:
+                    continue
                 wait = wait_before_retry(failure, retries)
                 if wait is None:
                     raise clean from None  # the original's text and causes may hold secrets
@@ -179,6 +183,7 @@ class Asker:
             ),
             schema=message_schema(prompt.type, prompt.choices, looks=prompt.looks),
             simpler=message_schema(prompt.type, looks=prompt.looks) if prompt.choices else None,
+            alike=_alike(prompt, progress),
             facts=prompt.facts,
             call_number=number,
             max_output_tokens=progress.limit,
@@ -262,6 +267,14 @@ class Asker:
             reason=failure.reason,
             status=failure.status,
         )
+
+
+def _alike(prompt: PromptInput, progress: _Progress) -> Schema | None:
+    """The run's schema; None after an answer of another form, which its own schema rules out."""
+    refused = any(isinstance(one, Repair) for one in progress.after)
+    if prompt.type not in MESSAGES or refused:
+        return None
+    return run_schema(prompt.choices, looks=prompt.looks)
 
 
 def _without_markers(text: str, request: PlannerRequest) -> str:

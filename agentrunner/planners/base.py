@@ -73,6 +73,9 @@ class PlannerRequest:
     """What the run may still spend, for clients whose calls pass a gateway."""
     simpler: Mapping[str, Any] | None = None
     """A schema that is not made for the task, where a server does not take the other."""
+    alike: Mapping[str, Any] | None = None
+    """One schema for all messages of the run, where the answer is one of those and was not asked
+    for before; for whoever has the schema in what it caches."""
     progress: Callable[[Written], None] | None = None
     """Is called as the answer comes, by clients that stream it."""
     stable: int = 0
@@ -140,10 +143,12 @@ class PlannerUnavailable(NoPlannerAnswer):
         candidate: str = "",
         reason: ErrorClass | Literal[""] = "",
         status: int | None = None,
+        other_form: bool = False,
     ) -> None:
         """`kind` says why, as far as known; `reset_at` when a quota is there again, in UTC and
         ISO 8601; `spent` what the attempt has used all the same; `candidate` whose word it is.
-        `reason` is finer than `kind`, as the answer with the HTTP status `status` told it.
+        `reason` is finer than `kind`, as the answer with the HTTP status `status` told it. With
+        `other_form` the next attempt asks otherwise, so that it is no repetition.
         """
         super().__init__(message)
         self.retryable = retryable
@@ -154,6 +159,7 @@ class PlannerUnavailable(NoPlannerAnswer):
         self.candidate = candidate
         self.reason: ErrorClass | Literal[""] = reason
         self.status = status
+        self.other_form = other_form
 
 
 class PlannerUnusable(NoUsableAnswer):

@@ -34,7 +34,7 @@ class ClaudePlanner(CliPlanner):
         system = place.home / "system.md"
         argv = (
             *(program, "-p", "--output-format", "json", "--no-session-persistence"),
-            *("--json-schema", json.dumps(call.request.schema)),
+            *(("--json-schema", json.dumps(call.schema)) if call.schema else ()),
             *("--system-prompt-file", str(system)),
             *(("--model", model) if model else ()),
             *("--permission-mode", "dontAsk", "--strict-mcp-config", "--disable-slash-commands"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentrunner.config.agents import PlannerSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError
 from agentrunner.errors.planners import NoPlannerKey
@@ -31,14 +32,16 @@ def planner_access(
         login = _usable_login(spec, worker, environ)
     elif not key_name and not replays:
         raise _no_key(worker)
-    url = _base_url(meta.base_url, worker, environ)
+    url = _base_url(meta, worker, environ)
     return CliAccess(worker, url, key_name, environ.get(key_name, "").strip(), login, url)
 
 
-def _base_url(written: str | None, worker: Worker, environ: Mapping[str, str]) -> str:
+def _base_url(planner: PlannerSpec, worker: Worker, environ: Mapping[str, str]) -> str:
     name = URL_NAMES[worker.wire]
-    base_url = written or environ.get(name) or worker.provider_url
-    checked_url(base_url, "runner.meta.base_url" if written else name, from_file=bool(written))
+    base_url = planner.base_url or environ.get(name) or worker.provider_url
+    from_file = bool(planner.base_url)
+    place = "runner.meta.base_url" if from_file else name
+    checked_url(base_url, place, from_file=from_file, plain=planner.allow_plain_http)
     return base_url
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import TaskSpec
@@ -26,7 +28,16 @@ from agentrunner.money.usage import Usage
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.cli_access import planner_access
 from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox
+from agentrunner.planners.constraint import (
+    SIMPLER,
+    Constraint,
+    effective,
+    first_constraint,
+    refuses_schema,
+    schema_of,
+)
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
+from agentrunner.planners.timeouts import NEAR, is_near
 from agentrunner.planners.workplace import Workplace
 from agentrunner.workers.base import Failure, FailureKind, Worker, WorkerCommand
 from agentrunner.workers.factory import make_worker
@@ -49,6 +60,13 @@ class CliCall:
     shown: CliCredential
     base_url: str
     """Where the model is for the CLI: the gateway, else the provider."""
+    constraint: Constraint = "task"
+
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """What the answer is held to; None where the provider takes no schema."""
+        found = schema_of(self.request, self.constraint)
+        return found[1] if found else None
 
 
 @dataclass(frozen=True)
@@ -98,7 +116,6 @@ class CliPlanner(ABC):
         self._cassette = Cassette(record, replay)
         self._clock = clock
         self._worker = _program_of(self.kind, spec)
-        self._timeout_sec = spec.runner.meta.timeout_sec or TIMEOUT_SEC
         self._sandbox: CliSandbox | None = None
         self._workplace: Workplace | None = None
         self._refused = ""
@@ -113,6 +130,9 @@ class CliPlanner(ABC):
         if not Path(self._worker.program()).is_absolute() and (not spec.runner.sandbox.has_image):
             raise self._missing("on this machine, outside of the repository")
         self._access = planner_access(spec, self._worker, environ, replays=replay is not None)
+        near = is_near(urlsplit(self._access.server).hostname or "")
+        self._timeout_sec = spec.runner.meta.timeout_sec or (NEAR[0] if near else TIMEOUT_SEC)
+        self._constraint = first_constraint(near=near)
 
     @abstractmethod
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
@@ -150,7 +170,8 @@ class CliPlanner(ABC):
         call = self._call(place, request, shown, route.base_url or shown.base_url)
         command = self.command(call, self._worker.program(), self._spec.runner.meta.model)
         launch = CliLaunch(command, shown, route, place.work, self._timeout_sec)
-        return self._reply(await sandbox.run(launch, place.home), shown)
+        ran = await sandbox.run(launch, place.home)
+        return self._reply(ran, shown, call.constraint)
 
     async def close(self) -> None:
         """End everything and remove its sandbox."""
@@ -164,11 +185,13 @@ class CliPlanner(ABC):
         texts = [message.content for message in request.messages if message.role != "system"]
         if place.repo is not None:
             texts.append(f"The repository is {place.repo}. You can read it, and cannot change it.")
-        return CliCall(place, request, system, "\n\n".join(texts), shown, base_url)
+        prompt = "\n\n".join(texts)
+        constraint = effective(request, self._constraint)
+        return CliCall(place, request, system, prompt, shown, base_url, constraint)
 
     # -- what came of it --------------------------------------------------------------------------
 
-    def _reply(self, ran: CliOutcome, shown: CliCredential) -> Reply:
+    def _reply(self, ran: CliOutcome, shown: CliCredential, constrained: Constraint) -> Reply:
         answer = self.read(ran.result.stdout) if ran.result else CliAnswer()
         reply = self._figures(answer, ran.usage)
         last = ran.usage.last_error
@@ -187,7 +210,23 @@ class CliPlanner(ABC):
         if ran.result.exit_code == NOT_FOUND and not ran.usage.total.calls:
             raise self._missing("in its sandbox")
         failure = self._failure(answer, ran.result.stderr, last)
+        if self._simplified(failure, last, constrained):
+            raise PlannerUnavailable(
+                f"The planner {self.kind}: {capped(failure.message)}",
+                retryable=True,
+                kind=failure.kind,
+                spent=reply,
+                other_form=True,
+            )
         raise self._unavailable(failure, shown, reply)
+
+    def _simplified(self, failure: Failure, last: Call | None, constrained: Constraint) -> bool:
+        """Whether its provider refuses the schema; then a simpler one is asked for from now on."""
+        refused = last.status in (400, 422) if last is not None else failure.kind == "protocol"
+        if constrained == "none" or not refused or not refuses_schema(failure.message):
+            return False
+        self._constraint = SIMPLER[constrained]
+        return True
 
     @property
     def _subscribed(self) -> bool:

@@ -42,7 +42,8 @@ class CodexPlanner(CliPlanner):
         provider = provider_table(call.base_url, retries=0, idle_sec=300)
         argv = (
             *(program, "exec", "--json", "--ephemeral", "--skip-git-repo-check"),
-            *("-C", str(place.work), "--output-schema", str(schema)),
+            *("-C", str(place.work)),
+            *(("--output-schema", str(schema)) if call.schema else ()),
             *(("-m", model) if model else ()),
             *("-c", f"model_instructions_file={json.dumps(str(system))}"),
             *("-c", "model_provider=ar", "-c", f"model_providers.ar={provider}"),
@@ -66,7 +67,10 @@ class CodexPlanner(CliPlanner):
             },
             key_env=KEY_ENV,
             folders=(home, scratch),
-            files={schema: json.dumps(call.request.schema), system: call.system},
+            files={
+                **({schema: json.dumps(call.schema)} if call.schema else {}),
+                system: call.system,
+            },
         )
 
     def read(self, stdout: bytes) -> CliAnswer:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from agentrunner.config.agents import DEFAULT_META_MODEL, PlannerSpec
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.planners import BaseUrlRefused, InheritedUrlRefused
-from agentrunner.planners.timeouts import TimeLimits, limits_of
+from agentrunner.planners.timeouts import TimeLimits, is_near, limits_of
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 PLAIN_HTTP = "runner.meta.allow_plain_http"
@@ -42,6 +42,8 @@ class Endpoint:
     loopback: bool
     plain: bool
     """Whether it goes there in the clear."""
+    near: bool
+    """Whether it is a server of this machine or of its network."""
     limits: TimeLimits
     """For one attempt, from connecting to the last byte."""
 
@@ -65,7 +67,8 @@ def endpoint(meta: PlannerSpec, environ: Mapping[str, str]) -> Endpoint:
     host, loopback = checked_url(base_url, place, from_file=bool(from_file), plain=plain)
     bare = urlsplit(base_url).hostname or ""
     in_the_clear = urlsplit(base_url).scheme == "http"
-    return Endpoint(model, base_url, host, loopback, in_the_clear, limits_of(meta, environ, bare))
+    limits = limits_of(meta, environ, bare)
+    return Endpoint(model, base_url, host, loopback, in_the_clear, is_near(bare), limits)
 
 
 def checked_url(

@@ -27,6 +27,14 @@ from agentrunner.gateway.exchange import Mismatch
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, in_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.completions import causes, checked_completion, whole_body
+from agentrunner.planners.constraint import (
+    SIMPLER,
+    Constraint,
+    effective,
+    first_constraint,
+    refuses_schema,
+    schema_of,
+)
 from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.factory import reply_format
 from agentrunner.planners.recorded import Recording, replay_transport
@@ -41,12 +49,6 @@ if TYPE_CHECKING:
 KEY_NAME = "OPENAI_API_KEY"
 CONNECT_SEC = 30.0
 EVENTS = "text/event-stream"
-_FORMAT_REFUSALS = ("response_format", "text.format", "schema", "grammar", "structured output")
-"""What a 400 about constrained output speaks of, as far as seen."""
-
-
-Constraint = Literal["task", "general", "none"]
-"""The schema that replies are held to: made for the task, for all tasks, or none."""
 Streaming = Literal["counted", "plain", "no"]
 """How answers are streamed: with a count of tokens at the end, without one, or not at all."""
 _STREAM_REFUSALS: Mapping[Streaming, tuple[str, Streaming]] = {
@@ -98,7 +100,9 @@ class OpenAIChatPlanner:
                 "--meta checklist, which needs no model",
                 nothing_spent=True,
             )
-        self._constrain: Constraint = "task" if reply_format(spec) == "json" else "none"
+        self._constrain: Constraint = first_constraint(near=self._endpoint.near)
+        if reply_format(spec) != "json":
+            self._constrain = "none"
         # On a cassette an answer is one piece.
         self._streams: Streaming = "no" if record or replay else "counted"
         self._chat: ChatOpenAI | None = None
@@ -112,9 +116,7 @@ class OpenAIChatPlanner:
         chat = self._chat
         if chat is None:
             chat = await asyncio.to_thread(self._client)
-        constrained = self._constrain
-        if constrained == "task" and request.simpler is None:
-            constrained = "general"  # there is only one
+        constrained = effective(request, self._constrain)
         options = _constraint(chat, request, constrained)
         streams: Streaming = "no" if chat.use_responses_api else self._streams
         _add_streaming(options, streams)
@@ -151,8 +153,8 @@ class OpenAIChatPlanner:
         if word and re.search(word, body.lower()):
             self._streams = less
             return True
-        if constrained != "none" and _refuses_format(body):
-            self._constrain = "general" if constrained == "task" else "none"
+        if constrained != "none" and refuses_schema(body):
+            self._constrain = SIMPLER[constrained]
             return True
         return False
 
@@ -280,6 +282,7 @@ class OpenAIChatPlanner:
                 retryable=True,
                 retry_after=0,
                 kind="protocol",
+                other_form=True,
             ) from None
         now = datetime.now(UTC)
         wish = parse_retry_after(response.headers.get("retry-after"), now.timestamp())
@@ -300,23 +303,18 @@ def _add_streaming(options: dict[str, Any], streams: Streaming) -> None:
 
 def _constraint(chat: ChatOpenAI, request: PlannerRequest, how: Constraint) -> dict[str, Any]:
     """The options that ask for a reply of the message's schema; none where it is not asked for."""
-    if how == "none":
+    found = schema_of(request, how)
+    if found is None:
         return {}
-    schema = request.schema
-    if how == "general" and request.simpler is not None:
-        schema = request.simpler
+    name, schema = found
     form = {
         "type": "json_schema",
-        "json_schema": {"name": request.type, "schema": dict(schema), "strict": True},
+        "json_schema": {"name": name, "schema": dict(schema), "strict": True},
     }
     if chat.use_responses_api:  # there it has another name, which the library knows
         return {"response_format": form}
     # As it is: the library would walk through the schema and parse the reply, as we do ourselves.
     return {"extra_body": {"response_format": form}}
-
-
-def _refuses_format(body: str) -> bool:
-    return any(word in body.lower() for word in _FORMAT_REFUSALS)
 
 
 def _silence_comments() -> None:

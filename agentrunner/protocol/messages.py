@@ -120,6 +120,20 @@ def _validated(check: dict[str, Any] | None) -> dict[str, Any] | None:
         raise fault(code, ".".join(filter(None, (at, inner))), first["msg"]) from error
 
 
+class NewTest(Wire):
+    """A test that is still to be written, in a file that the suite collects."""
+
+    file: Line
+    name: Line
+
+    @field_validator("file", mode="after")
+    @classmethod
+    def _in_the_repository(cls, file: str) -> str:
+        if file.startswith("/") or ".." in file.split("/"):
+            raise fault("invalid", "", f"{shown(file)} is no path in the repository")
+        return file
+
+
 class CriterionDraft(Wire):
     """An acceptance criterion as planned; its status is never the planner's word."""
 
@@ -133,11 +147,16 @@ class CriterionDraft(Wire):
     rationale: Remark = ""
     tests: list[Line] = Field([], max_length=MAX_TESTS)
     """Tests of the suite, by name, that show this criterion when they turn green."""
+    new_test: NewTest | None = None
+    """Decides it where there is no check."""
     passed: Flag = False
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
-        """A text check is a command, an empty one is none."""
+        """A text check is a command, an empty one is none; so is a new test of blanks."""
+        new = data.get("new_test")
+        if is_blank(new) or (isinstance(new, dict) and all(_says_nothing(v) for v in new.values())):
+            data["new_test"] = None
         tests = data.get("tests")
         tests = [tests] if isinstance(tests, str) and tests.strip() else tests or []
         return {**data, "tests": tests, "check": _check_of(data.get("check"), path, warnings)}
@@ -146,6 +165,13 @@ class CriterionDraft(Wire):
     @classmethod
     def _valid_check(cls, check: dict[str, Any] | None) -> dict[str, Any] | None:
         return _validated(check)
+
+    @property
+    def decided_by(self) -> dict[str, Any] | None:
+        """Its check, else that its new test passes."""
+        if self.check is not None or self.new_test is None:
+            return self.check
+        return {"kind": "test", "file": self.new_test.file, "name": self.new_test.name}
 
 
 class PlanTask(Wire):
@@ -167,6 +193,10 @@ class PlanTask(Wire):
             items = [{"description": item} if _is_text(item) else item for item in criteria]
             data["acceptance_criteria"] = _with_ids(items, f"{path}acceptance_criteria", warnings)
         return data
+
+
+def _says_nothing(value: Any) -> bool:
+    return value is None or is_blank(value)
 
 
 def _is_text(value: Any) -> bool:

@@ -96,6 +96,7 @@ _CRITERION = _object(
     critical=_BOOL,
     check=_nullable(_CHECK),
     tests=_list(_LINE, MAX_TESTS),
+    new_test=_nullable(_object(file=_LINE, name=_LINE)),
     rationale=_text(),
 )
 
@@ -188,8 +189,13 @@ class Choices:
     """Ids."""
     kinds: tuple[str, ...] = ()
     """Of checks; of CHECK_KINDS all but `diff` where none are named."""
+    tests: tuple[str, ...] = ()
+    """Ids of tests that were there before the run; the key is left out where there are none."""
     own_checks: tuple[str, ...] = ()
     """Ids of criteria whose checks the planner wrote; only these can be withdrawn or replaced."""
+    whole_run: bool = False
+    """Whether it is for a schema that stays the same all the run: then checks can be changed
+    although no such ids are known yet, and the keys of an action are in one object."""
 
 
 MOST_WORDS = 200
@@ -219,6 +225,8 @@ def message_schema(
     if looks:
         payload["properties"]["looks"] = copy.deepcopy(_list(_LOOK, AT_ONCE))
         payload["required"].append("looks")
+    if type == "next_action" and choices is not None and not choices.whole_run:
+        payload = _by_action(payload)
     return _object(
         type=_one_of(type), version={"type": "integer", "enum": [VERSION]}, payload=payload
     )
@@ -237,11 +245,31 @@ def _narrow_action(payload: Schema, choices: Choices) -> None:
         _drop(payload, "used_patterns")
     elif words := _words(choices.patterns):
         keys["used_patterns"] = _list(words)
-    if choices.own_checks:
+    if choices.own_checks or choices.whole_run:
         id_ = _words(choices.own_checks) or _ID
         change = _object(id=id_, reason=_text(), check=_checks_of(choices))
         keys["changed_checks"] = _list(change, MAX_CRITERIA)
         payload["required"].append("changed_checks")
+
+
+def _by_action(payload: Schema) -> Schema:
+    """The payload with the keys of its action only, so that none contradicts it."""
+    keys = payload["properties"]
+    common = {name: keys[name] for name in ("changed_checks", "looks") if name in keys}
+    patterns = {name: keys[name] for name in ("used_patterns",) if name in keys}
+
+    def form(actions: Sequence[str], **own: Schema) -> Schema:
+        decision = _object(action=_one_of(*actions), reason=_text())
+        return copy.deepcopy(_object(decision=decision, **own, **common))
+
+    call = keys["worker_call"]["anyOf"][0]
+    return {
+        "anyOf": [
+            form(["run_worker"], worker_call=call, **patterns),
+            form(["mark_complete", "abort"]),
+            form(["ask_human"], question=_text(), options=keys["options"]),
+        ]
+    }
 
 
 def _narrow_assessment(payload: Schema, choices: Choices) -> None:
@@ -254,13 +282,30 @@ def _narrow_assessment(payload: Schema, choices: Choices) -> None:
 def _narrow_plan(payload: Schema, choices: Choices) -> None:
     criterion = payload["properties"]["acceptance_criteria"]["items"]
     criterion["properties"]["check"] = _checks_of(choices)
+    if not choices.tests:
+        _drop(criterion, "tests")
+    elif words := _words(choices.tests):
+        criterion["properties"]["tests"] = _list(words, MAX_TESTS)
+    if choices.kinds and "test" not in choices.kinds:
+        _drop(criterion, "new_test")
 
 
 def _checks_of(choices: Choices) -> Schema:
     """A check of a kind that can be executed here, or none."""
     kinds: Sequence[str] = [kind for kind in choices.kinds if kind in KINDS] or KINDS
     checks = [copy.deepcopy(_check_of(kind)) for kind in kinds]
+    for check in checks:
+        if check["properties"]["kind"]["enum"] == ["test"]:
+            _name_tests(check, choices)
     return {"anyOf": [*checks, {"type": "null"}]}
+
+
+def _name_tests(check: Schema, choices: Choices) -> None:
+    """One test of the suite, by its id; another is named by `new_test`."""
+    if not choices.tests:
+        _drop(check, "name")
+    elif words := _words(choices.tests):
+        check["properties"]["name"] = _nullable(words)
 
 
 _NARROW: dict[MessageType, Callable[[Schema, Choices], None]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentrunner.execution.planner_candidates import Chosen
@@ -28,8 +28,8 @@ class Calls:
 
     looks: int = 0
     calls: int = 0
-    bad: int = 0
-    """Answers that could not be used."""
+    faults: list[str] = field(default_factory=list)
+    """Why answers could not be used."""
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
@@ -41,7 +41,8 @@ class Calls:
         """One attempt on the wire, as the log of a run has it."""
         usage = call["usage"]
         self.calls += 1
-        self.bad += bool(call["error"]) and answered
+        if call["error"] and answered:
+            self.faults.append(str(call["error"]))
         self.input_tokens += usage["input_tokens"]
         self.cached_tokens += usage["cached_tokens"]
         self.output_tokens += usage["output_tokens"]

@@ -30,7 +30,7 @@ class TrialRecord:
         found = {}
         for line in read_lines(self._file):
             values = dict(line["played"])
-            values |= {name: tuple(values[name]) for name in ("passed_wrongly", "failed_wrongly")}
+            values |= {name: tuple(one) for name, one in values.items() if isinstance(one, list)}
             found[str(line["scene"])] = Played(**values)
         return found
 

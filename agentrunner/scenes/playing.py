@@ -67,6 +67,8 @@ class Played:
     failed_wrongly: tuple[str, ...] = ()
     cut: str = ""
     """What is wrong where the planner's server cut the prompt, in a sentence."""
+    refused: tuple[str, ...] = ()
+    """Why answers could not be used before this one, or instead of it."""
 
 
 class Company:
@@ -147,7 +149,7 @@ async def play(named: Named, stage: Stage) -> Played:
         given = None
     if not plans:
         _count(stage.deps, calls)
-    calls.looks = max(0, calls.calls - calls.bad - 1) if given is not None else 0
+    calls.looks = max(0, calls.calls - len(calls.faults) - 1) if given is not None else 0
     if given is None:
         return _played(named, calls, "unusable", why, "")
     given = replace(given, looks=calls.looks)
@@ -235,7 +237,7 @@ def _played(
         grade=grade,
         why=why,
         answer=answer,
-        first=given is not None and not calls.bad,
+        first=given is not None and not calls.faults,
         looks=calls.looks,
         calls=calls.calls,
         input_tokens=calls.input_tokens,
@@ -246,6 +248,7 @@ def _played(
         passed_wrongly=wrong[0],
         failed_wrongly=wrong[1],
         cut=calls.cut,
+        refused=tuple(calls.faults),
     )
 
 

@@ -29,7 +29,13 @@ from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import seeing
 from agentrunner.gateway.prices import load_prices
-from agentrunner.nodes.plan import criteria_of, keep_context, names_for_planner, repository_before
+from agentrunner.nodes.plan import (
+    criteria_of,
+    keep_context,
+    names_for_planner,
+    repository_before,
+    with_ids,
+)
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import PromptType
 from agentrunner.scenes.scene import (
@@ -194,7 +200,7 @@ async def _set_up(named: Named, deps: Deps, call_number: int) -> Stage:
     known = await asyncio.to_thread(repository_before, deps, baseline)
     if known is not None:
         if results is not None:
-            known["tests"] = names_for_planner(results)
+            known["tests"] = with_ids(names_for_planner(results))
         await asyncio.to_thread(keep_context, deps, baseline, known)
         if seeing(state, deps).see == "nothing":
             known = None

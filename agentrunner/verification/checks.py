@@ -49,7 +49,7 @@ def command_of(check: Check, test: TestSpec | None, read: ReadFile | None = None
         case "command" if check.run.strip():
             return Command(check.run, check.cwd, check.timeout_sec, check.expect_exit)
         case "test" if check.name and test is not None:
-            shell = _narrowed(_behind_npm(test, read), check.name)
+            shell = _narrowed(_behind_npm(test, read), _within(check))
             return Command(shell, test.cwd, test.timeout_sec) if shell else None
         case "pytest" if check.file or check.test_name:
             shell = _pytest(check, test)
@@ -160,6 +160,12 @@ def _behind_npm(test: TestSpec, read: ReadFile | None) -> str:
     return f"PATH=$PWD/node_modules/.bin:$PATH; {script}" if own else test.command
 
 
+def _within(check: Check) -> str:
+    """The name of a check's test without its file, which planners write before it, too."""
+    name = check.name.removeprefix(check.file).lstrip(":") if check.file else check.name
+    return name or check.name
+
+
 def _narrowed(command: str, name: str) -> str | None:
     quoted = shlex.quote(name)
     if NODE_TEST.search(command):
@@ -167,7 +173,11 @@ def _narrowed(command: str, name: str) -> str | None:
         option = shlex.quote(f"--test-name-pattern={verbatim}")
         return NODE_TEST.sub(lambda hit: f"{hit[0]} {option}", command)
     if re.search(r"\bpytest\b", command):
-        return f"{command} {quoted}" if "::" in name or "/" in name else f"{command} -k {quoted}"
+        if "/" in name or ".py" in name:
+            return f"{command} {quoted}"
+        head, bracket, values = name.partition("[")
+        parts = [part for part in re.split(r"::|\.", head) if part]
+        return f"{command} -k {shlex.quote(' and '.join(parts) + bracket + values)}"
     if re.search(r"\bgo test\b", command):
         return f"{command} -run {shlex.quote(f'^{name}$')}"
     if re.search(r"\bcargo (nextest run|test)\b", command):
@@ -177,5 +187,5 @@ def _narrowed(command: str, name: str) -> str | None:
     if NPM_TEST.match(command):
         return f"{command} -- -t {quoted}"
     if re.search(r"-m unittest\b", command):
-        return f"{command} -k {quoted}"
+        return f"{command} -k {shlex.quote(name.replace('::', '.'))}"
     return None

@@ -165,6 +165,9 @@ def _absent_test(tried: Tried, read: ReadFile) -> _Absent | None:
     target = measured.target
     if not readers_of(target.shell, target.cwd, read) or _ran_some(measured):
         return None
+    named = posixpath.normpath(check.file) if check.kind == "test" and check.file else ".."
+    if not named.startswith(("..", "/")):
+        return _Absent(named, check.name)
     errors = measured.results is not None and bool(measured.results.tests)
     for word in _words(target.shell):
         path, _, name = word.partition("::")

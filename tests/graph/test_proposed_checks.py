@@ -175,20 +175,36 @@ NEW_TEST = (
 )
 
 
-def test_a_test_to_be_written_where_the_suite_looks_counts(python: Run) -> None:
-    check = command("python3 -m unittest -q tests/test_more.py")
+NEW = {"file": "tests/test_more.py", "name": "TestMore.test_more"}
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        criterion(command("python3 -m unittest -q tests/test_more.py")),
+        criterion(None, new_test=NEW),
+    ],
+    ids=["command", "new_test"],
+)
+def test_a_test_to_be_written_where_the_suite_looks_counts(
+    python: Run, named: dict[str, Any]
+) -> None:
     write = f"cat > tests/test_more.py <<'EOF'\n{NEW_TEST}EOF\n"
-    steps = [plan(criterion(check)), work(), finish(), assess()]
+    steps = [plan(named), work(), finish(), assess()]
     python.start(steps, f"cat >> seen.txt\n{FIX}\n{write}", test=UNITTEST)
     assert standings(python) == ["to_write"]
+    assert the_criterion(python).grade == "shown"
     assert "still to be written: tests/test_more.py" in python.project.read("seen.txt")
     assert python.ending == ("COMPLETE", "complete", 0)
 
 
 def test_a_test_to_be_written_where_no_suite_looks_does_not(python: Run) -> None:
     check = command("python3 -m unittest -q tests/more_calc.py")
-    python.start([plan(criterion(check)), work(), finish(), assess()], FIX, test=UNITTEST)
-    assert standings(python) == ["cannot_run"]
+    astray = {"id": "AC-2", "description": "It adds more.", "critical": False,
+              "new_test": {"file": "docs/more.py", "name": "test_more"}}  # fmt: skip
+    steps = [plan(criterion(check), astray), work(), finish(), assess()]
+    python.start(steps, FIX, test=UNITTEST)
+    assert standings(python) == ["cannot_run"] * 2
     assert python.ending == ("COMPLETE", "complete", 0)
 
 

@@ -43,11 +43,18 @@ def filled(value: Any, schema: Mapping[str, Any]) -> Any:
 def _takes(schema: Mapping[str, Any], value: Any) -> bool:
     """Whether the schema is of the value's kind; an object is known by what it names itself."""
     if not isinstance(value, Mapping):
-        return value is None if schema["type"] == "null" else schema["type"] != "object"
+        kind = schema.get("type")
+        return value is None if kind == "null" else kind != "object"
     properties = schema.get("properties", {})
     named = {name: one["enum"] for name, one in properties.items() if one.get("enum")}
-    return schema["type"] == "object" and all(
-        value.get(name, values[0]) in values for name, values in named.items()
+    return (
+        schema.get("type") == "object"
+        and all(value.get(name, values[0]) in values for name, values in named.items())
+        and all(
+            _takes(one, value[name])
+            for name, one in properties.items()
+            if isinstance(value.get(name), Mapping) and one.get("type") == "object"
+        )
     )
 
 

@@ -220,8 +220,10 @@ def test_no_key_is_no_header() -> None:
     [
         ("https://api.example/v1", "http://proxy.example:3128"),
         ("https://api.internal.example/v1", None),
-        ("http://api.example/v1", None),
+        ("http://api.example/v1", "http://proxy.example:3128"),
         ("http://127.0.0.1:8000/v1", None),
+        ("http://192.168.1.20:8000/v1", None),
+        ("https://192.168.1.20/v1", "http://proxy.example:3128"),
         ("https://localhost/v1", None),
     ],
 )
@@ -232,6 +234,7 @@ def test_a_proxy_of_this_machine_is_used_for_the_outside_only(
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", "internal.example")
     assert proxy_for(URL(base_url)) == proxy
 

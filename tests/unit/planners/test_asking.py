@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,7 +19,8 @@ from agentrunner.planners.base import PlannerCall, PlannerRequest, PlannerUnavai
 from agentrunner.planners.openai_chat import OpenAIChatPlanner
 from agentrunner.planners.script import ScriptPlanner
 from agentrunner.prompts import PromptInput
-from agentrunner.protocol import Message, NextAction
+from agentrunner.protocol import Choices, Message, NextAction
+from agentrunner.protocol.run_schema import run_schema
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, VirtualClock, completion
 
 DONE = {
@@ -333,3 +335,42 @@ async def test_over_http_four_attempts_and_their_waits(
     await client.close()
     assert (asked.attempts, len(server.paths)) == (4, 4)
     assert clock.slept == [1, 50, 4]
+
+
+async def test_all_messages_of_a_run_have_one_schema_until_an_answer_is_refused(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    desk = Desk(make_spec, clock, [error(500), reply("We are done!"), reply(DONE)])
+    known = Choices(workers=("coder",), criteria=("AC-1",), own_checks=("AC-1",))
+    await desk.asker.ask(replace(desk.prompt, choices=known))
+    first, again, repaired = desk.client.requests
+    assert first.alike == again.alike == run_schema(Choices(workers=("coder",)))
+    assert repaired.alike is None and repaired.schema == first.schema
+    plan_of_plans = replace(desk.prompt, type="decompose")
+    with pytest.raises(TaskFailed):  # the script has come to its end
+        await desk.asker.ask(plan_of_plans)
+    assert desk.client.requests[-1].alike is None
+
+
+async def test_another_form_of_the_question_is_no_repetition(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    class Picky(ScriptPlanner):
+        """Refuses six forms before it answers."""
+
+        refused = 0
+
+        async def complete(self, request: PlannerRequest) -> Reply:
+            self.refused += 1
+            if self.refused <= 6:
+                raise PlannerUnavailable("no", retryable=True, retry_after=0, other_form=True)
+            return await super().complete(request)
+
+    desk = Desk(make_spec, clock, [reply(DONE)])
+    spec = make_spec(kind="script", script_text=json.dumps([reply(DONE)] * 8))
+    picky = Picky(spec, {}, sleep=clock.sleep)
+    asker = Asker(
+        picky, record=desk.record, before_attempt=lambda: None, sleep=clock.sleep, redact=str
+    )
+    asked = await asker.ask(desk.prompt)
+    assert asked.attempts == 7 and clock.slept == []

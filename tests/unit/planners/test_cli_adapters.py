@@ -157,6 +157,11 @@ def test_a_login_goes_nowhere_else(make_spec: MakeSpec) -> None:
 def test_a_key_crosses_no_network_in_the_clear(make_spec: MakeSpec, kind: str) -> None:
     error = refusal(make_spec(kind=kind, base_url="http://example.invalid"), KEYS)
     assert error.code == "base-url-refused"
+    own = "http://192.168.1.20:8080/v1"
+    error = refusal(make_spec(kind=kind, base_url=own), KEYS)
+    assert "runner.meta.allow_plain_http=true" in error.remedy
+    client = make_planner(make_spec(kind=kind, base_url=own, allow_plain_http=True), KEYS)
+    assert "with " in client.describe()
 
 
 @pytest.mark.parametrize("kind", CLIS)

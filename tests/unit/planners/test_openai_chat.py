@@ -204,6 +204,29 @@ async def test_a_refused_format_is_left_out_from_then_on(
     assert ["response_format" in sent for sent in server.requests] == [True, False, False]
 
 
+async def test_a_provider_gets_the_runs_schema_and_a_simpler_one_where_it_takes_none(
+    make_spec: MakeSpec, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentrunner.planners.endpoint.is_near", lambda host: False)
+    refusal = '{"error": {"message": "Invalid schema for response_format"}}'
+    server.script = [completion("{}"), *[Fault(400, refusal)] * 3, completion("{}")]
+    client = OpenAIChatPlanner(make_spec(base_url=server.url), {"OPENAI_API_KEY": KEY})
+    schemas = {"alike": {"title": "run"}, "schema": {"title": "task"}, "simpler": {"title": "any"}}
+    await client.complete(request(**schemas))
+    for _ in range(3):
+        with pytest.raises(PlannerUnavailable) as caught:
+            await client.complete(request(**schemas))
+        assert caught.value.other_form
+    await client.complete(request(**schemas))
+    await client.close()
+    forms = [sent.get("response_format", {}).get("json_schema", {}) for sent in server.requests]
+    asked = [(form.get("name"), form.get("schema", {}).get("title")) for form in forms]
+    assert asked == [
+        ("reply", "run"), ("reply", "run"), ("next_action", "task"), ("next_action", "any"),
+        (None, None),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "fault", [Fault(reset=True), Fault(body="{", cut=True)], ids=["reset", "cut"]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -18,6 +19,7 @@ from agentrunner.protocol import (
     parse_reply,
     take_reply,
 )
+from agentrunner.protocol.run_schema import MESSAGES, run_schema
 
 STRICT_KEYWORDS = {
     "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum",
@@ -52,7 +54,7 @@ def conforming(schema: dict[str, Any], value: Any) -> Any:
 
 CHOICES = Choices(
     workers=("codex-cli", "日本"), models=("gpt-5.5",), patterns=("fix",),
-    criteria=("AC-1", "AC-2"), kinds=("command", "file"),
+    criteria=("AC-1", "AC-2"), kinds=("command", "file", "test"), tests=("T1", "T2"),
 )  # fmt: skip
 
 
@@ -110,30 +112,71 @@ def payload_of(type_: MessageType, choices: Choices) -> Any:
     return message_schema(type_, choices)["properties"]["payload"]["properties"]
 
 
+def action_of(name: str, choices: Choices) -> Any:
+    forms = message_schema("next_action", choices)["properties"]["payload"]["anyOf"]
+    found = [one["properties"] for one in forms]
+    return next(one for one in found if name in one["decision"]["properties"]["action"]["enum"])
+
+
+def test_an_action_has_the_keys_that_go_with_it() -> None:
+    keys = {name: set(action_of(name, CHOICES)) for name in ("run_worker", "abort", "ask_human")}
+    assert keys == {
+        "run_worker": {"decision", "worker_call", "used_patterns"},
+        "abort": {"decision"},
+        "ask_human": {"decision", "question", "options"},
+    }
+    assert action_of("mark_complete", CHOICES) == action_of("abort", CHOICES)
+
+
 def test_a_schema_for_the_task_names_what_it_has() -> None:
-    action = payload_of("next_action", CHOICES)
-    call = action["worker_call"]["anyOf"][0]["properties"]
+    action = action_of("run_worker", CHOICES)
+    call = action["worker_call"]["properties"]
     assert call["worker_type"]["enum"] == ["codex-cli", "日本"]
     assert call["model"]["anyOf"][0]["enum"] == ["gpt-5.5"]
     assert action["used_patterns"]["items"]["enum"] == ["fix"]
     verdicts = payload_of("completion_assessment", CHOICES)
     assert verdicts["by_criterion"]["items"]["properties"]["id"]["enum"] == ["AC-1", "AC-2"]
     assert verdicts["details"]["properties"]["passed_criteria"]["items"]["enum"] == ["AC-1", "AC-2"]
-    check = payload_of("plan_task", CHOICES)["acceptance_criteria"]["items"]["properties"]["check"]
+    planned = payload_of("plan_task", CHOICES)["acceptance_criteria"]["items"]["properties"]
+    check = planned["check"]
     kinds = [one["properties"]["kind"]["enum"] for one in check["anyOf"][:-1]]
-    assert kinds == [["command"], ["file"]] and check["anyOf"][-1] == {"type": "null"}
+    assert kinds == [["command"], ["file"], ["test"]] and check["anyOf"][-1] == {"type": "null"}
     assert "run" not in check["anyOf"][1]["properties"]
+    assert planned["tests"]["items"]["enum"] == ["T1", "T2"]
+    assert check["anyOf"][2]["properties"]["name"]["anyOf"][0]["enum"] == ["T1", "T2"]
+    assert set(planned["new_test"]["anyOf"][0]["properties"]) == {"file", "name"}
+
+
+def test_the_schema_of_a_run_stays_the_same_and_takes_each_of_its_messages(
+    payloads: dict[MessageType, dict[str, Any]],
+) -> None:
+    known = replace(CHOICES, workers=(), models=(), patterns=())
+    planned = replace(known, criteria=("AC-7",), own_checks=("AC-7",))
+    schema = run_schema(known, looks=True)
+    assert json.dumps(schema) == json.dumps(run_schema(planned, looks=True))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert max(depth for depth, _ in parts(schema)) <= 10
+    for type_ in MESSAGES:
+        said = {"type": type_, "payload": json.loads(json.dumps(payloads[type_]))}
+        for criterion in said["payload"].get("acceptance_criteria", []):
+            criterion["check"] = None
+        own = message_schema(type_, replace(planned, whole_run=True), looks=True)
+        answer = conforming(own, said)
+        jsonschema.validate(answer, schema)
 
 
 def test_a_key_that_could_not_be_used_is_not_there_and_what_is_long_is_text() -> None:
     none = Choices(workers=("a",), criteria=tuple(f"AC-{n}" for n in range(300)))
-    action = payload_of("next_action", none)
+    action = action_of("run_worker", none)
     assert "used_patterns" not in action
-    assert "model" not in action["worker_call"]["anyOf"][0]["properties"]
+    assert "model" not in action["worker_call"]["properties"]
     item = payload_of("completion_assessment", none)["by_criterion"]["items"]
     assert "enum" not in item["properties"]["id"]
-    check = payload_of("plan_task", none)["acceptance_criteria"]["items"]["properties"]["check"]
-    assert len(check["anyOf"]) == 8  # all kinds but `diff`, and none
+    planned = payload_of("plan_task", none)["acceptance_criteria"]["items"]["properties"]
+    assert len(planned["check"]["anyOf"]) == 8  # all kinds but `diff`, and none
+    assert "tests" not in planned and "name" not in planned["check"]["anyOf"][1]["properties"]
+    without_suite = payload_of("plan_task", Choices(kinds=("command",)))
+    assert "new_test" not in without_suite["acceptance_criteria"]["items"]["properties"]
 
 
 def test_looks_are_read_in_any_message_and_alone() -> None:

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import ProtocolError
-from agentrunner.protocol import MESSAGE_TYPES, Decision, MessageType, NextAction, parse_reply
+from agentrunner.protocol import (
+    MESSAGE_TYPES,
+    Decision,
+    MessageType,
+    NextAction,
+    PlanTask,
+    parse_reply,
+)
 
 ASK = {"action": "ask_human", "reason": "which port?"}
 
@@ -68,6 +75,7 @@ def test_defaults_are_filled_in() -> None:
                     "critical": True,
                     "check": None,
                     "tests": [],
+                    "new_test": None,
                     "rationale": "",
                     "passed": False,
                 }
@@ -257,3 +265,38 @@ def test_a_cut_yaml_answer_is_refused_where_it_is_known_to_be_cut(
             parse_reply(text[:end], type_)
         except ProtocolError as error:
             assert error.fault  # noqa: PT017 - both ends are right here
+
+
+@pytest.mark.parametrize(
+    ("new_test", "decided"),
+    [
+        ({"file": "tests/test_a.py", "name": "test_b"}, "test_b"),
+        ({"file": "", "name": ""}, None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_test_to_be_written_decides_where_there_is_no_check(
+    new_test: Any, decided: str | None
+) -> None:
+    item = {"id": "AC-1", "description": "It works.", "new_test": new_test}
+    (draft,) = plan_of(item).acceptance_criteria
+    assert (draft.decided_by or {}).get("name") == decided
+    (draft,) = plan_of({**item, "check": "make test"}).acceptance_criteria
+    assert draft.decided_by == {"kind": "command", "run": "make test"}
+
+
+@pytest.mark.parametrize(
+    "new_test",
+    [{"file": "../a.py", "name": "t"}, {"file": "/a.py", "name": "t"}, {"name": "t"}, "t"],
+)
+def test_a_test_to_be_written_has_a_place_in_the_repository(new_test: Any) -> None:
+    with pytest.raises(ProtocolError, match="new_test"):
+        plan_of({"description": "It works.", "new_test": new_test})
+
+
+def plan_of(item: dict[str, Any]) -> PlanTask:
+    text = json.dumps({"type": "plan_task", "payload": {"acceptance_criteria": [item]}})
+    payload = parse_reply(text, "plan_task").payload
+    assert isinstance(payload, PlanTask)
+    return payload
