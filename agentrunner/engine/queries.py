@@ -156,7 +156,7 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
             log.append(
                 "undo",
                 str(len(log.records("undo")) + 1),
-                {"tree_before": present, "tree_after": snapshots.take().tree},
+                {"tree_before": present, "tree_after": snapshots.take().tree, "redone": back},
                 attempt=0,
                 loop=0,
                 at=now,

@@ -40,6 +40,9 @@ def test_undo_puts_everything_back_and_once_more_takes_that_back(done: Run) -> N
     assert not (project.repo / "new").exists()
     assert project.git("status", "--porcelain").split() == ["??", ".agent-runner/"]
     assert undo(project.state_dir, done.id)["undo_taken_back"]
+    after = project.read("calc.py")
+    assert not undo(project.state_dir, done.id)["undo_taken_back"]
+    assert undo(project.state_dir, done.id)["undo_taken_back"] and project.read("calc.py") == after
     assert project.read("calc.py") == FIXED
     assert project.read("new") == "one\n"
     undo(project.state_dir, done.id)
