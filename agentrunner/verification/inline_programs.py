@@ -19,7 +19,7 @@ from agentrunner.verification.syntax.programs import KILLS, program_language
 INLINE = re.compile(
     r"(?:^|(?<=[\s;&|(/]))"
     r"(?P<program>python[\d.]*|node|nodejs|php[\d.]*|ruby[\d.]*|perl|lua[\d.]*|(?:ba|da)?sh)"
-    r"(?P<options>(?:[ \t]+-(?!m\b|f\b)[\w=-]+(?:[ \t]+[\w./][\w./=:-]*)??)*?)"
+    r"(?P<options>(?:[ \t]+-(?!m\b|f\b)[\w=./:+-]+(?:[ \t]+[\w./][\w./=:-]*)??)*?)"
     r"[ \t]+(?:(?P<option>-\w*[cerp]|--eval|--print)[ \t]*(?=['\"])"
     r"|(?:-[ \t]+)?<<-?[ \t]*(?P<quote>['\"])(?P<mark>\w+)(?P=quote)[ \t]*\n)"
 )

@@ -65,12 +65,13 @@ def _tables(
     found: list[tuple[str, Table]] = []
     reads_lines = bool(READS.search(shell))
     for one in inputs.tests:
-        if one.path not in entries or one.kind not in ("test", "runner") or one.region:
+        if one.path not in entries or one.region:
             continue
         source = read(one.path) or b""
         language = program_language(one.path, source)
+        alone = one.kind == "fixture"
         if language:
-            found += [(one.path, table) for table in tables_in(source, language)]
+            found += [(one.path, table) for table in tables_in(source, language, alone=alone)]
         text = source.decode("utf-8", "replace") if language == "sh" else ""
         reads_lines = reads_lines or bool(READS.search(text))
     for one in inputs.tests if reads_lines else ():

@@ -53,10 +53,10 @@ class Table:
         return [Edit(top.start, top.end, text), Edit(row.start, row.end, top.text)]
 
 
-def tables_in(source: bytes, language: str) -> list[Table]:
-    """The tables of a program that a loop of it runs through."""
+def tables_in(source: bytes, language: str, *, alone: bool = False) -> list[Table]:
+    """The tables of a program that a loop of it runs through; all of one that holds them `alone`."""
     text = source.decode("latin-1")  # one character a byte: places are those of the source
-    found = list(_documents(text)) if language == "sh" else list(_displays(text))
+    found = list(_documents(text)) if language == "sh" else list(_displays(text, alone=alone))
     return [table for table in found if len(table.rows) > 1]
 
 
@@ -92,7 +92,7 @@ def _lines(text: str, start: int, end: int) -> Iterator[Row]:
         at += len(line) + 1
 
 
-def _displays(text: str) -> Iterator[Table]:
+def _displays(text: str, *, alone: bool) -> Iterator[Table]:
     blank = QUOTED.sub(lambda one: f'"{"_" * (len(one[0]) - 2)}"', text)
     at = 0
     for hit in re.finditer(r"[\[({]", blank):
@@ -100,7 +100,7 @@ def _displays(text: str) -> Iterator[Table]:
         named = NAMED.search(before.rpartition("\n")[2])
         if hit.start() < at or not (named or LOOPED.search(before)):
             continue
-        if named and not _is_looped(named[1], blank):
+        if named and not alone and not _is_looped(named[1], blank):
             continue
         end = _closing(blank, hit.end())
         if end is None:
