@@ -37,16 +37,18 @@ from agentrunner.config.rules import (
 )
 from agentrunner.config.spec import (
     NOTE_TEMPLATES,
+    CriterionSpec,
     RunnerSection,
     Source,
     TaskFile,
     TaskSection,
     TaskSpec,
+    TestSpec,
 )
 from agentrunner.config.text_files import read_text
 from agentrunner.config.yaml_text import Place, YamlTree
 from agentrunner.errors import UsageError
-from agentrunner.errors.task_files import BadValue, EmptyPrd, FileOutside, NoTestCommand
+from agentrunner.errors.task_files import BadCheck, BadValue, EmptyPrd, FileOutside, NoTestCommand
 
 __all__ = [
     "TaskSource",
@@ -161,6 +163,7 @@ def _assemble(
     prd_name = file.task.prd.path or document.name
     criteria = read_criteria(prd_text, prd_name, first_line, written=file.task.acceptance_criteria)
     task = _with_test(file.task, document.tree, repo, detect_test)
+    _refuse_tests_without_command(criteria, task.test, prd_name)
     heading = document.title or first_heading(prd_text)
     task_id = task.id or task_id_from(document.stem, task.title or heading, today, prd_text)
     from_words = document.is_prd or document.name == "--goal"
@@ -181,6 +184,21 @@ def _assemble(
         places=_places(document.tree),
         **_named_texts(runner, document, within),
     )
+
+
+def _refuse_tests_without_command(
+    criteria: Sequence[CriterionSpec], test: TestSpec | None, name: str
+) -> None:
+    """Raises UsageError (`bad-check`) where a check names a test that nothing would run."""
+    for criterion in criteria:
+        check = criterion.check
+        if test is None and check is not None and check.kind == "test" and check.name:
+            raise BadCheck(
+                f"the check of {criterion.id} names the test {check.name}, and no command runs it.",
+                path=f"{name}:{criterion.line}" if criterion.line else name,
+                remedy="--test COMMAND, or task.test in the task file; or check: `COMMAND`, with"
+                " a command that runs this test",
+            )
 
 
 def _prd(

@@ -6,6 +6,7 @@ docs/reference/task-file.md gives the grammar of an item.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,13 @@ from agentrunner.config.markdown import MarkdownLine, lines_of, mask, section_ti
 from agentrunner.config.prd_slips import refuse_lost, refuse_near_check, refuse_near_optional
 from agentrunner.config.spec import Check, CriterionSpec
 from agentrunner.errors import UsageError
-from agentrunner.errors.task_files import BadCheck, DuplicateId, EmptyCriteria, FileTooLarge
+from agentrunner.errors.task_files import (
+    BadCheck,
+    DuplicateId,
+    EmptyCriteria,
+    FileOutside,
+    FileTooLarge,
+)
 
 HEADINGS = frozenset(
     {
@@ -349,6 +356,15 @@ def _read_check(text: str, line: MarkdownLine, name: str, file_name: str) -> Che
     elif match := _FILE.fullmatch(masked):
         path = text[slice(*match.span("span" if match["span"] else "bare"))].strip()
         group = next(g for g in ("quoted", "curly", "corner", "code") if match[g] is not None)
+        if posixpath.isabs(path) or posixpath.normpath(path).startswith(".."):
+            raise _error(
+                FileOutside,
+                f"the check of {name} names {path}, which is no file of the repository.",
+                file_name,
+                line,
+                "write the path from the root of the repository; or check: `COMMAND`, which may"
+                " look at other places",
+            )
         if path and (wanted := text[slice(*match.span(group))]):
             return Check(kind="file", path=path, contains=wanted)
     if "`" in masked or re.match(r"(?:test|file)\s", masked, re.IGNORECASE):

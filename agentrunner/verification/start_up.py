@@ -18,6 +18,10 @@ from agentrunner.verification.counts import Counts
 NO_TESTS = "no tests ran"
 MOST_READ = 200_000
 """Characters of a manifest."""
+NO_SHELL_TEXT = re.compile(
+    r"(?:sh: (?:-c: )?(?:line )?\d+: .*\n)*sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*"
+)
+"""All that the shell says of a command that it cannot read, as one with an open quote."""
 NO_MODULE = re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$")
 NOT_WRITTEN = (
     re.compile(r"(?m)^.* is no folder of the repository$"),
@@ -115,6 +119,8 @@ def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool) -> str
     if ran.exit_code in (126, 127):
         if not _is_own_that_fails(shell, repo, ran.tail):
             return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
+    elif ran.exit_code == 2 and NO_SHELL_TEXT.fullmatch(said := ran.tail.strip()):
+        return f"the shell cannot read it: {said.splitlines()[0]}"
     elif ran.exit_code and ran_none and (why := _start_failed(shell, repo, ran)):
         return why
     if not is_test:
