@@ -13,12 +13,12 @@ from agentrunner.commands.trying import MOST, TRY_SEC, SandboxTrial, try_tests
 from agentrunner.screens.layout import count, flat
 
 if TYPE_CHECKING:
-    from agentrunner.discovery import Found
+    from agentrunner.discovery import FoundCommand
 
 
 def announced_trial(
     repo: Path,
-    candidates: Sequence[Found],
+    candidates: Sequence[FoundCommand],
     state_dir: Path,
     *,
     environ: Mapping[str, str] = os.environ,

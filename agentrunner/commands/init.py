@@ -25,7 +25,7 @@ from agentrunner.screens.doctor import init_screen
 from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
-    from agentrunner.discovery import Found
+    from agentrunner.discovery import FoundCommand
     from agentrunner.discovery.judging import TriedCommand
 
 REDS = 3
@@ -56,7 +56,7 @@ def init(
     from agentrunner.config.naming import is_safe_id
     from agentrunner.config.repo_state import refuse_state
     from agentrunner.discovery import (
-        Found,
+        FoundCommand,
         candidates_of,
         ci_environment,
         propose_setup,
@@ -78,7 +78,7 @@ def init(
     best = trial.best
     written = setup if setup and _wants_setup(setup, best) else None
     hosts = registries_of(repo, os.environ) if written else ()
-    env = Found(around.text, f"{around.where} sets it for the tests") if around.env else None
+    env = FoundCommand(around.text, f"{around.where} sets it for the tests") if around.env else None
     text = render_task_file(
         name, tests=_marked(best), setup=written, hosts=hosts, env=env, yaml=as_yaml
     )
@@ -138,24 +138,30 @@ def _exists(file: Path, name: str) -> UsageError:
     )
 
 
-def _wants_setup(setup: Found, best: TriedCommand | None) -> bool:
+def _wants_setup(setup: FoundCommand, best: TriedCommand | None) -> bool:
     """A lock file's command is part of the task; one that is only a guess where nothing runs."""
     from agentrunner.discovery import LOCKED
 
     return setup.where in LOCKED or best is None or not best.runs
 
 
-def _marked(best: TriedCommand | None) -> Found | None:
+def _marked(best: TriedCommand | None) -> FoundCommand | None:
     """The command with its place, and with what was seen, for whoever reads the file."""
-    from agentrunner.discovery import Found
+    from agentrunner.discovery import FoundCommand
 
     if best is None:
         return None
-    return Found(best.found.command, "; ".join(filter(None, (best.found.where, best.summary))))
+    return FoundCommand(
+        best.found.command, "; ".join(filter(None, (best.found.where, best.summary)))
+    )
 
 
 def _facts(
-    repo: Path, trial: SandboxTrial, setup: Found | None, env: Found | None, state_dir: Path
+    repo: Path,
+    trial: SandboxTrial,
+    setup: FoundCommand | None,
+    env: FoundCommand | None,
+    state_dir: Path,
 ) -> list[tuple[str, str, str]]:
     from agentrunner.discovery import likely_lacking, read_branch
 

@@ -14,7 +14,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.verification.scripts import texts_run
 
 if TYPE_CHECKING:
-    from agentrunner.discovery import Found
+    from agentrunner.discovery import FoundCommand
     from agentrunner.discovery.judging import TriedCommand
     from agentrunner.sandboxes.base import Caches, Sandbox
     from agentrunner.storage.run_folder import RunFolder
@@ -64,7 +64,7 @@ class SandboxTrial:
 
 def try_tests(
     repo: Path,
-    candidates: Sequence[Found],
+    candidates: Sequence[FoundCommand],
     environ: Mapping[str, str],
     state_dir: Path,
     *,
@@ -95,7 +95,7 @@ def try_tests(
     return trial
 
 
-def _chosen(candidates: Sequence[Found]) -> list[Found]:
+def _chosen(candidates: Sequence[FoundCommand]) -> list[FoundCommand]:
     return [one for one in candidates if not one.needs][:MOST]
 
 
@@ -113,7 +113,7 @@ class _Attempt:
     """By the command as it was found; filled while it goes on, so that Ctrl-C loses nothing."""
     env: Mapping[str, str] = field(default_factory=dict)
 
-    async def all(self, chosen: Sequence[Found]) -> None:
+    async def all(self, chosen: Sequence[FoundCommand]) -> None:
         from agentrunner.config.agents import WorkerSpec
         from agentrunner.engine.resources import first_words
         from agentrunner.sandboxes.base import SandboxOrder
@@ -174,7 +174,7 @@ class _Attempt:
             if mount.read_only and mount.source.is_relative_to(home)
         )
 
-    def _same(self, found: Found) -> TriedCommand | None:
+    def _same(self, found: FoundCommand) -> TriedCommand | None:
         """`pytest -q`, where `uv run pytest -q` ran tests: there is nothing more to see."""
         from agentrunner.discovery.judging import not_tried
 
@@ -184,7 +184,11 @@ class _Attempt:
         return None
 
     async def _one(
-        self, inside: DecisionSandbox, folder: RunFolder, found: Found, copy: CopyOfRepo | None
+        self,
+        inside: DecisionSandbox,
+        folder: RunFolder,
+        found: FoundCommand,
+        copy: CopyOfRepo | None,
     ) -> TriedCommand:
         from agentrunner.discovery.judging import TriedCommand
         from agentrunner.verification.start_up import why_not_started
@@ -220,7 +224,7 @@ class _Attempt:
             return from_the_root(command, output, self.repo), "with the modules at the root"
         return "", ""
 
-    def _judged(self, found: Found, ran: CommandOutcome, folder: RunFolder) -> TriedCommand:
+    def _judged(self, found: FoundCommand, ran: CommandOutcome, folder: RunFolder) -> TriedCommand:
         from agentrunner.discovery.judging import judge
 
         def read(path: str) -> bytes | None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from agentrunner.config.base import ENV_NAME, ConfigModel
+from agentrunner.config.config_model import ENV_NAME, ConfigModel
 from agentrunner.registry import PLANNERS, WORKERS
 
 DEFAULT_META_MODEL = "gpt-5.5"

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from agentrunner.config.base import ConfigModel
+from agentrunner.config.config_model import ConfigModel
 
 
 @dataclass(frozen=True)

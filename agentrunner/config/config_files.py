@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from agentrunner.config.agents import SEES, See
-from agentrunner.config.base import ConfigModel
+from agentrunner.config.config_model import ConfigModel
 from agentrunner.config.mistakes import dotted, from_validation, mistake
 from agentrunner.config.spec import NOTE_TEMPLATES, RunnerSection, number_from_text
 from agentrunner.config.text_files import read_text

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from agentrunner.config.base import ConfigModel
+from agentrunner.config.config_model import ConfigModel
 from agentrunner.config.hosts import checked_host
 from agentrunner.config.kinds import sandbox_kind
 from agentrunner.registry import ECOSYSTEMS, SANDBOXES

@@ -27,8 +27,8 @@ from agentrunner.config.agents import (
     WorkerSpec,
     named_workers,
 )
-from agentrunner.config.base import ConfigModel
 from agentrunner.config.budget import BudgetSpec
+from agentrunner.config.config_model import ConfigModel
 from agentrunner.config.naming import is_safe_id
 from agentrunner.config.sandbox import Hosts, SandboxSpec
 

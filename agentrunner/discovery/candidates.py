@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentrunner.discovery.found import Found
+from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.language_tests import language_tests
 from agentrunner.discovery.node_tests import node_tests
 from agentrunner.discovery.python_tests import python_tests
@@ -16,19 +16,19 @@ MOST = 12
 """Candidates of one repository."""
 
 
-def candidates_of(repo: Path) -> list[Found]:
+def candidates_of(repo: Path) -> list[FoundCommand]:
     """What CI runs, then what the repository calls its tests, then what its build files say.
 
     Commands that first install something come last, those that CI has before others.
     """
-    by_command: dict[str, Found] = {}
+    by_command: dict[str, FoundCommand] = {}
     for found in _all(repo):
         by_command.setdefault(found.command, found)
     ranked = sorted(by_command.values(), key=lambda found: bool(found.needs))
     return ranked[:MOST]
 
 
-def _all(repo: Path) -> Iterator[Found]:
+def _all(repo: Path) -> Iterator[FoundCommand]:
     yield from ci_tests(repo)
     yield from by_script(repo)
     yield from by_target(repo)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agentrunner.config.text_files import MAX_BYTES, decode
-from agentrunner.discovery.repository import Found, detect_setup, detect_tests
+from agentrunner.discovery.repository import FoundCommand, detect_setup, detect_tests
 from agentrunner.errors import UsageError
 from agentrunner.git.snapshot_writer import LARGE_MARK
 from agentrunner.git.snapshots import Snapshots
@@ -100,7 +100,7 @@ def facts_of(paths: Collection[str], read: Read, redact: Redact) -> Facts:
     }
 
 
-def _command(found: Found | None, redact: Redact) -> Facts | None:
+def _command(found: FoundCommand | None, redact: Redact) -> Facts | None:
     return {"command": redact(found.command), "found_in": redact(found.where)} if found else None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundCommand:
     """A command and where it was found: ".github/workflows/test.yml, line 22"."""
 
     command: str

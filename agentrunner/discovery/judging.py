@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from agentrunner.discovery.found import Found
+from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.services import lacking
 from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.start_up import NO_TESTS, why_not_started
@@ -66,7 +66,7 @@ _LINE = 160
 class TriedCommand:
     """A test command, and what was seen when it was tried."""
 
-    found: Found
+    found: FoundCommand
     """With the command as it was run, where it had to be mended."""
     kind: Kind = "not_tried"
     summary: str = ""
@@ -88,7 +88,7 @@ class TriedCommand:
         return self.kind in ("passes", "red")
 
 
-def not_tried(found: Found, why: str = "") -> TriedCommand:
+def not_tried(found: FoundCommand, why: str = "") -> TriedCommand:
     """A candidate that nobody ran."""
     return TriedCommand(
         found, summary=f"not tried: {why or found.needs}" if why or found.needs else ""
@@ -96,7 +96,7 @@ def not_tried(found: Found, why: str = "") -> TriedCommand:
 
 
 def judge(
-    found: Found, ran: CommandOutcome, output: str, repo: Path, runners: Sequence[str] = ()
+    found: FoundCommand, ran: CommandOutcome, output: str, repo: Path, runners: Sequence[str] = ()
 ) -> TriedCommand:
     """What this run of the command shows; `output` is all that was kept of it.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentrunner.discovery.found import Found, line_of, mapping, read_json, read_toml
+from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json, read_toml
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 
 _PLAIN = (
@@ -23,12 +23,12 @@ _PLAIN = (
 )
 
 
-def language_tests(repo: Path) -> Iterator[Found]:
+def language_tests(repo: Path) -> Iterator[FoundCommand]:
     """Test commands of every language whose manifest stands at the top."""
     yield from _cargo(repo)
     for name, command in _PLAIN:
         if exists(repo, name):
-            yield Found(command, name)
+            yield FoundCommand(command, name)
     yield from _jvm(repo)
     yield from _ruby(repo)
     yield from _php(repo)
@@ -37,7 +37,7 @@ def language_tests(repo: Path) -> Iterator[Found]:
     yield from _native(repo)
 
 
-def _cargo(repo: Path) -> Iterator[Found]:
+def _cargo(repo: Path) -> Iterator[FoundCommand]:
     text = read_inside(repo, "Cargo.toml")
     if not exists(repo, "Cargo.toml"):
         return
@@ -45,8 +45,8 @@ def _cargo(repo: Path) -> Iterator[Found]:
     both = {"workspace", "package"} <= mapping(read_toml(text)).keys()
     line = line_of(text, r"\s*\[workspace\]") if both else 0
     if both and (where := _says_workspace(repo)):
-        yield Found("cargo test --workspace", where)
-    yield Found("cargo test", f"Cargo.toml, line {line}" if line else "Cargo.toml")
+        yield FoundCommand("cargo test --workspace", where)
+    yield FoundCommand("cargo test", f"Cargo.toml, line {line}" if line else "Cargo.toml")
 
 
 def _says_workspace(repo: Path) -> str:
@@ -58,7 +58,7 @@ def _says_workspace(repo: Path) -> str:
     return ""
 
 
-def _jvm(repo: Path) -> Iterator[Found]:
+def _jvm(repo: Path) -> Iterator[FoundCommand]:
     for wrapper, tool, manifests in (
         ("mvnw", "mvn", ("pom.xml",)),
         ("gradlew", "gradle", ("build.gradle", "build.gradle.kts", "settings.gradle.kts")),
@@ -66,72 +66,72 @@ def _jvm(repo: Path) -> Iterator[Found]:
         for name in manifests:
             if exists(repo, name):
                 wrapped = exists(repo, wrapper)
-                yield Found(f"{f'./{wrapper}' if wrapped else tool} test", name)
+                yield FoundCommand(f"{f'./{wrapper}' if wrapped else tool} test", name)
                 break
 
 
-def _ruby(repo: Path) -> Iterator[Found]:
+def _ruby(repo: Path) -> Iterator[FoundCommand]:
     bundled = "bundle exec " if exists(repo, "Gemfile") else ""
     if exists(repo, ".rspec") or exists(repo, "spec/spec_helper.rb"):
-        yield Found(f"{bundled}rspec", ".rspec" if exists(repo, ".rspec") else "spec/")
+        yield FoundCommand(f"{bundled}rspec", ".rspec" if exists(repo, ".rspec") else "spec/")
     rakefile = read_inside(repo, "Rakefile")
     if re.search(r"TestTask|task[ (]:?['\"]?test\b", rakefile):
         line = line_of(rakefile, r".*(?:TestTask|task[ (]:?['\"]?test\b)")
-        yield Found(f"{bundled}rake test", f"Rakefile, line {line}")
+        yield FoundCommand(f"{bundled}rake test", f"Rakefile, line {line}")
 
 
-def _dotnet(repo: Path) -> Iterator[Found]:
+def _dotnet(repo: Path) -> Iterator[FoundCommand]:
     """A solution or project at the top, or in the folder of the sources."""
     for folder in (".", "src", "Src"):
         for name in names_inside(repo, folder, (".sln", ".slnx", ".csproj", ".fsproj")):
-            yield Found(
+            yield FoundCommand(
                 "dotnet test" if folder == "." else f"dotnet test {name}", name.removeprefix("./")
             )
             return
 
 
-def _php(repo: Path) -> Iterator[Found]:
+def _php(repo: Path) -> Iterator[FoundCommand]:
     text = read_inside(repo, "composer.json")
     scripts = mapping(mapping(read_json(text)).get("scripts"))
     there = exists(repo, "vendor")
     needs = "" if there else "vendor is not there yet"
     if "test" in scripts:
         line = line_of(text, r'.*"test"\s*:')
-        yield Found("composer test", f"composer.json, line {line}", needs)
+        yield FoundCommand("composer test", f"composer.json, line {line}", needs)
     for name in ("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
         if exists(repo, name):
             own = exists(repo, "vendor/bin/phpunit")
             if there and not own:
                 # Its libraries come from elsewhere, as a distribution's packages do.
-                yield Found("phpunit", name)
+                yield FoundCommand("phpunit", name)
             lacks = needs or ("" if own else "vendor/bin/phpunit is not there yet")
-            yield Found("vendor/bin/phpunit", name, lacks)
+            yield FoundCommand("vendor/bin/phpunit", name, lacks)
             break
 
 
-def _perl(repo: Path) -> Iterator[Found]:
+def _perl(repo: Path) -> Iterator[FoundCommand]:
     has_tests = bool(names_inside(repo, "t", (".t",)))
     for name, command in (
         ("Makefile.PL", "perl Makefile.PL && make test"),
         ("Build.PL", "perl Build.PL && ./Build && ./Build test"),
     ):
         if exists(repo, name):
-            yield Found(command, name)
+            yield FoundCommand(command, name)
     if has_tests:
-        yield Found("prove -lr t", "t/")
+        yield FoundCommand("prove -lr t", "t/")
 
 
-def _native(repo: Path) -> Iterator[Found]:
+def _native(repo: Path) -> Iterator[FoundCommand]:
     """C and C++; a folder in which it was built before is used again."""
     if exists(repo, "CMakeLists.txt"):
-        yield Found(built_first(repo, "ctest --output-on-failure"), "CMakeLists.txt")
+        yield FoundCommand(built_first(repo, "ctest --output-on-failure"), "CMakeLists.txt")
     if exists(repo, "meson.build"):
         built = _built(repo, "build.ninja")
         first = "" if built else "meson setup build && "
-        yield Found(f"{first}meson test -C {built or 'build'}", "meson.build")
+        yield FoundCommand(f"{first}meson test -C {built or 'build'}", "meson.build")
     if exists(repo, "configure"):
         first = "" if exists(repo, "Makefile") else "./configure && "
-        yield Found(f"{first}make check", "configure")
+        yield FoundCommand(f"{first}make check", "configure")
 
 
 _TEST_DIR = re.compile(r"\s--test-dir(?:=|\s+)(\S+)")

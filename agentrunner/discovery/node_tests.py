@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentrunner.discovery.found import Found, line_of, mapping, read_json
+from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json
 from agentrunner.discovery.reading import exists, read_inside
 
 _MANAGERS = (
@@ -20,17 +20,19 @@ _PLUG_N_PLAY = (".pnp.cjs", ".pnp.js")
 """Yarn's, in place of node_modules."""
 
 
-def node_tests(repo: Path) -> Iterator[Found]:
+def node_tests(repo: Path) -> Iterator[FoundCommand]:
     """The script called test, by the package manager of the lock file; Deno's tests."""
     text = read_inside(repo, "package.json")
     package = mapping(read_json(text))
     script = mapping(package.get("scripts")).get("test")
     if isinstance(script, str) and "no test specified" not in script:
         line = line_of(text, r'.*"test"\s*:')
-        yield Found(_command(repo, package), f"package.json, line {line}", missing_packages(repo))
+        yield FoundCommand(
+            _command(repo, package), f"package.json, line {line}", missing_packages(repo)
+        )
     for name in ("deno.json", "deno.jsonc"):
         if exists(repo, name):
-            yield Found("deno test", name)
+            yield FoundCommand("deno test", name)
 
 
 def missing_packages(repo: Path) -> str:

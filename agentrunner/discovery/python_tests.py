@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentrunner.discovery.found import Found
+from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.python_project import PythonProject
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 
@@ -14,22 +14,22 @@ _ENVIRONMENTS = (("tox", ".tox"), ("nox", ".nox"))
 """Tools that make environments of their own, and the folders where these then are."""
 
 
-def python_tests(repo: Path) -> Iterator[Found]:
+def python_tests(repo: Path) -> Iterator[FoundCommand]:
     """Test commands of a Python project, the likeliest first."""
     project = PythonProject.read(repo)
     for command, where in project.scripts():
-        yield Found(command, where)
+        yield FoundCommand(command, where)
     plain = _plain(project)
     if plain is not None:
         yield plain
         if project.prefix and plain.command.startswith(project.prefix) and project.environments:
             # Without a tool that would first look whether everything is up to date.
             bare = re.sub(r"^.*?\brun (?:--\w+ \S+ )*", "", plain.command)
-            yield Found(bare, f"{project.environments[0]}/")
+            yield FoundCommand(bare, f"{project.environments[0]}/")
     yield from environment_makers(project, bool(plain))
 
 
-def environment_makers(project: PythonProject, tests_known: bool) -> Iterator[Found]:
+def environment_makers(project: PythonProject, tests_known: bool) -> Iterator[FoundCommand]:
     """Tox, nox and hatch, which install into environments of their own before they test."""
     repo, prefix = project.repo, project.prefix
     places = {
@@ -42,24 +42,24 @@ def environment_makers(project: PythonProject, tests_known: bool) -> Iterator[Fo
         if there:
             made = exists(repo, folder)
             needs = "" if made else f"{tool} first installs its environments, with the network"
-            yield Found(f"{prefix}{tool}", where, needs)
+            yield FoundCommand(f"{prefix}{tool}", where, needs)
     if not tests_known and "hatch" in project.tools and exists(repo, "tests"):
-        yield Found("hatch test", "pyproject.toml", "hatch first installs, with the network")
+        yield FoundCommand("hatch test", "pyproject.toml", "hatch first installs, with the network")
 
 
-def _plain(project: PythonProject) -> Found | None:
+def _plain(project: PythonProject) -> FoundCommand | None:
     """The test tool itself."""
     repo = project.repo
     where = project.configured_by()
     if where:
-        return Found(f"{project.runner('pytest')}pytest -q", where)
+        return FoundCommand(f"{project.runner('pytest')}pytest -q", where)
     for name in ("conftest.py", "tests/conftest.py", "test/conftest.py"):
         if exists(repo, name):
-            return Found(f"{project.runner('pytest')}pytest -q", name)
+            return FoundCommand(f"{project.runner('pytest')}pytest -q", name)
     return _by_files(project)
 
 
-def _by_files(project: PythonProject) -> Found | None:
+def _by_files(project: PythonProject) -> FoundCommand | None:
     """Tests that nothing configures: what the first file of them imports tells the runner."""
     repo = project.repo
     for folder in ("tests", "test", "."):
@@ -68,8 +68,8 @@ def _by_files(project: PythonProject) -> Found | None:
             continue
         name = names[0].removeprefix("./")
         if not re.search(r"^\s*(import|from) unittest\b", read_inside(repo, name), re.MULTILINE):
-            return Found(f"{project.runner('pytest')}pytest -q", name)
+            return FoundCommand(f"{project.runner('pytest')}pytest -q", name)
         packaged = folder == "." or exists(repo, f"{folder}/__init__.py")
         command = "python3 -m unittest" + ("" if packaged else f" discover -s {folder}")
-        return Found(project.prefix + command, name)
+        return FoundCommand(project.prefix + command, name)
     return None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentrunner.discovery.candidates import candidates_of
-from agentrunner.discovery.found import Found
+from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.set_up import detect_setup
 
-__all__ = ["Found", "detect_setup", "detect_test", "detect_tests"]
+__all__ = ["FoundCommand", "detect_setup", "detect_test", "detect_tests"]
 
 
-def detect_tests(repo: Path) -> Found | None:
+def detect_tests(repo: Path) -> FoundCommand | None:
     """How the repository is tested: what CI runs, else what its build files say, else None.
 
     Nothing is tried: a command that was seen to run is better (`commands/trying.py`).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrunner.discovery.found import Found
+from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.python_project import PythonProject
 from agentrunner.discovery.reading import exists, names_inside
 
@@ -35,20 +35,20 @@ _WITHOUT_LOCK = (
 )
 
 
-def detect_setup(repo: Path) -> Found | None:
+def detect_setup(repo: Path) -> FoundCommand | None:
     """What installs the dependencies that a lock file fixes."""
     if exists(repo, "uv.lock"):
         option = PythonProject.read(repo).group_option()
-        return Found("uv sync --frozen" + f" {option}" * bool(option), "uv.lock")
+        return FoundCommand("uv sync --frozen" + f" {option}" * bool(option), "uv.lock")
     for name, command in _SETUPS:
         if exists(repo, name):
             if name == "yarn.lock" and exists(repo, ".yarnrc.yml"):
                 command = "yarn install --immutable"  # Yarn 2 and later have no --frozen-lockfile
-            return Found(command, name)
+            return FoundCommand(command, name)
     return None
 
 
-def propose_setup(repo: Path) -> Found | None:
+def propose_setup(repo: Path) -> FoundCommand | None:
     """As `detect_setup`; without a lock file what the manifest says. Its versions may differ."""
     if found := detect_setup(repo):
         return found
@@ -56,20 +56,20 @@ def propose_setup(repo: Path) -> Found | None:
         return found
     for name, command in _WITHOUT_LOCK:
         if exists(repo, name):
-            return Found(command, name)
+            return FoundCommand(command, name)
     if sln := names_inside(repo, ".", (".sln", ".csproj", ".slnx")):
-        return Found("dotnet restore", sln[0].removeprefix("./"))
+        return FoundCommand("dotnet restore", sln[0].removeprefix("./"))
     return None
 
 
-def _by_requirements(repo: Path) -> Found | None:
+def _by_requirements(repo: Path) -> FoundCommand | None:
     """Into an environment of the project, which the sandbox then finds."""
     project = PythonProject.read(repo)
     make = "python3 -m venv .venv && .venv/bin/pip install "
     if project.test_extra:
-        return Found(f"{make}-e '.[{project.test_extra}]'", "pyproject.toml")
+        return FoundCommand(f"{make}-e '.[{project.test_extra}]'", "pyproject.toml")
     if option := project.group_option():
-        return Found(f"{make}-e . {option}", "pyproject.toml")
+        return FoundCommand(f"{make}-e . {option}", "pyproject.toml")
     for name in project.requirement_files:
-        return Found(f"{make}-r {name}", name)
+        return FoundCommand(f"{make}-r {name}", name)
     return None

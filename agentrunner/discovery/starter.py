@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from agentrunner.discovery.repository import Found
+from agentrunner.discovery.repository import FoundCommand
 
 _PRD = """\
 ---
@@ -59,10 +59,10 @@ task:
 def render_task_file(
     name: str,
     *,
-    tests: Found | None,
-    setup: Found | None,
+    tests: FoundCommand | None,
+    setup: FoundCommand | None,
     hosts: Sequence[str] = (),
-    env: Found | None = None,
+    env: FoundCommand | None = None,
     yaml: bool = False,
 ) -> str:
     """A PRD with front matter (or, with `yaml`, a task file) for a task called `name`.
@@ -85,7 +85,9 @@ def render_task_file(
     )
 
 
-def _setting(key: str, value: str, found: Found | None, margin: str, plain: bool = False) -> str:
+def _setting(
+    key: str, value: str, found: FoundCommand | None, margin: str, plain: bool = False
+) -> str:
     if found is None:
         example = '"COMMAND"' if key == "test" else '{command: "COMMAND"}'
         comment = "runs the tests" if key == "test" else "once per sandbox, before the tests"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentrunner.discovery.found import Found, line_of
+from agentrunner.discovery.found import FoundCommand, line_of
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.verification.scripts import texts_run
 
@@ -39,25 +39,25 @@ INSTALLS = re.compile(
 place among the proposals. What really happens only a trial tells."""
 
 
-def by_target(repo: Path) -> Iterator[Found]:
+def by_target(repo: Path) -> Iterator[FoundCommand]:
     """`make test`, `just test` or `task test`; the target `check` where there is no `test`."""
     for name, tool in _FILES:
         text = read_inside(repo, name)
         for target in ("test", "tests", "check") if tool == "make" else ("test", "tests"):
             if line := line_of(text, _PATTERNS[tool].format(target)):
                 command = f"{tool} {target}"
-                yield Found(command, f"{name}, line {line}", installs(repo, command))
+                yield FoundCommand(command, f"{name}, line {line}", installs(repo, command))
                 break
 
 
-def by_script(repo: Path) -> Iterator[Found]:
+def by_script(repo: Path) -> Iterator[FoundCommand]:
     """An executable that is called test: `scripts/test`, `./run_tests.sh`."""
     for folder in _SCRIPT_FOLDERS:
         for path in names_inside(repo, folder, ("",)):
             name = path.removeprefix("./")
             if SCRIPT.fullmatch(name.rsplit("/", 1)[-1]) and _is_script(repo, name):
                 command = name if "/" in name else f"./{name}"
-                yield Found(command, name, installs(repo, command, name))
+                yield FoundCommand(command, name, installs(repo, command, name))
 
 
 def _is_script(repo: Path, name: str) -> bool:

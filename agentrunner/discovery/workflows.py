@@ -10,7 +10,7 @@ from typing import Any
 
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree, read_yaml
-from agentrunner.discovery.found import Found, mapping
+from agentrunner.discovery.found import FoundCommand, mapping
 from agentrunner.discovery.language_tests import built_first
 from agentrunner.discovery.node_tests import missing_packages
 from agentrunner.discovery.python_project import PythonProject
@@ -59,13 +59,13 @@ class _Step:
     env: Mapping[str, str]
 
 
-def ci_tests(repo: Path) -> list[Found]:
+def ci_tests(repo: Path) -> list[FoundCommand]:
     """The test commands of the CI files, those that a contributor would type first.
 
     A file called test or ci comes before one that releases and also tests; of one file's commands
     the shortest runs the most. Tools that install environments of their own come last.
     """
-    ranked: list[tuple[tuple[bool, bool, int, int, int], Found]] = []
+    ranked: list[tuple[tuple[bool, bool, int, int, int], FoundCommand]] = []
     for name in _files(repo):
         try:
             tree = read_yaml(read_inside(repo, name), name)
@@ -80,7 +80,7 @@ def ci_tests(repo: Path) -> list[Found]:
                 maker = bool(_ENVIRONMENTS.search(line))
                 if maker and _SOME.search(line):
                     continue
-                found = Found(_runnable(repo, line), where, _needs(repo, line, maker))
+                found = FoundCommand(_runnable(repo, line), where, _needs(repo, line, maker))
                 other = re.search(r"test|ci\b", name.rsplit("/", 1)[-1]) is None
                 length = (len(line.split()), len(line), len(ranked))
                 ranked.append(((maker, other, *length), found))
@@ -99,9 +99,9 @@ def test_steps(repo: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
                 yield name, step.env
 
 
-def _shortest(ranked: Sequence[Found]) -> list[Found]:
+def _shortest(ranked: Sequence[FoundCommand]) -> list[FoundCommand]:
     """Of each tool the first, which runs the most; the others select some of its tests."""
-    kept: dict[str, Found] = {}
+    kept: dict[str, FoundCommand] = {}
     for found in ranked:
         tool = re.split(r"\s-|\s\S*/|:", found.command)[0]
         kept.setdefault(tool, found)

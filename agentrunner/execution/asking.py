@@ -19,7 +19,7 @@ from agentrunner.execution.seeing import Seeing, ids_in, seeing
 from agentrunner.execution.silence import Silence, silence_of
 from agentrunner.execution.written import facts_of
 from agentrunner.money.counters import Accounting, allowance
-from agentrunner.planners.asking import Asked, Asker
+from agentrunner.planners.asking import Asker, PlannerAnswer
 from agentrunner.planners.base import (
     PlannerCall,
     PlannerClient,
@@ -96,7 +96,7 @@ async def ask(
     tests = tuple(ids_in(fields.get("repository")))
     prompt = replace(prompt, choices=_choices(state, deps, tests), **fields)
 
-    async def asked_of(client: PlannerClient) -> Asked:
+    async def asked_of(client: PlannerClient) -> PlannerAnswer:
         view.begin()
         asker = Asker(
             client,

@@ -43,7 +43,7 @@ Look_ = Callable[[Sequence[Look]], Awaitable[str]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlannerAnswer:
     """An answer that can be used, and what it took. Failed attempts are in the record only."""
 
     message: Message
@@ -106,7 +106,7 @@ class Asker:
 
     async def ask(
         self, prompt: PromptInput, check: Callable[[Message], None] | None = None
-    ) -> Asked:
+    ) -> PlannerAnswer:
         """The answer to `prompt`, whose `call_number` is that of the first attempt.
 
         `check` raises ProtocolError for an answer that is well formed but not allowed, which is
@@ -120,7 +120,7 @@ class Asker:
         for _ in range(ANSWERS):
             outcome = await self._answer(prompt, progress, check)
             if isinstance(outcome, Message):
-                return Asked(
+                return PlannerAnswer(
                     message=outcome,
                     attempts=progress.attempts,
                     input_tokens=progress.input_tokens,

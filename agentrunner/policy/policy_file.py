@@ -17,8 +17,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from agentrunner import registry
 from agentrunner.config.agents import See
-from agentrunner.config.base import ConfigModel
 from agentrunner.config.budget import Limits
+from agentrunner.config.config_model import ConfigModel
 from agentrunner.config.mistakes import suggestion
 from agentrunner.config.sandbox import Ecosystems, Hosts, NetworkPolicy, file_size
 from agentrunner.config.spec import number_from_text

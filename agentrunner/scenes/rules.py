@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agentrunner.config.base import ConfigModel
+from agentrunner.config.config_model import ConfigModel
 from agentrunner.config.spec import Check
 from agentrunner.engine.resources import first_words
 from agentrunner.plans.plan import Plan

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from agentrunner.config.base import ConfigModel
+from agentrunner.config.config_model import ConfigModel
 from agentrunner.config.text_files import read_text
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import ProtocolError, UsageError

@@ -15,7 +15,7 @@ import pytest
 from agentrunner import cli
 from agentrunner.commands.init import asked_yes
 from agentrunner.commands.trying import try_tests
-from agentrunner.discovery import Found
+from agentrunner.discovery import FoundCommand
 from tests.kit.bwrap import require_bwrap
 
 TESTS = "def test_a(): pass\ndef test_b(): assert 1 == 2, 'a message'\n"
@@ -165,7 +165,7 @@ def test_doctor_is_not_ready_where_no_run_could_begin(
 def test_options_of_plug_ins_that_are_not_installed_are_left_out(
     repo: Path, tmp_path: Path
 ) -> None:
-    found = Found("pytest --no-such-plug-in auto -q", "ci.yml, line 3")
+    found = FoundCommand("pytest --no-such-plug-in auto -q", "ci.yml, line 3")
     trial = try_tests(repo, [found], os.environ, tmp_path / "state")
     assert trial.best is not None
     assert trial.best.found.command == "pytest -q"
@@ -176,8 +176,8 @@ def test_at_most_three_are_tried_and_none_that_must_install_first(
     repo: Path, tmp_path: Path
 ) -> None:
     tried: list[str] = []
-    commands = [Found("false", "w", needs="it runs `npm ci` first")]
-    commands += [Found(f"exit {number}", "w") for number in range(3, 9)]
+    commands = [FoundCommand("false", "w", needs="it runs `npm ci` first")]
+    commands += [FoundCommand(f"exit {number}", "w") for number in range(3, 9)]
     trial = try_tests(repo, commands, os.environ, tmp_path / "state", on_try=tried.append)
     assert tried == ["exit 3", "exit 4", "exit 5"]
     said = {seen.found.command: seen.summary for seen in trial.seen}
@@ -189,9 +189,9 @@ def test_ctrl_c_goes_on_with_what_the_table_says(repo: Path, tmp_path: Path) -> 
     """The first candidate is through; the second, which never ends, is interrupted."""
     script = (
         "import os, sys, pathlib; from agentrunner.commands.trying import try_tests;"
-        "from agentrunner.discovery import Found;"
+        "from agentrunner.discovery import FoundCommand;"
         f"t = try_tests(pathlib.Path({str(repo)!r}),"
-        " [Found('pytest -q', 'w'), Found('sleep 600', 'w'), Found('exit 9', 'w')],"
+        " [FoundCommand(c, 'w') for c in ('pytest -q', 'sleep 600', 'exit 9')],"
         f" os.environ, pathlib.Path({str(tmp_path / 'state')!r}),"
         " on_try=lambda c: print('try', c, flush=True));"
         "print([(s.found.command, s.summary.split(',')[0]) for s in t.seen], t.stopped)"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.discovery import Found, candidates_of, likely_lacking, propose_setup
+from agentrunner.discovery import FoundCommand, candidates_of, likely_lacking, propose_setup
 
 UV = {"uv.lock": ""}
 GROUPS = """\
@@ -310,7 +310,7 @@ def test_what_the_files_say_that_a_box_lacks(
 
 def test_a_command_is_proposed_once_and_where_it_stands_first(tmp_path: Path) -> None:
     repo = make(tmp_path, {CI: workflow("make test"), "Makefile": "test:\n\ttrue\n"})
-    assert candidates_of(repo) == [Found("make test", f"{CI}, line 5")]
+    assert candidates_of(repo) == [FoundCommand("make test", f"{CI}, line 5")]
 
 
 def test_hostile_files_give_nothing(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.discovery import Found
+from agentrunner.discovery import FoundCommand
 from agentrunner.discovery.judging import (
     Kind,
     TriedCommand,
@@ -32,7 +32,7 @@ def seen(
     command: str, output: str, exit_code: int, behind: tuple[str, ...] = (), timed_out: bool = False
 ) -> TriedCommand:
     one = ran(output, exit_code, timed_out=timed_out)
-    return judge(Found(command, "w"), one, output, Path("/r"), behind)
+    return judge(FoundCommand(command, "w"), one, output, Path("/r"), behind)
 
 
 COLLECTION = """\
@@ -53,7 +53,7 @@ def test_tests_that_import_what_is_to_be_written_are_red(tmp_path: Path) -> None
     end = "!!!! Interrupted: 2 errors during collection !!!!\n2 errors in 0.10s\n"
 
     def trial(output: str) -> TriedCommand:
-        return judge(Found("pytest -q", "w"), ran(output, 2), output, tmp_path)
+        return judge(FoundCommand("pytest -q", "w"), ran(output, 2), output, tmp_path)
 
     seen_red = trial(own + end)
     assert (seen_red.kind, seen_red.failed) == ("red", 2)
@@ -61,7 +61,7 @@ def test_tests_that_import_what_is_to_be_written_are_red(tmp_path: Path) -> None
         "the tests import what the project does not have yet: to_bool and 1 more"
     )
     assert trial(own + COLLECTION).kind == "fails"
-    later = Found("uv run tox", "w", needs="tox first installs its environments")
+    later = FoundCommand("uv run tox", "w", needs="tox first installs its environments")
     assert ranked([not_tried(later), seen_red])[0] is seen_red
 
 
@@ -139,13 +139,13 @@ def test_what_the_output_says_that_a_box_lacks(output: str, word: str) -> None:
 
 def test_the_best_is_what_was_seen_to_test_the_most() -> None:
     def of(command: str, kind: Kind, **facts: int | bool) -> TriedCommand:
-        return TriedCommand(Found(command, "w"), kind, **facts)  # type: ignore[arg-type]
+        return TriedCommand(FoundCommand(command, "w"), kind, **facts)  # type: ignore[arg-type]
 
     order = [
         of("missing", "fails"),
         of("offline", "fails", offline=True),
-        not_tried(Found("set-up", "w", needs="node_modules is not there yet")),
-        not_tried(Found("later", "w")),
+        not_tried(FoundCommand("set-up", "w", needs="node_modules is not there yet")),
+        not_tried(FoundCommand("later", "w")),
         of("empty", "no_tests"),
         of("few", "passes", passed=3),
         of("many", "red", passed=90, failed=1),

@@ -10,7 +10,7 @@ import pytest
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.prd import describe_check
 from agentrunner.discovery import (
-    Found,
+    FoundCommand,
     available_planners,
     available_workers,
     detect_setup,
@@ -53,7 +53,7 @@ def test_the_workflow_s_command_with_its_line(tmp_path: Path) -> None:
     put(tmp_path, ".github/workflows/aa-release.yml", WORKFLOW.replace("pytest -q", "pytest"))
     put(tmp_path, ".github/workflows/test.yml", WORKFLOW)
     put(tmp_path, "Makefile", "test:\n\tfalse\n")
-    found = Found("uv run pytest -q", ".github/workflows/test.yml, line 19")
+    found = FoundCommand("uv run pytest -q", ".github/workflows/test.yml, line 19")
     assert detect_tests(tmp_path) == found
     assert detect_test(tmp_path) == "uv run pytest -q"
 
@@ -83,13 +83,13 @@ def test_the_workflow_s_command_with_its_line(tmp_path: Path) -> None:
 )
 def test_which_lines_are_test_commands(tmp_path: Path, line: str, found: bool) -> None:
     put(tmp_path, ".github/workflows/ci.yml", f'jobs: {{a: {{steps: [{{run: "{line}"}}]}}}}\n')
-    expected = Found(line, ".github/workflows/ci.yml, line 1") if found else None
+    expected = FoundCommand(line, ".github/workflows/ci.yml, line 1") if found else None
     assert detect_tests(tmp_path) == expected
 
 
 def test_gitlab(tmp_path: Path) -> None:
     put(tmp_path, ".gitlab-ci.yml", "stages: [a]\nunit:\n  script:\n    - npm ci\n    - npm test\n")
-    assert detect_tests(tmp_path) == Found("npm test", ".gitlab-ci.yml, line 5")
+    assert detect_tests(tmp_path) == FoundCommand("npm test", ".gitlab-ci.yml, line 5")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_build_files(
 ) -> None:
     for name, text in files.items():
         put(tmp_path, name, text)
-    assert detect_tests(tmp_path) == (Found(command, where) if command else None)
+    assert detect_tests(tmp_path) == (FoundCommand(command, where) if command else None)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_build_files(
 def test_set_up(tmp_path: Path, lock: str, command: str) -> None:
     assert detect_setup(tmp_path) is None
     put(tmp_path, lock)
-    assert detect_setup(tmp_path) == Found(command, lock)
+    assert detect_setup(tmp_path) == FoundCommand(command, lock)
 
 
 def test_a_hostile_repository_is_read_as_data(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_hostile_repository_is_read_as_data(tmp_path: Path) -> None:
         file.truncate(1 << 30)
     (repo / "justfile").symlink_to("justfile")
     (repo / "tox.ini").mkdir()
-    assert detect_tests(repo) == Found("tox", "tox.ini")
+    assert detect_tests(repo) == FoundCommand("tox", "tox.ini")
 
 
 def test_a_line_break_in_a_file_name_sets_nothing(tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ def test_the_first_file_is_refused_until_it_is_written(
     tmp_path: Path, yaml: bool, found: bool
 ) -> None:
     (tmp_path / ".git").mkdir()
-    tests = Found('pytest -k "a # b"', "Makefile, line 3") if found else None
-    setup = Found("uv sync", "uv.lock") if found else None
-    env = Found('{LC_ALL: "C.UTF-8", TZ: "UTC"}', "ci.yml") if found else None
+    tests = FoundCommand('pytest -k "a # b"', "Makefile, line 3") if found else None
+    setup = FoundCommand("uv sync", "uv.lock") if found else None
+    env = FoundCommand('{LC_ALL: "C.UTF-8", TZ: "UTC"}', "ci.yml") if found else None
     text = render_task_file("users-api", tests=tests, setup=setup, env=env, yaml=yaml)
     name = "users-api.yaml" if yaml else "users-api.md"
     (tmp_path / name).write_text(text)

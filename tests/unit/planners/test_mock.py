@@ -80,7 +80,7 @@ def test_kinds_that_need_something(make_spec: MakeSpec) -> None:
 
 def test_an_unknown_kind_names_the_known(make_spec: MakeSpec) -> None:
     with pytest.raises(
-        UsageError, match="openai-chat, chat, codex-cli, claude-code, mock"
+        UsageError, match="openai-chat, chat, claude-code, codex-cli, mock"
     ) as caught:
         make_planner(make_spec(kind="checkist"), {})
     assert caught.value.remedy == "did you mean checklist?"
