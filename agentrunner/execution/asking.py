@@ -211,8 +211,20 @@ def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
         criteria=tuple(one.id for one in state.get("criteria", [])),
         kinds=tuple(kinds),
         tests=tests,
-        own_checks=tuple(one.id for one in state.get("criteria", []) if proposed(one)),
+        own_checks=_in_doubt(state),
     )
+
+
+def _in_doubt(state: TaskContext) -> tuple[str, ...]:
+    """Criteria with a check of the planner's that is red after work, so that it may be at fault.
+
+    Small models take back each check that they are offered, before it has decided anything.
+    """
+    evidence = state.get("evidence")
+    red = (
+        {one.criterion_id for one in evidence.checks if one.outcome != "passed"} if evidence else ()
+    )
+    return tuple(one.id for one in state.get("criteria", []) if proposed(one) and one.id in red)
 
 
 class AskFailed(TaskFailed):
