@@ -203,7 +203,7 @@ def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
     members = deps.members
     models = [name for one in members for name in one.spec.runner.worker.models]
     models += [own for one in members if (own := one.spec.runner.worker.model)] if models else []
-    kinds = [kind for kind in KINDS if kind != "test" or deps.spec.task.test is not None]
+    kinds = kinds_for(deps.spec.task.test is not None, bool(tests))
     return Choices(
         workers=tuple(one.name for one in members),
         models=tuple(models),
@@ -213,6 +213,18 @@ def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
         tests=tests,
         own_checks=_in_doubt(state),
     )
+
+
+def kinds_for(has_suite: bool, has_names: bool) -> list[str]:
+    """Kinds of check that are offered.
+
+    Where tests of the suite have ids, a test is named by one, or as a new one: small models write
+    `pytest` with half a name for a project of unittest, and that then counts as still to be
+    written.
+    """
+    if has_names:
+        return ["command", "test", "file"]
+    return [kind for kind in KINDS if kind != "test" or has_suite]
 
 
 def _in_doubt(state: TaskContext) -> tuple[str, ...]:
