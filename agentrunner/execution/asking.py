@@ -203,7 +203,7 @@ def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
     members = deps.members
     models = [name for one in members for name in one.spec.runner.worker.models]
     models += [own for one in members if (own := one.spec.runner.worker.model)] if models else []
-    kinds = [kind for kind in KINDS if kind != "test" or deps.spec.task.test is not None]
+    kinds = kinds_for(deps.spec.task.test is not None, bool(tests))
     return Choices(
         workers=tuple(one.name for one in members),
         models=tuple(models),
@@ -211,8 +211,32 @@ def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
         criteria=tuple(one.id for one in state.get("criteria", [])),
         kinds=tuple(kinds),
         tests=tests,
-        own_checks=tuple(one.id for one in state.get("criteria", []) if proposed(one)),
+        own_checks=_in_doubt(state),
     )
+
+
+def kinds_for(has_suite: bool, has_names: bool) -> list[str]:
+    """Kinds of check that are offered.
+
+    Where tests of the suite have ids, a test is named by one, or as a new one: small models write
+    `pytest` with half a name for a project of unittest, and that then counts as still to be
+    written.
+    """
+    if has_names:
+        return ["command", "test", "file"]
+    return [kind for kind in KINDS if kind != "test" or has_suite]
+
+
+def _in_doubt(state: TaskContext) -> tuple[str, ...]:
+    """Criteria with a check of the planner's that is red after work, so that it may be at fault.
+
+    Small models take back each check that they are offered, before it has decided anything.
+    """
+    evidence = state.get("evidence")
+    red = (
+        {one.criterion_id for one in evidence.checks if one.outcome != "passed"} if evidence else ()
+    )
+    return tuple(one.id for one in state.get("criteria", []) if proposed(one) and one.id in red)
 
 
 class AskFailed(TaskFailed):

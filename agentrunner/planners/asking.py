@@ -64,6 +64,8 @@ class _Progress:
     limit: int | None = None
     finish_reason: str = "stop"
     looked: int = 0
+    seen: set[str] = field(default_factory=set)
+    """What was looked at; who asks for nothing else may look no more."""
     after: list[Repair | Looked] = field(default_factory=list)
 
     def spend(self, reply: Reply | None) -> None:
@@ -168,6 +170,10 @@ class Asker:
                 return outcome
             assert self._look is not None
             progress.looked += 1
+            asked_for = {repr(look) for look in outcome.payload.looks}
+            if asked_for <= progress.seen:
+                progress.looked = LOOKS
+            progress.seen |= asked_for
             found = await self._look(outcome.payload.looks)
             progress.after.append(Looked(found, LOOKS - progress.looked))
             retries = 0
@@ -175,14 +181,15 @@ class Asker:
     def _request(self, prompt: PromptInput, progress: _Progress) -> PlannerRequest:
         number = progress.call_number + progress.attempts
         assembled = assemble(replace(prompt, call_number=number, after=tuple(progress.after)))
+        looks = prompt.looks and progress.looked < LOOKS
         return PlannerRequest(
             type=prompt.type,
             messages=tuple(
                 ChatMessage(role=message.role, content=self._redact(message.content))
                 for message in assembled
             ),
-            schema=message_schema(prompt.type, prompt.choices, looks=prompt.looks),
-            simpler=message_schema(prompt.type, looks=prompt.looks) if prompt.choices else None,
+            schema=message_schema(prompt.type, prompt.choices, looks=looks),
+            simpler=message_schema(prompt.type, looks=looks) if prompt.choices else None,
             alike=_alike(prompt, progress),
             facts=prompt.facts,
             call_number=number,
@@ -270,9 +277,12 @@ class Asker:
 
 
 def _alike(prompt: PromptInput, progress: _Progress) -> Schema | None:
-    """The run's schema; None after an answer of another form, which its own schema rules out."""
+    """The run's schema; None where that of the message alone keeps the answer in form.
+
+    That is after an answer that could not be used, and where it may look no more.
+    """
     refused = any(isinstance(one, Repair) for one in progress.after)
-    if prompt.type not in MESSAGES or refused:
+    if prompt.type not in MESSAGES or refused or progress.looked >= LOOKS:
         return None
     return run_schema(prompt.choices, looks=prompt.looks)
 

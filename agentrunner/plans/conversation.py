@@ -23,7 +23,7 @@ from agentrunner.plans.planner_view import ConversationMessage, View, cut, plan_
 from agentrunner.plans.proposal import Proposal
 from agentrunner.plans.store import OpenQuestion, PlanChange, PlanStore
 from agentrunner.prompts import Language, PromptInput
-from agentrunner.protocol import Decompose, Message, PlanPatch
+from agentrunner.protocol import Choices, Decompose, Message, PlanPatch
 
 TIMEOUT_SEC = 15 * 60.0
 """For one message with all its re-asks. A single call of a CLI has 10 minutes below it."""
@@ -123,6 +123,7 @@ class Conversation:
             repository=repository,
             see=self.see,
             looks=self.see == "repo",
+            choices=Choices(),
         )
 
     def _language(self, plan: Plan, text: str) -> Language:

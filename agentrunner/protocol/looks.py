@@ -15,6 +15,12 @@ _WORDS = {"from": "first", "to": "last", "in": "folder"}
 """Keys on the wire that are no good names."""
 
 
+def has_form(look: Any, form: str) -> bool:
+    """Whether a look as it is written is, among others, of this form."""
+    value = look.get(form) if isinstance(look, dict) else None
+    return value is not None and not is_blank(value)
+
+
 class Look(Wire):
     """One thing to look at; exactly one of its forms is there."""
 

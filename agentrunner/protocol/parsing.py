@@ -96,9 +96,11 @@ def _looks(text: str | bytes, finish_reason: str) -> Message | None:
     try:
         return _parsed(text, "look", finish_reason, takes=False)
     except ProtocolError as fault:
-        if isinstance(fault, ReplyInvalid) and "looks" in fault.path:
-            raise
-        return None
+        if not isinstance(fault, ReplyInvalid) or "looks" not in fault.path:
+            return None
+        with contextlib.suppress(ProtocolError):
+            return _parsed(text, "look", finish_reason, takes=True)
+        raise
 
 
 def _parsed(text: str | bytes, expected: ReplyType, finish_reason: str, *, takes: bool) -> Message:
@@ -183,7 +185,7 @@ def _read(text: str, expected: ReplyType, takes: bool) -> Message:
     inner, prefix = _unwrapped(document, set(model.model_fields), warnings)
     if expected != "look" and not inner.get("looks"):
         inner.pop("looks", None)  # there is nothing to look at
-    if takes and expected != "look":
+    if takes:
         taken(inner, expected, prefix, warnings)
     fields = tidy(model, inner, prefix, warnings)
     try:

@@ -205,7 +205,15 @@ _LOOK = _object(
     **dict.fromkeys((*FORMS, "in"), _LINE),
     **{name: {"type": "integer"} for name in ("from", "to")},
 )
-"""Not one of several objects: an empty text and 0 mean that a key is not used."""
+"""For servers that take no unions: an empty text and 0 mean that a key is not used."""
+_LINE_NUMBER: Schema = {"type": "integer"}
+_LOOKS_OF_PLANS = [
+    _object(**{"read": _LINE, "from": _LINE_NUMBER, "to": _LINE_NUMBER}),
+    _object(**{"search": _LINE, "in": _LINE}),
+    _object(list=_LINE),
+]
+_LOOKS = [*_LOOKS_OF_PLANS, _object(diff=_LINE), _object(**{"output": _LINE, "from": _LINE_NUMBER})]
+"""A look has the keys of its form: small models fill each key that there is."""
 
 
 def message_schema(
@@ -223,7 +231,10 @@ def message_schema(
     if choices is not None and type in _NARROW:
         _NARROW[type](payload, choices)
     if looks:
-        payload["properties"]["looks"] = copy.deepcopy(_list(_LOOK, AT_ONCE))
+        forms = _LOOKS if type in _NARROW else _LOOKS_OF_PLANS
+        plain = choices is None or choices.whole_run
+        look = _LOOK if plain else {"anyOf": forms}
+        payload["properties"]["looks"] = copy.deepcopy(_list(look, AT_ONCE))
         payload["required"].append("looks")
     if type == "next_action" and choices is not None and not choices.whole_run:
         payload = _by_action(payload)

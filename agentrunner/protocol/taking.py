@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agentrunner.protocol.message import MessageType
+from agentrunner.protocol.looks import FORMS, has_form
+from agentrunner.protocol.message import ReplyType
 from agentrunner.protocol.wire import Warnings, shown
 
-How = Literal["empty", "blank", "zero", "word", "single"]
+How = Literal["empty", "blank", "zero", "word", "single", "apart"]
 NOTHING = frozenset({"", ".", "./", "null", "none", "nil", "n/a", "default"})
 """Texts that small models write for "not set", in any case."""
 
@@ -25,7 +26,7 @@ NOTHING = frozenset({"", ".", "./", "null", "none", "nil", "n/a", "default"})
 class Leniency:
     """One place of one message, and how it may be written otherwise."""
 
-    type: MessageType
+    type: ReplyType
     path: str
     """`*` for every item of a list."""
     how: How
@@ -39,6 +40,7 @@ MEANINGS: dict[How, str] = {
     "zero": "not set, where it is 0",
     "word": "the word that it is but for case, hyphens and spaces",
     "single": "its only element, where it is a list of one",
+    "apart": "a look for each form, where one has several",
 }
 """What is taken, for people."""
 
@@ -60,10 +62,11 @@ TAKEN: tuple[Leniency, ...] = (
     Leniency("next_action", "worker_call.worker_type", "single"),
     Leniency("next_action", "worker_call.mode", "word", ("exec", "resume")),
     Leniency("next_action", "worker_call.model", "empty"),
+    Leniency("look", "looks", "apart"),
 )
 
 
-def taken(fields: dict[str, Any], type_: MessageType, prefix: str, warnings: Warnings) -> None:
+def taken(fields: dict[str, Any], type_: ReplyType, prefix: str, warnings: Warnings) -> None:
     """Write the payload of a message as it was asked for, in place, where TAKEN says how."""
     for row in TAKEN:
         if row.type != type_:
@@ -122,6 +125,18 @@ def _single(given: Any, row: Leniency) -> Taking:
     return (given[0], True) if isinstance(given, list) and len(given) == 1 else (given, False)
 
 
+def _apart(given: Any, row: Leniency) -> Taking:
+    """Small models fill each key that there is; nothing but reading comes of it."""
+    if not isinstance(given, list):
+        return given, False
+    looks: list[Any] = []
+    for one in given:
+        forms = [form for form in FORMS if has_form(one, form)]
+        others = {k: v for k, v in one.items() if k not in FORMS} if len(forms) > 1 else {}
+        looks += [{form: one[form], **others} for form in forms] if len(forms) > 1 else [one]
+    return looks, len(looks) > len(given)
+
+
 def _plain(word: str) -> str:
     return re.sub(r"[-\s]", "_", word.strip()).lower()
 
@@ -132,4 +147,5 @@ _RULES: dict[How, Callable[[Any, Leniency], Taking]] = {
     "zero": _zero,
     "word": _word,
     "single": _single,
+    "apart": _apart,
 }

@@ -193,7 +193,7 @@ def test_looks_are_read_in_any_message_and_alone() -> None:
 
 @pytest.mark.parametrize(
     "look",
-    [{}, {"read": "a", "diff": "b"}, {"read": ""}, {"read": 7, "from": -1}, {"from": 1}, "a.py",
+    [{}, {"read": "a", "diff": ["b"]}, {"read": ""}, {"read": 7, "from": -1}, {"from": 1}, "a.py",
      {"read": ["a"]}, {"read": "a", "from": 10**12}],
 )  # fmt: skip
 def test_a_look_that_is_none_is_refused_and_runs_nothing(look: Any) -> None:

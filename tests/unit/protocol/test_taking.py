@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import ProtocolError
-from agentrunner.protocol import MessageType, parse_reply, take_reply
+from agentrunner.protocol import Looks, MessageType, parse_reply, take_reply
 from agentrunner.protocol.taking import MEANINGS, TAKEN, Leniency
 
 PAGE = Path(__file__).parents[3] / "docs/reference/planners.md"
@@ -51,8 +51,12 @@ def reply(type_: MessageType, path: str, value: Any) -> str:
     return json.dumps({"version": 1, "type": type_, "payload": payload})
 
 
-@pytest.mark.parametrize("row", TAKEN, ids=lambda row: f"{row.path}-{row.how}")
+OF_MESSAGES = [row for row in TAKEN if row.type != "look"]
+
+
+@pytest.mark.parametrize("row", OF_MESSAGES, ids=lambda row: f"{row.path}-{row.how}")
 def test_each_row_is_taken_with_a_warning(row: Leniency) -> None:
+    assert row.type != "look"
     text = reply(row.type, row.path, GIVEN[row.path, row.how])
     message = take_reply(text, row.type)
     wanted = PLAN if row.type == "plan_task" else ORDER
@@ -62,6 +66,19 @@ def test_each_row_is_taken_with_a_warning(row: Leniency) -> None:
         parse_reply(text, row.type)
     assert [one.code for one in message.warnings] == ["taken"]
     assert row.path.rpartition(".")[2] in message.warnings[0].path
+
+
+def test_a_look_that_fills_each_key_is_a_look_for_each_form() -> None:
+    """What a real, small model wrote, in a decision that had every key filled."""
+    look = {"read": "a.py", "search": "total", "list": "", "diff": None, "in": "src", "from": 2}
+    text = json.dumps({"type": "next_action", "version": 1, "payload": {**ORDER, "looks": [look]}})
+    message = take_reply(text, "next_action", looks=True)
+    assert isinstance(message.payload, Looks)
+    assert [one.form for one in message.payload.looks] == ["read", "search"]
+    assert [one.code for one in message.warnings] == ["taken"]
+    alone = json.dumps({"type": "look", "version": 1, "payload": {"looks": [{"from": 2}]}})
+    with pytest.raises(ProtocolError, match="exactly one of"):
+        take_reply(alone, "next_action", looks=True)
 
 
 @pytest.mark.parametrize(
