@@ -119,8 +119,8 @@ def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool) -> str
     if ran.exit_code in (126, 127):
         if not _is_own_that_fails(shell, repo, ran.tail):
             return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
-    elif ran.exit_code == 2 and NO_SHELL_TEXT.fullmatch(said := ran.tail.strip()):
-        return f"the shell cannot read it: {said.splitlines()[0]}"
+    elif ran.exit_code == 2 and NO_SHELL_TEXT.fullmatch(output := ran.tail.strip()):
+        return f"the shell cannot read it: {output.splitlines()[0]}"
     elif ran.exit_code and ran_none and (why := _start_failed(shell, repo, ran)):
         return why
     if not is_test:

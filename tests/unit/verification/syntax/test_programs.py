@@ -17,7 +17,7 @@ from agentrunner.verification.syntax.programs import program_language
         ("t/a.t", "", "perl"),
         ("check.ts", "", "typescript"),
         ("check", "#!/usr/bin/shellcheck", ""),
-        ("check.go", "", ""),
+        ("check.go", "", "go"),
         ("check", "", ""),
     ],
 )
