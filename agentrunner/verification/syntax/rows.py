@@ -54,7 +54,7 @@ class Table:
 
 
 def tables_in(source: bytes, language: str, *, alone: bool = False) -> list[Table]:
-    """The tables of a program that a loop of it runs through; all where it holds them `alone`."""
+    """The tables that a loop of a program runs through; all of one that holds them `alone`."""
     text = source.decode("latin-1")  # one character a byte: places are those of the source
     found = list(_documents(text)) if language == "sh" else list(_displays(text, alone=alone))
     return [table for table in found if len(table.rows) > 1]

@@ -32,6 +32,16 @@ from agentrunner.verification.inline_programs import written_out
             {"src/x0.mjs": 'import {a} from "./a.js"'},
         ),
         (
+            "env A=b python3 -X dev -c 'import shop'; node -r ./x.js -p 'a === 1'",
+            "env A=b python3 -X dev ./x0.py; node -r ./x.js ./x1.cjs",
+            {"src/x0.py": "import shop", "src/x1.cjs": "a === 1"},
+        ),
+        (
+            "bash -ec 'a; b \"c; d\"; case x in y) z;; esac'",
+            "bash -e ./x0.sh",
+            {"src/x0.sh": 'a\n b "c; d"\n case x in y) z;; esac'},
+        ),
+        (
             "python3 - <<'END'\nimport shop\nEND\nruby -Ilib -e 'exit 1'\n",
             "python3 ./x0.py\nruby -Ilib ./x1.rb\n",
             {"src/x0.py": "import shop", "src/x1.rb": "exit 1"},
