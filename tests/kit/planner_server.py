@@ -28,7 +28,10 @@ def filled(value: Any, schema: Mapping[str, Any]) -> Any:
         return [filled(item, schema.get("items", {})) for item in value]
     choices = [one for one in schema.get("anyOf", ()) if _takes(one, value)]
     if choices:
-        return filled(value, choices[0])
+        given = value if isinstance(value, Mapping) else {}
+        said = {name for name, one in given.items() if one is not None}
+        whole = [one for one in choices if said <= set(one.get("properties", said))]
+        return filled(value, (whole or choices)[0])
     if not isinstance(value, Mapping):
         return value
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
@@ -36,7 +39,11 @@ def filled(value: Any, schema: Mapping[str, Any]) -> Any:
         name: one["enum"][0] if one.get("enum") else _EMPTY.get(one.get("type"), None)
         for name, one in properties.items()
     }
-    given = {name: filled(one, properties.get(name, {})) for name, one in value.items()}
+    given = {
+        name: filled(one, properties.get(name, {}))
+        for name, one in value.items()
+        if name in properties or one is not None
+    }
     return {**lacking, **given}
 
 
@@ -58,7 +65,7 @@ def _takes(schema: Mapping[str, Any], value: Any) -> bool:
     )
 
 
-_EMPTY: Mapping[Any, Any] = {"string": "", "array": [], "boolean": True}
+_EMPTY: Mapping[Any, Any] = {"string": "", "array": [], "boolean": True, "integer": 0}
 
 
 class PlannerServer(ModelServer):
