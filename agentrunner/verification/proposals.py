@@ -18,6 +18,7 @@ from agentrunner.git.restore import Entry
 from agentrunner.state.run_state import Awaited, Baseline, CheckOutcome, Criterion
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import own_name
 from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, test_target
@@ -28,6 +29,8 @@ SLOW_SEC = 120.0
 """Of a suite: one that takes longer is not run once more to see whether it would collect a file."""
 MOST_OUTPUT = 600
 """Characters of what a check said that its author is told."""
+MOST_MEANT = 5
+"""Tests that a wrong name may have meant, of which its author is told."""
 PLAIN_FILE = "100644"
 """The mode of an ordinary file in a tree."""
 EMPTY_TEST: Mapping[str, str] = {
@@ -82,7 +85,12 @@ async def try_checks(
     absent = {one.criterion.id: _absent_test(one, read) for one in tried}
     wanted = {file for found in absent.values() if found for file in [found.file] if file}
     collected = await _collected(verifier, baseline, wanted, read)
-    proposals = [_proposal(one, absent[one.criterion.id], collected, asked) for one in tried]
+    before = await asyncio.to_thread(verifier.before, baseline)
+    proposals = [
+        _misnamed(made, absent[one.criterion.id], before, one)
+        for one in tried
+        for made in [_proposal(one, absent[one.criterion.id], collected, asked)]
+    ]
     outcomes = [_believed(one, made) for one, made in zip(tried, proposals, strict=True)]
     ids = {one.id for one in mine}
     others = [one for one in baseline.check_outcomes if one.criterion_id not in ids]
@@ -132,6 +140,31 @@ def _proposal(
         return replace(made, standing="cannot_run")
     where = "::".join(part for part in (absent.file, absent.name) if part)
     return replace(made, standing="to_write", awaits=Awaited(kind="test", what=where))
+
+
+def _misnamed(
+    made: Proposal, absent: _Absent | None, before: Results | None, tried: Tried
+) -> Proposal:
+    """A check that is to be written cannot run where the suite has the test that it means.
+
+    It is named without its class: nobody would ever write it. With another class it may be new.
+    """
+    if made.standing != "to_write" or absent is None or before is None or not absent.name:
+        return made
+    cwd = tried.measured.target.cwd if tried.measured is not None else "."
+    last = own_name(absent.name)
+    if last != absent.name:
+        return made
+    meant = [
+        test.name
+        for test in before.tests
+        if own_name(test.name) == last
+        and absent.file in ("", posixpath.normpath(posixpath.join(cwd, test.file or "")))
+    ]
+    if not meant:
+        return made
+    output = f"the suite has no test {absent.name}; it has {', '.join(meant[:MOST_MEANT])}"
+    return replace(made, standing="cannot_run", output=output, awaits=None)
 
 
 def _ending(tried: Tried) -> str:

@@ -1,0 +1,36 @@
+"""A planner's check that names a test of the suite by half its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.state.run_state import Awaited, CheckOutcome, Criterion
+from agentrunner.verification.proposals import Proposal, _Absent, _misnamed
+from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.verifier import Tried
+
+BEFORE = Results(
+    reader="pytest",
+    tests=(TestResult("tests/test_a.py::TestA::test_x", "passed", file="tests/test_a.py"),),
+)
+MADE = Proposal("AC-1", "to_write", "the check", awaits=Awaited(kind="test", what="it"))
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "standing"),
+    [
+        ("tests/test_a.py", "test_x", "cannot_run"),
+        ("", "test_x", "cannot_run"),
+        ("tests/test_b.py", "test_x", "to_write"),
+        ("tests/test_a.py", "test_y", "to_write"),
+        ("tests/test_a.py", "TestB::test_x", "to_write"),
+        ("tests/test_a.py", "", "to_write"),
+    ],
+)
+def test_a_name_without_its_class_is_no_test_to_write(file: str, name: str, standing: str) -> None:
+    criterion = Criterion(id="AC-1", description="it works")
+    outcome = CheckOutcome(criterion_id="AC-1", what="the check", outcome="failed")
+    made = _misnamed(MADE, _Absent(file, name), BEFORE, Tried(criterion, outcome))
+    assert made.standing == standing
+    if standing == "cannot_run":
+        assert made.awaits is None and "TestA::test_x" in made.output
