@@ -121,7 +121,7 @@ def _unexplained(exam: Examination, case: Case) -> list[str]:
         name = path.rpartition("/")[2]
         if _means(path, texts.asked) and path not in world.old_paths:
             continue
-        if name in case.target.shell and looks:
+        if looks and not name.startswith("."):
             continue  # it is what the command is about
         if PROSE.search(path) and not _means(path, texts.deciding):
             continue
