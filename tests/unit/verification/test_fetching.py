@@ -11,7 +11,7 @@ from agentrunner.verification.counts import Counts
 from agentrunner.verification.start_up import why_not_started
 
 NPX = """npm error code ENOTCACHED
-npm error request to https://registry.npmjs.org/playwright failed: cache mode is 'only-if-cached' \
+npm error request to https://npm.example.org/playwright failed: cache mode is 'only-if-cached' \
 but no cached response is available.
 npm error A complete log of this run can be found in: /home/.npm/_logs/debug-0.log
 """
