@@ -142,23 +142,17 @@ class Differential:
 
     def _wished(self, total: Changes, data: Collection[str]) -> set[str]:
         """Changed paths that the task allows or the PRD asks to change, move or remove."""
-        may = self._may_change
-        text = self.spec.wanted
-        paths = [*total.all]
-        found = {path for path in total.all if matches(path, may) or asked_in(text, path, paths)}
-        found |= {path for path in data if data_asked_in(text, path, paths)}
-        return found | (total.deleted & self._gone_by_checks())
+        return self._asked(total.all, data) | (total.deleted & self._gone_by_checks())
 
     def wished(self, paths: Collection[str]) -> set[str]:
         """Those of some changed paths that the task allows or the PRD asks to change."""
-        text, may = self.spec.wanted, self._may_change
-        return {
-            path
-            for path in paths
-            if matches(path, may)
-            or asked_in(text, path, paths)
-            or (not family_of(path) and data_asked_in(text, path, paths))
-        }
+        return self._asked(paths, [path for path in paths if not family_of(path)])
+
+    def _asked(self, paths: Collection[str], data: Collection[str]) -> set[str]:
+        """The same; `data` are those that a sentence in the passive voice frees as well."""
+        text, may, paths = self.spec.wanted, self._may_change, [*paths]
+        found = {path for path in paths if matches(path, may) or asked_in(text, path, paths)}
+        return found | {path for path in data if data_asked_in(text, path, paths)}
 
     def _changed_on_the_way(self, old: str, new: str, total: Changes) -> set[str]:
         """Files that were only to be moved, but say something else now: where they were and are."""

@@ -17,7 +17,7 @@ from time import monotonic
 from agentrunner.verification.case import Case
 from agentrunner.verification.examination import Examination
 from agentrunner.verification.findings import tests_changed
-from agentrunner.verification.inputs.follow import only_looks
+from agentrunner.verification.inputs.follow import only_reads
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.smallest import smallest
 from agentrunner.verification.old_inputs import SEARCH_SEC, differs
@@ -34,7 +34,7 @@ LINE_COMMENT = re.compile(
     r"(?m)(?:^|(?<=\s))(?:#(?![ \t]*(?:include|define|import|embed)\b)|//|--(?=\s)|<!--).*$"
 )
 BLOCK_COMMENT = re.compile(r"/\*.*?\*/|\"\"\".*?\"\"\"|'''.*?'''", re.DOTALL)
-MISSING = re.compile(
+NO_FILE = re.compile(
     r"(?i)no such file|not found|cannot find|can't find|could not find|cannot open|can't open"
     r"|no module named|does not exist|doesn't exist|missing|enoent|unresolved|unable to load"
 )
@@ -115,13 +115,13 @@ def _unexplained(exam: Examination, case: Case) -> list[str]:
     if not data and not code:
         return []
     texts = _texts(exam, case, data)
-    looks = only_looks(case.target.shell)
+    reads = only_reads(case.target.shell)
     found = []
     for path in data:
         name = path.rpartition("/")[2]
         if _means(path, texts.asked) and path not in world.old_paths:
             continue
-        if looks and not name.startswith("."):
+        if reads and not name.startswith("."):
             continue  # it is what the command is about
         if PROSE.search(path) and not _means(path, texts.deciding):
             continue
@@ -193,7 +193,7 @@ def _not_missed(
     exam: Examination, paths: Sequence[str], new: Sequence[str], output: str
 ) -> list[str]:
     """Without new files that the command missed before the run: it asked for them itself."""
-    complaints = "\n".join(line for line in output.splitlines() if MISSING.search(line))
+    complaints = "\n".join(line for line in output.splitlines() if NO_FILE.search(line))
     missed = {
         path
         for path in new

@@ -214,7 +214,7 @@ def _run_file(context: Context, path: str, step: Step, words: list[str], by: str
     hand_over(context, step, words, by)
 
 
-def only_looks(command: str) -> bool:
+def _only_looks(command: str) -> bool:
     """Whether a command runs nothing but programs that look at files: they are what it is about."""
     steps = steps_of(command)
     looking = LOOKS | COMPARES | PASSES_ON | ALSO_LOOK
@@ -227,13 +227,14 @@ def only_looks(command: str) -> bool:
 
 def only_reads(command: str) -> bool:
     """Whether a command only looks at files, and none of them says what it looks for."""
-    return only_looks(command) and not any(
+    return _only_looks(command) and not any(
         step.into == "read"
         or step.words[0].rpartition("/")[2] in COMPARES
         or (
             step.words[0].rpartition("/")[2] in READS_PATTERNS
             and any(re.match(r"-\w*f|--file", word) for word in step.words[1:])
         )
+        or (step.words[0].endswith("sum") and not {"-c", "--check"}.isdisjoint(step.words))
         for step in steps_of(command)
         if step.words
     )

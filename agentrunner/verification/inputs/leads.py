@@ -55,6 +55,8 @@ LITERAL = re.compile(r"\"([^\"\n\\]{1,200})\"|'([^'\n\\]{1,200})'|`([^`\n\\]{1,2
 PATHLIKE = re.compile(r"[\w./@+~-][\w./@+~ -]*")
 LEADING = re.compile(r"^(?:[$#]?\{[^{}]*\}|\$\w+)/")
 """A folder that is computed, before a path: `${__dirname}/../spec`, f"{ROOT}/spec/a.csv"."""
+PUT_TOGETHER = re.compile(r"\s*[/,]\s*[fr]?")
+"""Between parts of a path: `ROOT / "golden" / "a.py"`, `join(here, "golden", "a.py")`."""
 IN_PATHS = re.compile(
     r"(?i)open|path|join|read|load|file|__dirname|resource|template|static|dir\b|folder|include|embed|/\s*[\"'f]"
 )
@@ -321,9 +323,19 @@ def _family_by_first_line(text: str) -> str:
 
 
 def _path_words(line: str) -> Iterator[str]:
+    """Words of the line's literals that may be paths; parts put together, also as one path."""
+    parts: list[str] = []
+    end = 0
     for found in LITERAL.finditer(line):
         word = LEADING.sub("", found[1] or found[2] or found[3])
         if cut := WILD.search(word) or re.search(r"[%$]", word):
             word = word[: cut.start()].rpartition("/")[0]
-        if word and PATHLIKE.fullmatch(word):
-            yield word
+        if not word or not PATHLIKE.fullmatch(word):
+            parts = []
+            continue
+        yield word
+        parts = [*parts, word] if parts and PUT_TOGETHER.fullmatch(line, end, found.start()) else []
+        parts = parts or [word]
+        end = found.end()
+        if len(parts) > 1:
+            yield "/".join(parts)

@@ -7,7 +7,7 @@ import pytest
 from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.inputs.by_use import asserted_calls, called_as_statements
 from agentrunner.verification.inputs.find import find_inputs
-from agentrunner.verification.inputs.follow import only_looks
+from agentrunner.verification.inputs.follow import only_reads
 from agentrunner.verification.stated_literals import functions_of_two
 
 CART = b"def total(items):\n    return 0\n"
@@ -71,13 +71,35 @@ def test_what_a_test_asserts_of_another_functions_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "looks"),
+    ("command", "reads"),
     [
         ("! grep -rn 'print(' shop && test -f README.md", True),
         ("head -1 a.csv | cut -d, -f2", True),
         ("test \"$(python3 cart.py 5 3)\" -eq \"$(head -1 want.txt)\"", False),
         ("ls | xargs python3 check.py", False),
+        ("cmp out.txt want.txt", False),
+        ("md5sum -c want.md5", False),
+        ("[ $(ls *.txt | wc -l) -lt 4 ]", True),
     ],
 )  # fmt: skip
-def test_commands_that_only_look(command: str, looks: bool) -> None:
-    assert only_looks(command) is looks
+def test_commands_whose_files_are_what_they_are_about(command: str, reads: bool) -> None:
+    assert only_reads(command) is reads
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        b'(Path(__file__).parent / "golden" / "client.py").read_text()',
+        b'open(os.path.join(HERE, "golden", "client.py")).read()',
+        b'runpy.run_path(str(HERE / "golden" / "client.py"))["TEXT"]',
+    ],
+)
+def test_golden_code_is_found_by_the_parts_of_its_path(read: bytes) -> None:
+    files = {
+        "cart.py": CART,
+        "golden/client.py": b"def get():\n    return 1\n",
+        "test_cart.py": b"from cart import total\n\n\ndef test_it():\n    assert total([]) == "
+        + read,
+    }
+    assert inputs(files) == {"test_cart.py", "golden/client.py"}
+    assert "golden/client.py" not in inputs(files, "total: the client gets it.")
