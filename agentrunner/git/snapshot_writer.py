@@ -84,7 +84,8 @@ class Snapshot:
     embedded: list[str]
     """`.git` files and folders below the top: dangerous to the user's git if a worker made them."""
     skipped: list[str]
-    """Unreadable files and folders, pipes, sockets, devices."""
+    """Unreadable files and folders, pipes, sockets, devices, paths longer than the system takes;
+    after the first snapshot only those that it did not have."""
     ignored: list[str]
     """Folders that were left out, by the ignore rules as they were at the first snapshot."""
     large: list[str]
@@ -171,13 +172,23 @@ class _Take:
             tree=tree,
             files=len(now),
             embedded=_listed(self.walk.embedded),
-            skipped=_listed(self.walk.skipped),
+            skipped=_listed(self._newly_skipped()),
             ignored=_listed(self.walk.ignored),
             large=_listed(path for path, seen in now.items() if seen[6] & STAND_IN),
             unkept=_listed(self.unkept),
             seen=_listed(unseen),
             borrowed=sum(1 for seen in now.values() if seen[6] & BORROWED),
         )
+
+    def _newly_skipped(self) -> set[bytes]:
+        """What no snapshot can hold, without what was so before any worker ran."""
+        skipped, place = set(self.walk.skipped), self.place / "skipped"
+        if self.rules.baseline:
+            replace(place, b"\0".join(sorted(skipped)))
+            return skipped
+        with contextlib.suppress(FileNotFoundError):
+            skipped.difference_update(place.read_bytes().split(b"\0"))
+        return skipped
 
     # -- what the user's repository has already -----------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentrunner.state.run_state import Finding
+from agentrunner.state.run_state import CheckOutcome, Finding, TestOutcome
 from agentrunner.verification.results.model import Exchanged
 from agentrunner.verification.target import TEST, Target
 from agentrunner.verification.world import InputChange
@@ -24,6 +24,72 @@ EXAMINED = frozenset(
 """Codes of findings that an examination makes; each examination makes them anew."""
 MOST_PATHS = 50
 SHOWN = 5
+
+
+def not_kept(paths: Sequence[str]) -> list[Finding]:
+    """A finding about files that are too large to be kept, and so cannot be verified."""
+    if not paths:
+        return []
+    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
+    return [
+        Finding(
+            code="unkept",
+            message="These files changed and are too large to be kept, so what they hold, or held"
+            f" before, is not verified: {', '.join(paths[:5])}{more}",
+            paths=list(paths[:50]),
+            remedy="agentrunner approve, after looking at them; runner.sandbox.keep_files_up_to"
+            " keeps larger ones from the next run on",
+        )
+    ]
+
+
+def not_held(paths: Sequence[str]) -> list[Finding]:
+    """A finding about what a worker left that no snapshot, and so no hand-over, can hold."""
+    if not paths:
+        return []
+    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
+    return [
+        Finding(
+            code="not_held",
+            message="What is verified is what is handed over, and these are not in it, since they"
+            " cannot be read, are no files (pipes, sockets, devices) or have too long a path:"
+            f" {', '.join(paths[:5])}{more}",
+            paths=list(paths[:50]),
+            blocks=False,
+            remedy="delete them, or let their owner read them (chmod u+r)",
+        )
+    ]
+
+
+def findings_about(
+    test: TestOutcome | None, lacking: Sequence[str], checks: Sequence[CheckOutcome]
+) -> list[Finding]:
+    """What a measured tree shows beside red and green."""
+    found = []
+    red = (test is not None and not test.green) or any(c.outcome == "failed" for c in checks)
+    if red and lacking:
+        found.append(
+            Finding(
+                code="checkout_lacks",
+                message=(
+                    "What is verified is what is handed over, and git ignores what the worker"
+                    f" left here: {', '.join(lacking[:5])}"
+                ),
+                paths=list(lacking[:50]),
+                blocks=False,
+                remedy="take it off .gitignore, or make it in task.setup.command",
+            )
+        )
+    if test is not None and test.flaky:
+        found.append(
+            Finding(
+                code="flaky",
+                message=f"Red once and green once on this very tree: {', '.join(test.flaky[:3])}",
+                tests=test.flaky,
+                remedy="make it steady, or list it in task.test.known_red",
+            )
+        )
+    return found
 
 
 def tests_changed(

@@ -83,6 +83,8 @@ class Trees:
     task: TaskSection
     unkept: tuple[str, ...] = ()
     """Changed files of the latest tree whose content could not be kept."""
+    skipped: tuple[str, ...] = ()
+    """What a worker left and the latest tree does not hold: pipes, unreadable files."""
     _summed_up: tuple[list[WorkerChange], Changes] = field(
         default_factory=lambda: ([], Changes()), init=False
     )
@@ -91,7 +93,7 @@ class Trees:
     def now(self) -> str:
         """The present tree."""
         snapshot = self.snapshots.take()
-        self.unkept = tuple(snapshot.unkept)
+        self.unkept, self.skipped = tuple(snapshot.unkept), tuple(snapshot.skipped)
         return snapshot.tree
 
     def reader(self, tree: str) -> ReadFile:

@@ -30,7 +30,7 @@ from agentrunner.state.run_state import (
 from agentrunner.verification.checks import ReadFile, read_check
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
 from agentrunner.verification.decision_sandbox import DecisionSandbox, not_ready
-from agentrunner.verification.findings import set_up_fails
+from agentrunner.verification.findings import findings_about, not_held, not_kept, set_up_fails
 from agentrunner.verification.handed_over import HandedOver, installs_anew
 from agentrunner.verification.left_out import LeftOut, words_of_red
 from agentrunner.verification.measure import Measurer
@@ -329,6 +329,7 @@ class Verifier:
         findings = [*map(self._harmless, suspicions), *protected]
         unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
         findings += not_kept(sorted({*self.trees.unkept, *unkept}))
+        findings += not_held(self.trees.skipped)
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up_room(room, total)
             findings += failed
@@ -601,54 +602,6 @@ def large_files(paths: Sequence[str], most: str) -> str:
         " cannot bring it back, and the run is for a person to look at."
         " runner.sandbox.keep_files_up_to keeps larger ones"
     )
-
-
-def not_kept(paths: Sequence[str]) -> list[Finding]:
-    """A finding about files that are too large to be kept, and so cannot be verified."""
-    if not paths:
-        return []
-    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
-    return [
-        Finding(
-            code="unkept",
-            message="These files changed and are too large to be kept, so what they hold, or held"
-            f" before, is not verified: {', '.join(paths[:5])}{more}",
-            paths=list(paths[:50]),
-            remedy="agentrunner approve, after looking at them; runner.sandbox.keep_files_up_to"
-            " keeps larger ones from the next run on",
-        )
-    ]
-
-
-def findings_about(
-    test: TestOutcome | None, lacking: Sequence[str], checks: Sequence[CheckOutcome]
-) -> list[Finding]:
-    """What a measured tree shows beside red and green."""
-    found = []
-    red = (test is not None and not test.green) or any(c.outcome == "failed" for c in checks)
-    if red and lacking:
-        found.append(
-            Finding(
-                code="checkout_lacks",
-                message=(
-                    "What is verified is what is handed over, and git ignores what the worker"
-                    f" left here: {', '.join(lacking[:5])}"
-                ),
-                paths=list(lacking[:50]),
-                blocks=False,
-                remedy="take it off .gitignore, or make it in task.setup.command",
-            )
-        )
-    if test is not None and test.flaky:
-        found.append(
-            Finding(
-                code="flaky",
-                message=f"Red once and green once on this very tree: {', '.join(test.flaky[:3])}",
-                tests=test.flaky,
-                remedy="make it steady, or list it in task.test.known_red",
-            )
-        )
-    return found
 
 
 def _turned(

@@ -67,11 +67,13 @@ NEEDS = "grep -q 'a + b' calc.py && (test -s model.dat || (echo model.dat is mis
 
 def test_an_ignored_one_that_the_red_tests_name_is_told_of(run: Run) -> None:
     run.project.write({".gitignore": "*.dat\n*.log\n"})
-    makes = f"{FIX}; head -c 3000000 /dev/zero | tee model.dat > other.log"
+    makes = f"{FIX}; head -c 3000000 /dev/zero | tee model.dat > other.log; mkfifo queue"
     run.start(SCRIPT, makes, test=NEEDS)
     assert run.result["state"] == "FAILED"
     (finding,) = [one for one in run.result["findings"] if one["code"] == "checkout_lacks"]
     assert finding["paths"] == ["model.dat"]
+    (finding,) = [one for one in run.result["findings"] if one["code"] == "not_held"]
+    assert finding["paths"] == ["queue"] and not finding["blocks"]
     assert "left-out" not in warned(run)
 
 

@@ -162,6 +162,8 @@ def test_pipes_sockets_and_link_loops_are_passed_over(snapshots: Snapshots, tree
     (tree / "src" / "up").symlink_to("..")
     taken = snapshots.take()
     assert taken.skipped == ["pipe"]
+    os.mkfifo(tree / "src" / "new pipe")
+    assert snapshots.take().skipped == ["src/new pipe"], "only what was not so at first"
     assert set(snapshots.list(taken.tree)) == {"README.md", "loop", "src/app.py", "src/up"}
 
 
