@@ -18,6 +18,7 @@ from agentrunner.engine.resources import make_verifier, sandbox_order
 from agentrunner.environment import home_of
 from agentrunner.errors.runs import NothingDelivered
 from agentrunner.execution.credentials import secrets_of
+from agentrunner.git.borrow import store_above
 from agentrunner.git.process import read_small
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.choose import open_sandbox
@@ -109,18 +110,19 @@ async def verify(
             f"{folder.run_id} has delivered nothing that could be verified.",
             remedy=f"agentrunner resume {folder.run_id}",
         )
-    snapshots = await asyncio.to_thread(
-        Snapshots,
-        folder.snapshots_dir,
-        Path(spec.repo),
-        spec.runner.note.dir,
-        keep_up_to=spec.runner.sandbox.kept_bytes,
-    )
     members = make_members(spec)
     with tempfile.TemporaryDirectory(prefix="verify-", dir=state_dir) as place:
         scratch = RunFolder(Path(place))
         for part in (scratch.sandbox_dir, scratch.sock_dir, scratch.checks_dir):
             part.mkdir(mode=0o700)
+        await asyncio.to_thread(store_above, folder.snapshots_dir, scratch.snapshots_dir)
+        snapshots = await asyncio.to_thread(
+            Snapshots,
+            scratch.snapshots_dir,
+            Path(spec.repo),
+            spec.runner.note.dir,
+            keep_up_to=spec.runner.sandbox.kept_bytes,
+        )
         kind, image = kept_sandbox(folder)
         wanted = replace(sandbox_order(spec, members, scratch), pull="never")
         wanted = replace(wanted, image=image or wanted.image)

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -44,6 +45,19 @@ def lend(git: Git, objects: bytes) -> None:
     saved = {"objects": to_text(objects), "seal": _seal(objects)}
     replace(lender_file(git), json.dumps(saved).encode())
     git.borrows_from(objects)
+
+
+def store_above(store: Path, place: Path) -> None:
+    """Make a store at `place` that has all that `store` has, and keeps what is written to itself.
+
+    Raises OSError.
+    """
+    objects = str((store / "objects").resolve())
+    shutil.copytree(store, place, symlinks=True, ignore=shutil.ignore_patterns("objects"))
+    (place / "objects" / "info").mkdir(mode=0o700, parents=True)
+    # Git reads a quoted line as a string of C, so that a path may hold anything.
+    quoted = objects.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    (place / "objects" / "info" / "alternates").write_bytes(to_bytes(f'"{quoted}"\n'))
 
 
 def is_untouched(git: Git) -> bool:

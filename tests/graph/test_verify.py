@@ -100,8 +100,10 @@ def test_a_complete_that_the_evidence_does_not_bear_is_contradicted(
 
 
 def test_mutants_are_counted(complete: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    before = content(complete.folder.root)
     assert verify(complete, "--mutants", "--mutants-sec", "60") == 0
     assert "mutants" in capsys.readouterr().out
+    assert content(complete.folder.root) == before, "trees of mutants are nothing of the run's"
 
 
 def test_a_run_that_never_delivered_is_named_with_the_remedy(
