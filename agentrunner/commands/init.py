@@ -142,7 +142,8 @@ def _wants_setup(setup: FoundCommand, best: TriedCommand | None) -> bool:
     """A lock file's command is part of the task; one that is only a guess where nothing runs."""
     from agentrunner.discovery import LOCKED
 
-    return setup.where in LOCKED or best is None or not best.runs
+    works = best is not None and (best.runs or best.kind == "no_count")
+    return setup.where in LOCKED or not works
 
 
 def _marked(best: TriedCommand | None) -> FoundCommand | None:
@@ -169,7 +170,7 @@ def _facts(
     facts = [("repository", tilde(str(repo), os.environ.get("HOME", "")), where)]
     facts += test_rows(trial)
     best = trial.best
-    if setup and (best is None or not best.runs or _wants_setup(setup, best)):
+    if setup and _wants_setup(setup, best):
         facts.append(("setup", setup.command, setup.where))
     if env:
         facts.append(("env", env.command, env.where))

@@ -194,14 +194,14 @@ def leads_out(places: Sequence[str], repo: str) -> Finding:
     )
 
 
-def set_up_fails(last: str, withheld: Sequence[str]) -> Finding:
-    """The set-up fails where it runs again; `last`: of its output.
+def set_up_fails(last: str, withheld: Sequence[str], hosts: Sequence[str]) -> Finding:
+    """The set-up fails where it runs again; `last`: of its output, `hosts`: that it asked for.
 
     A person is asked where it was not given variables of ours (`withheld`): what it runs there may
     be the worker's.
     """
     message = f"The set-up command fails on the delivered tree: {last}"
-    remedy = "task.setup.network: [HOST:443], for what it fetches"
+    remedy = f"task.setup.network: [{', '.join(hosts) or 'HOST:443'}], for what it fetches"
     if withheld:
         message += (
             f". It was not given {', '.join(withheld)}, which task.setup.env takes from our"

@@ -23,6 +23,7 @@ _LOCKS: tuple[tuple[str, str], ...] = (
     ("requirements*.txt", r"(?m)^\s*(?:-i|--(?:extra-)?index-url)[ =]+(https://\S+)"),
     ("package-lock.json", r'"resolved":\s*"(https://[^"]+)"'),
     ("npm-shrinkwrap.json", r'"resolved":\s*"(https://[^"]+)"'),
+    ("node_modules/.package-lock.json", r'"resolved":\s*"(https://[^"]+)"'),
     ("yarn.lock", r'\bresolved "(https://[^"]+)"'),
     ("pnpm-lock.yaml", r"\btarball: (https://[^\s,}]+)"),
     ("bun.lock", r'"(https://[^"\s]+\.tgz)"'),
@@ -36,6 +37,24 @@ _LOCKS: tuple[tuple[str, str], ...] = (
 )
 """Files of a repository, and what in them is an address of packages."""
 _CARGO_INDEX = re.compile(r"^(?P<host>[\w.-]+)-[0-9a-f]{16}$")
+
+
+_WANTED = re.compile(r"(?i)fail|fetch|could not|cannot|can't|unable|request|lookup|not resolve")
+_ASKED = re.compile(
+    r"(?P<url>https://[^\s'\"<>]+)"
+    r"|(?i:resolve host(?:name)?|getaddrinfo \w+|lookup)[ :(]+(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)+)"
+)
+
+
+def asked_for(output: str) -> list[str]:
+    """The hosts, as `host:443`, that a command says it could not fetch something from."""
+    found = [
+        match["url"] or f"https://{match['host']}"
+        for line in output.splitlines()
+        if _WANTED.search(line)
+        for match in _ASKED.finditer(line)
+    ]
+    return list(dict.fromkeys(_hosts(found)))
 
 
 def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,7 @@ from agentrunner.config.rules import env_reference
 from agentrunner.config.spec import SetupSpec, TaskSpec
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.verification.decision_sandbox import CommandOutcome, CopyOfRepo, DecisionSandbox
-from agentrunner.verification.registries import registries_of
+from agentrunner.verification.registries import asked_for, registries_of
 
 MOST_LINES = 8
 """Of its output, from the end, where it fails."""
@@ -55,7 +55,7 @@ def set_up_failed(
     how = f"not over after {setup.timeout_sec:g} s" if ran.timed_out else f"exit {ran.exit_code}"
     lines = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
     hosts = registries_of(Path(spec.repo), environ) if environ is not None else []
-    named = ", ".join(hosts) or "HOST:443"
+    named = ", ".join(dict.fromkeys([*hosts, *asked_for(ran.tail)])) or "HOST:443"
     fetch = f"task.setup.network: [{named}], for what it fetches   |   "
     return EnvironmentNotReady(
         "The set-up command fails in the sandbox.",

@@ -35,6 +35,7 @@ from agentrunner.verification.handed_over import HandedOver, installs_anew
 from agentrunner.verification.left_out import LeftOut, words_of_red
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, check_outcome, outcome_of
+from agentrunner.verification.registries import asked_for
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.room import Room, Rooms
@@ -416,7 +417,7 @@ class Verifier:
         if ran.exit_code == 0:
             return room, []
         last = ran.tail.strip().splitlines()[-1:] or ["no output"]
-        return room, [set_up_fails(last[0][:300], withheld(setup))]
+        return room, [set_up_fails(last[0][:300], withheld(setup), asked_for(ran.tail))]
 
     def claims(self, before: Results | None, criteria: Sequence[Criterion]) -> Claims:
         """Which reds of the old tree have to turn, and which are known."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.registries import registries_of
+from agentrunner.verification.registries import asked_for, registries_of
 
 FILES = {
     "uv.lock": 'source = { registry = "https://packages.example/simple" }\n'
@@ -17,6 +17,7 @@ FILES = {
     "yarn.lock": '  resolved "https://yarn.example/a.tgz#1"\n',
     "pnpm-lock.yaml": "    resolution: {integrity: x, tarball: https://pnpm.example/a.tgz}\n",
     ".npmrc": "@own:registry=https://own.example/npm/\n//own.example/npm/:_authToken=${T}\n",
+    "node_modules/.package-lock.json": '{"a": {"resolved": "https://npm.example/a.tgz"}}',
     "Gemfile.lock": "GEM\n  remote: https://gems.example/\n",
     "Pipfile.lock": '{"sources": [{"url": "https://u:p@pip.example/simple"}]}',
 }
@@ -29,12 +30,14 @@ FILES = {
         ("package-lock.json", ["npm.example:8443"]),
         ("yarn.lock", ["yarn.example:443"]),
         ("pnpm-lock.yaml", ["pnpm.example:443"]),
+        ("node_modules/.package-lock.json", ["npm.example:443"]),
         (".npmrc", ["own.example:443"]),
         ("Gemfile.lock", ["gems.example:443"]),
         ("Pipfile.lock", ["pip.example:443"]),
     ],
 )
 def test_a_file_of_the_repository_says_it(tmp_path: Path, name: str, hosts: list[str]) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(FILES[name])
     assert registries_of(tmp_path, {"HOME": str(tmp_path / "user")}) == hosts
 
@@ -74,3 +77,26 @@ def test_addresses_of_a_project_s_own_are_no_registries(tmp_path: Path) -> None:
         '[tool.pip]\nextra-index-url = ["https://more.example/simple"]\n'
     )
     assert registries_of(tmp_path, {}) == ["index.example:443", "more.example:443"]
+
+
+@pytest.mark.parametrize(
+    ("output", "hosts"),
+    [
+        (
+            "npm error request to https://npm.example/glob failed: no cached response",
+            ["npm.example"],
+        ),
+        ("error: Failed to fetch: `https://packages.example/simple/six/`", ["packages.example"]),
+        (
+            "[6] Could not resolve hostname (Could not resolve host: crates.example)",
+            ["crates.example"],
+        ),
+        (
+            'Get "https://proxy.example/m/@v/list": dial tcp: lookup proxy.example',
+            ["proxy.example"],
+        ),
+        ("added 3 packages\nread https://sponsors.example/us", []),
+    ],
+)
+def test_a_tool_that_was_refused_names_the_host(output: str, hosts: list[str]) -> None:
+    assert asked_for(output) == [f"{host}:443" for host in hosts]
