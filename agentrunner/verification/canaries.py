@@ -28,7 +28,7 @@ from agentrunner.verification.syntax.edits import Canary, Edit, applied, combine
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.find import TestSpan, find_test
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.table_rows import row_not_asked
+from agentrunner.verification.table_rows import row_not_asked, row_of_test_not_asked
 from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.word_canaries import NOT_ITSELF, WordCanaries
 from agentrunner.verification.world import SnapshotTrees
@@ -92,7 +92,23 @@ class Canaries:
         if both:
             what = "another expected value" if unseen_literals else "a failing statement at its end"
             return CanaryReport(tool_changed(target, f"{both[0]} passes with {what}"))
+        if gone := await self._row_not_asked(run, target, places, world):
+            return CanaryReport(tool_changed(target, gone))
         return await self._by_words(run, target, places, world, now)
+
+    async def _row_not_asked(
+        self, run: Run, target: Target, places: Places, world: SnapshotTrees
+    ) -> str:
+        """Why claimed tests cannot say no in a row of a table that they loop over; "" for none."""
+        for path, names in places.items():
+
+            async def passes(tree: str, names: Sequence[str] = names) -> bool:
+                seen = await run(target, tree, names)
+                return seen.results is not None and all(map(seen.results.passed, names))
+
+            if gone := await row_of_test_not_asked(passes, self.snapshots, world, path):
+                return gone
+        return ""
 
     async def _by_words(
         self, run: Run, target: Target, places: Places, world: SnapshotTrees, now: Results

@@ -1,15 +1,39 @@
-"""Expected data that may change: does one of its changes alone make the old code green?"""
+"""Expected data that was changed: does one of its changes alone make the old code green?
+
+Such is data that the PRD lets change, and code that the command compares as a text: it turns red as
+soon as a comment stands in that, which nothing that runs the code can tell.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Collection, Sequence
 
+from agentrunner.git.restore import Entry
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.target import Run, Target
+from agentrunner.verification.inputs.leads import (
+    C_INCLUDE,
+    JS_IMPORT,
+    PHP_REQUIRE,
+    RUBY_REQUIRE,
+    family_of,
+)
+from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.unexplained_files import means
 from agentrunner.verification.world import SnapshotTrees
 
 BY_DATA = "was changed so that the old code passes by that alone"
+IMPORTS = (C_INCLUDE, JS_IMPORT, PHP_REQUIRE, RUBY_REQUIRE)
+"""What names a file to run it."""
+COMMENTS = {
+    **dict.fromkeys(("python", "ruby", "perl", "shell"), "#"),
+    **dict.fromkeys(("javascript", "c", "php", "go", "rust", "jvm", "dotnet"), "//"),
+}
+NO_COMMENT = re.compile(rb"(?m)\?>|^__(?:END|DATA)__$|^\s*<")
+"""Text in which a last line is no comment."""
+MOST = 8
+MOST_TESTS = 2_000
 
 
 async def turned_by_data(
@@ -23,13 +47,59 @@ async def turned_by_data(
 
     Without names the command is asked as a whole. Raises what runs in rooms raise.
     """
-    for path, texts in await asyncio.to_thread(differential.single_changes_of_data, world, target):
-        for text in texts:
+
+    def turned(ran: Measured) -> set[str]:
+        if names and ran.results is not None:
+            return {name for name in names if ran.results.passed(name)}
+        return set(names or [target.id]) if ran.passed else set()
+
+    texts = await asyncio.to_thread(differential.single_changes_of_data, world, target)
+    named = await asyncio.to_thread(_code_that_is_named, differential, world, target)
+
+    async def is_compared(paths: Sequence[str]) -> bool:
+        tree = await asyncio.to_thread(_with_comments, differential, world, paths)
+        return len(turned(await run(target, tree, names))) < max(len(names), 1)
+
+    if named and await is_compared(named):
+        code = named if len(named) == 1 else [one for one in named if await is_compared([one])]
+        tree = await asyncio.to_thread(differential.with_paths, world.old, world.new, code)
+        if by_all := turned(await run(target, tree, names)):
+            return ", ".join(code), by_all
+        texts += await asyncio.to_thread(differential.single_changes, world, code)
+    for path, several in texts:
+        for text in several:
             tree = await asyncio.to_thread(differential.with_text, world.old, path, text)
-            ran = await run(target, tree, names)
-            if names and ran.results is not None:
-                if turned := {name for name in names if ran.results.passed(name)}:
-                    return path, turned
-            elif ran.passed:
-                return path, set(names)
+            if by_one := turned(await run(target, tree, names)):
+                return path, by_one
     return "", ()
+
+
+def _code_that_is_named(
+    differential: Differential, world: SnapshotTrees, target: Target
+) -> list[str]:
+    """Changed code whose path something that decides holds, and not only to run it."""
+    paths = [path for path in world.product if path in world.old_paths and family_of(path)]
+    paths = [path for path in paths if family_of(path) in COMMENTS]
+    inputs = differential.inputs(world.old, [target])
+    tests = [path for path in sorted(world.old_paths) if paths and inputs.counts(path)]
+    raw = differential.snapshots.read_many(world.old, tests[:MOST_TESTS])
+    texts = [(one or b"").decode("utf-8", "replace") for one in raw.values()]
+    for pattern in IMPORTS:
+        texts = [pattern.sub("", text) for text in texts]
+    deciding = "\n".join(texts)
+    now = differential.snapshots.reader(world.new)
+    found = [path for path in paths if means(path, deciding)]
+    return [path for path in found if not NO_COMMENT.search(now(path) or b"<")][:MOST]
+
+
+def _with_comments(differential: Differential, world: SnapshotTrees, paths: Sequence[str]) -> str:
+    """The tree that is handed over with a comment at the end of these files."""
+    snapshots = differential.snapshots
+    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
+    made: dict[str, Entry | None] = {}
+    for path in paths:
+        text = (read(path) or b"").rstrip(b"\n")
+        gap = b"\n\n\n" if family_of(path) == "python" else b"\n\n"
+        comment = f"{COMMENTS[family_of(path)]} made here\n".encode()
+        made[path] = (entries[path][0], snapshots.write_blob(text + gap + comment))
+    return snapshots.combine(world.new, made)

@@ -195,11 +195,18 @@ class Differential:
     ) -> list[tuple[str, list[str]]]:
         """For data that the PRD or the task let change: its old text with one change at a time."""
         inputs = self.inputs(world.old, [target])
+        data = [path for path in sorted(self.permitted(world.allowed)) if not family_of(path)]
+        return self.single_changes(world, [path for path in data if inputs.counts(path)])
+
+    def single_changes(
+        self, world: SnapshotTrees, paths: Sequence[str]
+    ) -> list[tuple[str, list[str]]]:
+        """The same for any changed files."""
         was, now = self.snapshots.reader(world.old), self.snapshots.reader(world.new)
         found = []
-        for path in sorted(self.permitted(world.allowed)):
+        for path in paths:
             before, after = was(path), now(path)
-            if before is None or after is None or family_of(path) or not inputs.counts(path):
+            if before is None or after is None:
                 continue
             try:
                 found.append((path, single_changes(before.decode(), after.decode())))

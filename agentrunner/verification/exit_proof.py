@@ -8,13 +8,10 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from agentrunner.git.restore import Entry
 from agentrunner.state.run_state import Author, Criterion, Grade, Proof
-from agentrunner.verification.canaries import CanaryReport
 from agentrunner.verification.case import Case, label
 from agentrunner.verification.data_alone import BY_DATA, turned_by_data
 from agentrunner.verification.differential import Differential
@@ -23,20 +20,13 @@ from agentrunner.verification.findings import (
     flaky,
     inputs_written,
     looks_at_nothing,
-    tool_changed,
 )
-from agentrunner.verification.inline_programs import (
-    STEM,
-    WrittenOut,
-    killed_at_once,
-    written_out,
-)
-from agentrunner.verification.inputs.model import Input
+from agentrunner.verification.inline_canaries import canaries_of_programs
 from agentrunner.verification.moved_back import red_where_it_was
 from agentrunner.verification.set_up_again import holds_with_old_packages
 from agentrunner.verification.struck import TakenOut
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
 GREEN_BEFORE = "it is green on the code before the run as well"
@@ -46,12 +36,6 @@ GREEN_BY_ITSELF = (
 FILES_ONLY = "it only asks whether a file is there"
 TEXT_ONLY = "it reads the code and does not run it"
 BY_RECIPE = "the worker wrote the recipe that it runs; without what the recipe does it is red"
-NOT_READ = (
-    "the program in this command could not be read, and so not be made to fail; so this shows, and"
-    " no more"
-)
-ELSEWISE = re.compile(r"\|\||\bif\b|\buntil\b|\bwhile\b")
-"""What lets something else decide where a program fails."""
 FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
 """Files that are spoken of without their ending: README, CHANGELOG, LICENSE."""
 
@@ -206,7 +190,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     if not await holds_with_old_packages(exam, case, ()):
         return
-    dead = await _canaries(exam, target)
+    dead = await canaries_of_programs(exam, target)
     if report.stopped_by(dead.finding, target.id):
         return
     report.proofs.append(
@@ -219,67 +203,6 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
             notes=[*found.notes, *dead.notes],
         )
     )
-
-
-async def _canaries(exam: Examination, target: Target) -> CanaryReport:
-    """Whether the command can still say no; programs in its own text are written out for that."""
-    stem = f"{STEM}{secrets.token_hex(4)}_"
-    made = written_out(target.shell, target.cwd, stem)
-    if made is None or not made.files:
-        notes = [NOT_READ] if made is not None else []
-        inputs = await asyncio.to_thread(exam.differential.inputs, exam.world.new, [target])
-        found = await exam.canaries.program_is_dead(exam.run, target, exam.world, inputs)
-        return replace(
-            found, notes=[*found.notes, *notes], shows_only=found.shows_only or bool(notes)
-        )
-    written = replace(target, shell=made.shell)
-    tree = await asyncio.to_thread(_with_files, exam, made.files)
-
-    async def run(_: Target, tree: str, only: Sequence[str]) -> Measured:
-        """With the programs where they stood: a file could be told from a command."""
-        read = await asyncio.to_thread(exam.verifier.snapshots.reader, tree)
-        texts = {path: read(path) or b"" for path in made.files}
-        bare = exam.verifier.snapshots.combine(tree, dict.fromkeys(made.files))
-        return await exam.run(replace(target, shell=made.put_back(texts)), bare, only)
-
-    # `! python3 -c "…"` and the like are left alone: how these end is not what decides.
-    fails = {path: killed_at_once(path) for path in made.files}
-    if (await run(target, await asyncio.to_thread(_with_files, exam, fails), ())).passed:
-        return await _green_though_killed(exam, target, made, run, fails)
-    if not (await run(target, tree, ())).passed:
-        return CanaryReport(notes=[NOT_READ], shows_only=True)
-    inputs = await asyncio.to_thread(exam.differential.inputs, tree, [written])
-    seen = {one.path for one in inputs.tests}
-    own = [Input(path, "the command holds it", "runner") for path in made.files if path not in seen]
-    inputs = replace(inputs, tests=[*inputs.tests, *own])
-    found = await exam.canaries.program_is_dead(run, target, replace(exam.world, new=tree), inputs)
-    if not made.unread:
-        return found
-    return replace(found, notes=[*found.notes, NOT_READ], shows_only=True)
-
-
-async def _green_though_killed(
-    exam: Examination, target: Target, made: WrittenOut, run: Run, killed: Mapping[str, bytes]
-) -> CanaryReport:
-    """What a command is worth whose programs may be killed: a negated one is as it should be.
-
-    One that is so with the old product as well does not decide by how its programs end. One that
-    is red there has a product that keeps it from being killed.
-    """
-    before = await asyncio.to_thread(_with_files, exam, killed, exam.world.old)
-    if (await run(target, before, ())).passed:
-        return CanaryReport(notes=[NOT_READ] if made.unread else [], shows_only=made.unread)
-    if ELSEWISE.search(target.shell):
-        return CanaryReport(notes=[NOT_READ], shows_only=True)
-    return CanaryReport(tool_changed(target, "it is green although its program was killed"))
-
-
-def _with_files(exam: Examination, files: Mapping[str, bytes], tree: str = "") -> str:
-    snapshots = exam.verifier.snapshots
-    blobs: dict[str, Entry | None] = {
-        path: ("100644", snapshots.write_blob(text)) for path, text in files.items()
-    }
-    return snapshots.combine(tree or exam.world.new, blobs)
 
 
 def _text_of(target: Target, criteria: Sequence[Criterion]) -> str:

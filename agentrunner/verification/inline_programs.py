@@ -41,6 +41,8 @@ TAKES: Mapping[str, tuple[str, ...]] = {
 }
 """The last letters of the option that takes a program."""
 ENDINGS = {"ruby": ".rb", "perl": ".pl", "lua": ".lua", "sh": ".sh"}
+VARIABLE = "\x02"
+"""Stands for the sign of what a recipe of make replaces before the shell gets it."""
 ESCAPED = re.compile(r"\\([\"\\$`\n])")
 SEMICOLON = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|;;[&;]?|;(?=[ \t])")
 """What ends a statement of a shell, and where such a sign is none or more than that."""
@@ -49,14 +51,17 @@ BEHIND = re.compile(r"[\s;&|)<>]|$")
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     """Where a program stands in a command."""
 
     path: str
+    """Where its text is written to."""
     before: str
     """What stands before its text: the interpreter with its options."""
     mark: str
     """What ends a document; "" where the text is quoted."""
+    call: str
+    """What starts it as a file."""
 
     def with_text(self, text: str) -> str:
         """The same command with another text."""
@@ -72,37 +77,60 @@ class WrittenOut:
 
     shell: str
     files: Mapping[str, bytes]
-    parts: tuple[str | _Place, ...] = ()
+    places: tuple[Place, ...] = ()
     unread: bool = False
     """Whether there is a program that the shell changes before it runs."""
 
     def put_back(self, files: Mapping[str, bytes]) -> str:
         """The command as it was, with these texts of its programs."""
-        return "".join(
-            one
-            if isinstance(one, str)
-            else one.with_text(files[one.path].decode("utf-8", "surrogateescape"))
-            for one in self.parts
-        )
+        shell = self.shell
+        for one in self.places:
+            text = files[one.path].decode("utf-8", "surrogateescape")
+            shell = shell.replace(one.call, one.with_text(text))
+        return shell
 
 
 def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
     """A command with the programs in it as files named after `stem`.
 
-    None where it has none, or where their output is what decides, and not how they end.
+    None where it has none. Those whose output is what decides, and not how they end, stay.
     Each lies in the folder that its program starts in, which is where it imports from.
     """
+    made, folders = _extracted(shell, stem, ()), {}
+    for _ in range(2):
+        folders = _started(made.shell)
+        if not (others := made.files.keys() - folders.keys()):
+            break
+        left = [at for at, one in enumerate(made.places) if one.path in others]
+        made = _extracted(shell, stem, left)
+    if not made.files or not made.files.keys() <= folders.keys():
+        return WrittenOut(shell, {}, unread=True) if made.unread or has_unread(shell) else None
+    # What of the written-out command still holds a program is not asked.
+    inner = (text.decode() for name, text in made.files.items() if name.endswith(".sh"))
+    unread = made.unread or any(map(has_unread, (made.shell, *inner)))
+    paths = {name: join(join(cwd, folders[name]), name) for name in made.files}
+    return WrittenOut(
+        made.shell,
+        {paths[name]: text for name, text in made.files.items()},
+        tuple(replace(one, path=paths[one.path]) for one in made.places),
+        unread,
+    )
+
+
+def _extracted(shell: str, stem: str, left: Sequence[int]) -> WrittenOut:
+    """The same with all programs, but for those of these numbers; their paths are names."""
     files: dict[str, bytes] = {}
-    parts: list[str | _Place] = []
-    calls: dict[str, str] = {}
-    at, unread = 0, False
+    places: list[Place] = []
+    parts: list[str] = []
+    at, number, unread = 0, -1, False
     while found := INLINE.search(shell, at):
         parts.append(shell[at : found.start()])
         read = _in_document(shell, found) if found["mark"] else _in_quotes(shell, found)
-        if read is None:
-            unread = unread or (not found["mark"] and _takes(found))
-            parts.append(found[0])
-            at = found.end()
+        number += read is not None
+        if read is None or number in left:
+            unread = unread or (read is None and not found["mark"] and _takes(found))
+            at = found.end() if read is None else read[1]
+            parts.append(shell[found.start() : at])
             continue
         text, at = read
         ending, text = _as_file(_kind(found), found["options"], text)
@@ -112,23 +140,27 @@ def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
         long = (found["option"] or "").startswith("--")
         if not long and (letters := (found["option"] or "").strip("-")[:-1]):
             options += f" -{letters}"
-        calls[name] = f"{found['program']}{options} ./{name}" + "\n" * bool(found["mark"])
-        parts.append(_Place(name, found[0].rstrip(" \t"), found["mark"] or ""))
-    parts.append(shell[at:])
-    made = "".join(one if isinstance(one, str) else calls[one.path] for one in parts)
-    steps = [step for step in steps_of(made) if not step.feeds and not step.into]
-    folders = {word[2:]: step.folder for step in steps for word in step.words if word[:2] == "./"}
-    if not files or not files.keys() <= folders.keys():
-        return WrittenOut(shell, {}, unread=True) if unread or has_unread(shell) else None
-    # What of the written-out command still holds a program is not asked.
-    inner = (text.decode() for name, text in files.items() if name.endswith(".sh"))
-    unread = unread or any(map(has_unread, (made, *inner)))
-    paths = {name: join(join(cwd, folders[name]), name) for name in files}
-    return WrittenOut(
-        made,
-        {paths[name]: text for name, text in files.items()},
-        tuple(one if isinstance(one, str) else replace(one, path=paths[one.path]) for one in parts),
-        unread,
+        call = f"{found['program']}{options} ./{name}" + "\n" * bool(found["mark"])
+        places.append(Place(name, found[0].rstrip(" \t"), found["mark"] or "", call))
+        parts.append(call)
+    return WrittenOut("".join([*parts, shell[at:]]), files, tuple(places), unread)
+
+
+def _started(shell: str) -> dict[str, str]:
+    """By name: the folders in which files are started that decide by how they end."""
+    steps = [step for step in steps_of(shell) if not step.feeds and not step.into]
+    return {word[2:]: step.folder for step in steps for word in step.words if word[:2] == "./"}
+
+
+def without_unread(shell: str) -> str:
+    """A text in which `false` runs in the place of programs that the shell changes first."""
+    return INLINE.sub(
+        lambda one: (
+            "false" + one[0][len(one["program"]) :]
+            if not one["mark"] and _takes(one) and _in_quotes(shell, one) is None
+            else one[0]
+        ),
+        shell,
     )
 
 
@@ -228,6 +260,6 @@ def _in_quotes(shell: str, found: re.Match[str]) -> tuple[str, int] | None:
         if re.search(r"(?<!\\)(?:\\\\)*[$`]", raw):
             return None
         text = ESCAPED.sub(lambda one: "" if one[1] == "\n" else one[1], raw)
-    if end < 0 or not BEHIND.match(shell, end + 1):
+    if end < 0 or VARIABLE in text or not BEHIND.match(shell, end + 1):
         return None
     return text, end + 1

@@ -26,7 +26,8 @@ Passes = Callable[[str], Awaitable[bool]]
 MOST_TABLES = 4
 MOST_ROWS = 10
 """Rows of one table that are asked, the latest first."""
-ROWS_SEC = 90
+ROWS_SEC, TEST_SEC = 90, 20
+"""For all tables of a program, and for those of a file of tests with names."""
 
 
 async def row_not_asked(
@@ -36,12 +37,32 @@ async def row_not_asked(
 
     Raises what `passes` does.
     """
-    deadline = monotonic() + ROWS_SEC
+    found = await asyncio.to_thread(_tables, snapshots, world, inputs, shell)
+    return await _first_not_asked(passes, snapshots, world, found, ROWS_SEC)
+
+
+async def row_of_test_not_asked(
+    passes: Passes, snapshots: Snapshots, world: SnapshotTrees, path: str
+) -> str:
+    """The same for tests in a file, which `passes` asks alone, and the tables they loop over."""
+    language = language_of(path)
+    source = await asyncio.to_thread(lambda: snapshots.reader(world.new)(path) or b"")
+    found = [(path, table) for table in tables_in(source, language)] if language else []
+    return await _first_not_asked(passes, snapshots, world, found, TEST_SEC)
+
+
+async def _first_not_asked(
+    passes: Passes,
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    found: Sequence[tuple[str, Table]],
+    seconds: float,
+) -> str:
+    deadline = monotonic() + seconds
 
     async def green(path: str, edits: Sequence[Edit]) -> bool:
         return await passes(await asyncio.to_thread(_tree, snapshots, world, path, edits))
 
-    found = await asyncio.to_thread(_tables, snapshots, world, inputs, shell)
     for path, table in found[:MOST_TABLES]:
         if await green(path, [row.edit for row in table.rows]):
             continue  # what was changed is not what it expects

@@ -119,16 +119,16 @@ def _unexplained(exam: Examination, case: Case) -> list[str]:
     found = []
     for path in data:
         name = path.rpartition("/")[2]
-        if _means(path, texts.asked) and path not in world.old_paths:
+        if means(path, texts.asked) and path not in world.old_paths:
             continue
         if reads and not name.startswith("."):
             continue  # it is what the command is about
-        if PROSE.search(path) and not _means(path, texts.deciding):
+        if PROSE.search(path) and not means(path, texts.deciding):
             continue
         explains = texts.product
         if path not in world.old_paths and not name.startswith("."):
             explains += texts.work
-        if not _means(path, explains):
+        if not means(path, explains):
             found.append(path)
     both = texts.product + texts.work
     for path in code:
@@ -170,7 +170,7 @@ def _code(path: str, raw: bytes | None) -> str:
     return LINE_COMMENT.sub(" ", text)
 
 
-def _means(path: str, text: str) -> bool:
+def means(path: str, text: str) -> bool:
     """Whether a text names a file: itself, or its folder or ending as a literal."""
     pure = PurePosixPath(path)
     if pure.name in text:

@@ -19,6 +19,10 @@ NAMED = re.compile(r"([\w]+)\s*(?::[^=\n]*|\[\])?=\s*$")
 LOOPED = re.compile(r"\b(?:in|of|foreach|for)\s*\(?\s*$")
 LOOPS = r"\b(?:for|foreach|while|until|each|forEach|each_with_index|map)\b"
 DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1[^\n]*\n")
+YIELD = re.compile(r"(?m)^[ \t]*yield[ \t]+(?!from\b)(?P<row>[^\n]+?);?[ \t]*$")
+YIELDS = re.compile(
+    rf"(?m)(?:{YIELD.pattern.removeprefix('(?m)').replace('?P<row>', '?:')}\n?){{2,}}"
+)
 CLOSES = {"[": "]", "(": ")", "{": "}"}
 MOST_ROWS = 200
 
@@ -56,7 +60,10 @@ class Table:
 def tables_in(source: bytes, language: str, *, alone: bool = False) -> list[Table]:
     """The tables that a loop of a program runs through; all of one that holds them `alone`."""
     text = source.decode("latin-1")  # one character a byte: places are those of the source
-    found = list(_documents(text)) if language == "sh" else list(_displays(text, alone=alone))
+    if language == "sh":
+        found = list(_documents(text))
+    else:
+        found = [*_displays(text, alone=alone), *_yielded(text)]
     return [table for table in found if len(table.rows) > 1]
 
 
@@ -105,9 +112,19 @@ def _displays(text: str, *, alone: bool) -> Iterator[Table]:
         end = _closing(blank, hit.end())
         if end is None:
             continue
-        rows = tuple(_rows(text, blank, hit.end(), end))
+        rows = tuple(_rows(text, blank, list(_elements(blank, hit.end(), end))))
         if rows:
             at = end
+            yield Table(text.count("\n", 0, hit.start()) + 1, rows)
+
+
+def _yielded(text: str) -> Iterator[Table]:
+    """Rows that a generator gives one by one, a line each."""
+    blank = QUOTED.sub(lambda one: f'"{"_" * (len(one[0]) - 2)}"', text)
+    for hit in YIELDS.finditer(blank):
+        given = YIELD.finditer(blank, hit.start(), hit.end())
+        rows = tuple(_rows(text, blank, [one.span("row") for one in given]))
+        if rows:
             yield Table(text.count("\n", 0, hit.start()) + 1, rows)
 
 
@@ -130,9 +147,9 @@ def _closing(blank: str, start: int) -> int | None:
     return None
 
 
-def _rows(text: str, blank: str, start: int, end: int) -> Iterator[Row]:
+def _rows(text: str, blank: str, places: Sequence[tuple[int, int]]) -> Iterator[Row]:
     """The elements of a list, where each holds others and none calls anything."""
-    spans = [_trimmed(blank, *span) for span in _elements(blank, start, end)]
+    spans = [_trimmed(blank, *span) for span in places]
     spans = [(left, right) for left, right in spans if right > left][:MOST_ROWS]
     if not all(_is_row(blank[left:right]) for left, right in spans):
         return

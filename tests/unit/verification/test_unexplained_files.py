@@ -6,7 +6,7 @@ import pytest
 
 from agentrunner.verification.moved_back import _successor
 from agentrunner.verification.syntax.carried import bound_otherwise
-from agentrunner.verification.unexplained_files import _code, _means
+from agentrunner.verification.unexplained_files import _code, means
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from agentrunner.verification.unexplained_files import _code, _means
     ],
 )
 def test_code_names_data_and_comments_do_not(text: bytes, named: bool) -> None:
-    assert _means("data/rates.json", _code("shop.c", text)) is named
+    assert means("data/rates.json", _code("shop.c", text)) is named
 
 
 def test_a_gone_file_is_found_again_by_its_text_or_its_name() -> None:

@@ -372,7 +372,7 @@ class Look:
                 continue
             self._own_class(base, names)
         space = vars(instance) if instance is not None else {}
-        for key in names.intersection(space):
+        for key in (names | {space.get("_testMethodName")}).intersection(space):
             if callable(space[key]) and key[:2] != "__":
                 self.note("%s().%s" % (label_of(cls), key))
         for kind, equality in (space.get("_type_equality_funcs") or {}).items():
@@ -424,6 +424,20 @@ class Look:
             except Exception:
                 self.bodies[path] = {}
         return self.bodies[path].get(cls.__name__, ())
+
+    def hooks_of_unittest(self):
+        """Modules that unittest asks for tests: what their hook gives may be anything."""
+        for name, module in list(sys.modules.items()):
+            if not isinstance(module, types.ModuleType) or self.is_of_tool(name):
+                continue
+            found = vars(module).get("load_tests")
+            if found is None and not is_installed(getattr(module, "__file__", None) or "<"):
+                try:
+                    found = getattr(module, "load_tests", None)
+                except Exception:
+                    pass
+            if found is not None:
+                self.note(name + ".load_tests", "")
 
     # -- pytest -----------------------------------------------------------------------------------
 

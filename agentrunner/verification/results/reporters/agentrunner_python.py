@@ -144,6 +144,7 @@ def looking(name):
 
 
 look, look_whole, look_at_case = looking("look"), looking("whole"), looking("test_case")
+look_at_hooks = looking("hooks_of_unittest")
 look_at_plugins, look_at_items, look_at_item = (
     looking("pytest_plugins"),
     looking("pytest_items"),
@@ -455,6 +456,7 @@ class Unittest:
         if not self.ended:
             self.ended = True
             look_whole("", True)
+            look_at_hooks()
             self.report.write(k="end", cut=cut, looked=looked())
             self.report = None
 
@@ -471,7 +473,7 @@ class Unittest:
         self.result, self.test, self.problems, self.last = result, test, [], result
         self._open().write(k="begin", n=name_of(test), f=file_of(test))
         look(name_of(test), True)
-        look_at_case(type(test))
+        look_at_case(type(test), test)
 
     def stopTest(self, result, test):
         if result is not self.result or test is not self.test or os.getpid() != self.pid:
