@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 
 from agentrunner.git.restore import Entry
 from agentrunner.verification.differential import Differential
+from agentrunner.verification.file_names import means
 from agentrunner.verification.inputs.leads import (
     C_INCLUDE,
     JS_IMPORT,
@@ -20,7 +21,6 @@ from agentrunner.verification.inputs.leads import (
     family_of,
 )
 from agentrunner.verification.target import Measured, Run, Target
-from agentrunner.verification.unexplained_files import means
 from agentrunner.verification.world import SnapshotTrees
 
 BY_DATA = "was changed so that the old code passes by that alone"

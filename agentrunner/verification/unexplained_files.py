@@ -1,8 +1,9 @@
 """Changed files that nothing explains as product: does the result need them?
 
 Which files a tool or a test reads no list tells. Code is product, but for what `inputs` finds. Data
-and settings are where the PRD asks for them, or where product code names them: what the work reads,
-it names. All others are put back together, once; where the result needs them, a person is asked.
+and settings are where the PRD asks for them, or where product code that stood before names them,
+and better than the tests do. A new file that only the work names is, where it is missed as soon as
+it is gone. All others are put back together, once; where the result needs them, a person is asked.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from time import monotonic
 
 from agentrunner.verification.case import Case
 from agentrunner.verification.examination import Examination
+from agentrunner.verification.file_names import Naming, best, has_word, naming
 from agentrunner.verification.findings import tests_changed
 from agentrunner.verification.inputs.follow import only_reads
 from agentrunner.verification.inputs.leads import family_of
@@ -25,6 +27,7 @@ from agentrunner.verification.target import Measured
 from agentrunner.verification.world import InputChange
 
 NEW = "it is new, no product code that stood before and nothing in the task names it"
+BY_WORK = "it is new, only code of the work names it, and nothing misses it where it is gone"
 OLD = "no product code names it"
 MOST_READ = 2_000
 """Files that are searched for a name; in a larger tree only those that were changed."""
@@ -46,32 +49,39 @@ async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
 
     Raises what runs in rooms raise.
     """
-    paths = await asyncio.to_thread(_unexplained, exam, case)
-    if not paths:
-        return True
+    found = await asyncio.to_thread(_unexplained, exam, case)
+    paths = found.paths
     world = exam.world
     if new := [path for path in paths if path not in world.old_paths]:
         before = await exam.run(case.target, world.old)
-        paths = _not_missed(exam, paths, new, f"{before.ran.stdout}\n{before.ran.stderr}")
-        if not paths:
-            return True
-    without = await exam.run(case.target, await asyncio.to_thread(_put_back, exam, paths))
-    problem = await asyncio.to_thread(_problem, exam, case, without)
+        paths = _not_missed(paths, new, _complaints(before))
+
+    async def run_without(some: Sequence[str]) -> tuple[str, Measured]:
+        without = await exam.run(case.target, await asyncio.to_thread(_put_back, exam, some))
+        return await asyncio.to_thread(_problem, exam, case, without), without
+
+    if not paths:
+        return True
+    problem, without = await run_without(paths)
+    if problem and (named := found.by_work.intersection(paths)):
+        left = _not_missed(paths, sorted(named), _complaints(without))
+        if left != paths:
+            paths = left
+            problem = (await run_without(paths))[0] if paths else ""
     if not problem:
         return True
 
     async def is_red(some: Sequence[str]) -> bool:
-        kept = await exam.run(case.target, await asyncio.to_thread(_put_back, exam, some))
-        return bool(await asyncio.to_thread(_problem, exam, case, kept))
+        return bool((await run_without(some))[0])
 
     deadline = monotonic() + min(SEARCH_SEC, 10 + 5 * case.seconds)
-    found, cut = await smallest(paths, is_red, deadline)
+    smallest_set, cut = await smallest(paths, is_red, deadline)
     after = exam.verifier.snapshots.list(world.new)
     changes = [
-        InputChange(path, NEW, "added")
+        InputChange(path, BY_WORK if path in found.by_work else NEW, "added")
         if path not in world.old_paths
         else InputChange(path, OLD, "modified" if path in after else "deleted")
-        for path in found
+        for path in smallest_set
     ]
     finding = tests_changed(case.target, changes, problem, cut=cut)
     return not exam.report.stopped_by(finding, case.target.id)
@@ -93,19 +103,28 @@ def _put_back(exam: Examination, paths: Sequence[str]) -> str:
 
 @dataclass
 class _Texts:
-    """What may explain a file, read once."""
+    """What may explain a file, read once; code without comments, by its path."""
 
     asked: str
     """All that was asked for."""
-    product: str
-    """Product code that stood before, without comments."""
-    work: str
-    """Product code of the work, without comments."""
-    deciding: str
+    product: dict[str, str]
+    """Product code that stood before."""
+    work: dict[str, str]
+    """Product code of the work."""
+    deciding: dict[str, str]
     """Tests, recipes and scripts that stood before, and the command."""
 
 
-def _unexplained(exam: Examination, case: Case) -> list[str]:
+@dataclass(frozen=True)
+class _Unexplained:
+    """Changed paths that may decide."""
+
+    paths: list[str]
+    by_work: frozenset[str]
+    """Those that are new, and that only code of the work names."""
+
+
+def _unexplained(exam: Examination, case: Case) -> _Unexplained:
     """Changed paths that may decide and that nothing explains. Blocks."""
     world, differential = exam.world, exam.differential
     wished = differential.wished(world.product)
@@ -113,33 +132,40 @@ def _unexplained(exam: Examination, case: Case) -> list[str]:
     data = [path for path in changed if not family_of(path)]
     code = [path for path in changed if family_of(path) and path not in world.old_paths]
     if not data and not code:
-        return []
+        return _Unexplained([], frozenset())
     texts = _texts(exam, case, data)
     reads = only_reads(case.target.shell)
-    found = []
+    found, by_work = [], set()
     for path in data:
-        name = path.rpartition("/")[2]
-        if means(path, texts.asked) and path not in world.old_paths:
+        name, is_new = path.rpartition("/")[2], path not in world.old_paths
+        if is_new and naming(path, texts.asked).leads_there:
             continue
         if reads and not name.startswith("."):
             continue  # it is what the command is about
-        if PROSE.search(path) and not means(path, texts.deciding):
+        tests = best(path, texts.deciding)
+        if _explains(best(path, texts.product), tests):
             continue
-        explains = texts.product
-        if path not in world.old_paths and not name.startswith("."):
-            explains += texts.work
-        if not means(path, explains):
-            found.append(path)
-    both = texts.product + texts.work
+        found.append(path)
+        if is_new and not name.startswith(".") and _explains(best(path, texts.work), tests):
+            by_work.add(path)
+    every = [*texts.product.values(), *texts.work.values(), texts.asked]
     for path in code:
         stem = path.rpartition("/")[2].partition(".")[0]
-        if (
-            _has_word(stem, texts.deciding)
-            and not _has_word(stem, both)
-            and not _has_word(stem, texts.asked)
+        if any(has_word(stem, text) for text in texts.deciding.values()) and not any(
+            has_word(stem, text) for text in every
         ):
             found.append(path)
-    return found
+    return _Unexplained(found, frozenset(by_work))
+
+
+def _explains(product: Naming, tests: Naming) -> bool:
+    """Whether product code is what reads a file: it says so, and no less than the tests do.
+
+    By a folder or an ending it has to say more: a test that walks through all of them is one.
+    """
+    if product.in_full:
+        return product.much >= tests.much
+    return product.leads_there and product.much > tests.much
 
 
 def _texts(exam: Examination, case: Case, data: Sequence[str]) -> _Texts:
@@ -149,55 +175,42 @@ def _texts(exam: Examination, case: Case, data: Sequence[str]) -> _Texts:
     if len(old) > MOST_READ:
         old = [path for path in world.product if path in world.old_paths and path not in data]
         old += [one.path for one in inputs.tests if one.path in world.old_paths]
-    product: list[str] = []
-    deciding = [case.target.shell]
+    product: dict[str, str] = {}
+    deciding = {"": case.target.shell}
     for path, raw in snapshots.read_many(world.old, old).items():
         one = inputs.counts(path)
-        (product if one is None or one.region else deciding).append(_code(path, raw))
+        (product if one is None or one.region else deciding)[path] = _code(path, raw)
     now = snapshots.read_many(world.new, [path for path in world.product if path not in data])
-    work = [_code(path, raw) for path, raw in now.items()]
+    work = {path: _code(path, raw) for path, raw in now.items()}
     asked = [exam.verifier.spec.wanted]
     asked += [f"{one.description}\n{one.detail}" for one in exam.criteria]
-    return _Texts("\n".join(asked), "\n".join(product), "\n".join(work), "\n".join(deciding))
+    return _Texts("\n".join(asked), product, work, deciding)
 
 
 def _code(path: str, raw: bytes | None) -> str:
     """The text of a file without comments; "" for what is no text, or only tells people."""
     raw = raw or b""
-    if len(raw) > MOST_BYTES or b"\0" in raw[:4096] or PROSE.search(path):
+    prose = PROSE.search(path) and not family_of(path)
+    if len(raw) > MOST_BYTES or b"\0" in raw[:4096] or prose:
         return ""
     text = BLOCK_COMMENT.sub(" ", raw.decode("utf-8", "replace"))
     return LINE_COMMENT.sub(" ", text)
 
 
-def means(path: str, text: str) -> bool:
-    """Whether a text names a file: itself, or its folder or ending as a literal."""
-    pure = PurePosixPath(path)
-    if pure.name in text:
-        return True
-    ending = re.escape(pure.suffix)
-    if ending and re.search(rf"[*\"'`}})]{ending}[\"'`)\s]|\*{ending}\b", text):
-        return True
-    folders = [part for part in pure.parent.parts if len(part) > 2]
-    return any(
-        re.search(rf"[\"'`/]{re.escape(folder)}(?:[\"'`/*]|$)", text, re.MULTILINE)
-        for folder in folders
-    )
+def _complaints(ran: Measured) -> str:
+    """What a run says that it did not find: in its tests' own words, where they have names."""
+    text = f"{ran.ran.stdout}\n{ran.ran.stderr}"
+    if ran.results is not None and ran.results.tests:
+        text = "\n".join(test.message for test in ran.results.red)
+    return "\n".join(line for line in text.splitlines() if NO_FILE.search(line))
 
 
-def _has_word(word: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
-
-
-def _not_missed(
-    exam: Examination, paths: Sequence[str], new: Sequence[str], output: str
-) -> list[str]:
-    """Without new files that the command missed before the run: it asked for them itself."""
-    complaints = "\n".join(line for line in output.splitlines() if NO_FILE.search(line))
+def _not_missed(paths: Sequence[str], some: Sequence[str], complaints: str) -> list[str]:
+    """Without those of some that a run complains to miss: it asked for them itself."""
     missed = {
         path
-        for path in new
-        if path.rpartition("/")[2] in complaints
-        or _has_word(path.rpartition("/")[2].partition(".")[0], complaints)
+        for path in some
+        if naming(path, complaints).in_full
+        or (family_of(path) and has_word(PurePosixPath(path).stem, complaints))
     }
     return [path for path in paths if path not in missed]

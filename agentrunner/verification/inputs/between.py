@@ -12,9 +12,10 @@ from agentrunner.verification.claims import words_of
 
 DEFINED = re.compile(
     r"(?:\b(?:def|class|function|const|let|var|func|fn|sub|interface|struct|trait|enum|type|module)\s+"
-    r"|\bexports\.|^\s*)(?:self\.)?([A-Za-z_]\w{2,})(?=\s*[(:={<]|\s*$)",
+    r"|\bexports\.|^)([A-Za-z_]\w{2,})(?=\s*[(:={<]|\s*$)",
     re.MULTILINE,
 )
+"""What code defines for others; a name that is bound further in is nobody's but its function's."""
 MOST = 2_000
 """Names of one file."""
 
@@ -32,7 +33,8 @@ class Asked:
 
     def names(self, path: str, text: str) -> bool:
         """Whether it speaks of a file: by its name, or by something that is defined in it."""
-        if not self.words.isdisjoint(words_of(path.rpartition("/")[2].partition(".")[0])):
+        stem = words_of(path.rpartition("/")[2].partition(".")[0])
+        if stem and stem <= self.words:
             return True
         return any(map(self.names_code, dict.fromkeys(DEFINED.findall(text)[:MOST])))
 

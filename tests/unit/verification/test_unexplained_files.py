@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from agentrunner.verification.file_names import means, naming
 from agentrunner.verification.moved_back import _successor
 from agentrunner.verification.syntax.carried import bound_otherwise
-from agentrunner.verification.unexplained_files import _code, means
+from agentrunner.verification.unexplained_files import _code, _explains
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,28 @@ from agentrunner.verification.unexplained_files import _code, means
 )
 def test_code_names_data_and_comments_do_not(text: bytes, named: bool) -> None:
     assert means("data/rates.json", _code("shop.c", text)) is named
+
+
+@pytest.mark.parametrize(
+    ("path", "product", "tests", "explained"),
+    [
+        ("data/rates.json", 'open("data/rates.json")', 'open("data/rates.json")', True),
+        ("rates.json", 'open("rates.json")', 'ROOT.glob("*.json")', True),
+        ("examples/config.json", 'open("config.json")', 'ROOT / "examples" / "config.json"', False),
+        ("locales/ja.json", 'join("locales", code + ".json")', "says('ja')", True),
+        ("spec/count.json", 'open(f"{name}.json")', 'ROOT.rglob("*.json")', False),
+        ("orders/count.txt", 'payload["orders"]', "rglob('*')", False),
+        ("item", "items_of(order)", 'ROOT / "item"', False),
+        ("item", "each item counts", "", False),
+        (".gitattributes", "Add .gitattributes", "", True),
+        ("Dockerfile", "a Dockerfile that", "", True),
+    ],
+)
+def test_code_explains_data_where_it_says_no_less_than_the_tests(
+    path: str, product: str, tests: str, explained: bool
+) -> None:
+    said = naming(path, tests, "tests/test_cart.py")
+    assert _explains(naming(path, product, "cart.py"), said) is explained
 
 
 def test_a_gone_file_is_found_again_by_its_text_or_its_name() -> None:

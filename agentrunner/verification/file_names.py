@@ -1,0 +1,77 @@
+"""How a text names a file: in full, or by a folder, an ending, a pattern. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+LITERAL = r"[\"'`/]"
+PLAIN_WORD = re.compile(r"[a-z]+")
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How much of a path one text says."""
+
+    in_full: bool = False
+    """Its own name stands there, with word limits."""
+    folders: int = 0
+    """How many of its folders do, or are the text's own."""
+    ending: bool = False
+
+    @property
+    def much(self) -> int:
+        """To be compared with what another text says of the same path."""
+        return 4 * self.in_full + min(self.folders, 2) + self.ending
+
+    @property
+    def leads_there(self) -> bool:
+        """Whether code that says this can be what reads the file."""
+        return self.in_full or self.folders > 0
+
+
+def naming(path: str, text: str, place: str = "") -> Naming:
+    """How a text names a file; `place` is the text's own path, whose folders need no word.
+
+    A bare word is no name of a file: `item` is one where it is quoted, or part of a path.
+    """
+    pure = PurePosixPath(path)
+    word = re.escape(pure.name)
+    if PLAIN_WORD.fullmatch(pure.name) is None:
+        in_full = re.search(rf"(?<![\w.-]){word}(?![\w-])", text) is not None
+    else:
+        in_full = re.search(rf"{LITERAL}{word}(?=[\"'`\s)]|$)", text) is not None
+    ending = re.escape(pure.suffix)
+    has_ending = bool(ending) and bool(
+        re.search(rf"[*\"'`}})]{ending}[\"'`)\s]|\*{ending}\b", text)
+    )
+    own = set(PurePosixPath(place).parent.parts) if place else set()
+    folders = sum(part in own or _is_folder_in(part, text) for part in pure.parent.parts)
+    return Naming(in_full, folders, has_ending)
+
+
+def best(path: str, texts: Mapping[str, str]) -> Naming:
+    """The most that any text says of a file, by their own paths."""
+    found: Iterable[Naming] = (naming(path, text, place) for place, text in texts.items())
+    return max(found, key=lambda one: one.much, default=Naming())
+
+
+def means(path: str, text: str) -> bool:
+    """Whether a text may mean a file: it says its name, or its folder or ending as a literal."""
+    found = naming(path, text)
+    return found.in_full or found.ending or found.folders > 0
+
+
+def has_word(word: str, text: str) -> bool:
+    """Whether a text has a word, with word limits."""
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
+def _is_folder_in(part: str, text: str) -> bool:
+    """Whether a literal is this folder; a key, as in `order["items"]`, is none."""
+    if len(part) < 3:
+        return False
+    word = re.escape(part)
+    return bool(re.search(rf"(?<!\[){LITERAL}{word}(?:[\"'`/*](?!\]|\s*:)|$)", text, re.MULTILINE))
