@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
@@ -19,11 +20,12 @@ from agentrunner.verification.failing_trees import FailingTree, failing_trees
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.own_assertions import Passes, ask_assertions
+from agentrunner.verification.red_lines import RedLines, red_lines
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.script_canary import unequal_test
 from agentrunner.verification.syntax.beside import random_tests
-from agentrunner.verification.syntax.canary import changed_literal
+from agentrunner.verification.syntax.canary import changed_literal, changed_where_red
 from agentrunner.verification.syntax.edits import Canary, Edit, applied, combined
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.find import TestSpan, find_test
@@ -33,11 +35,13 @@ from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.word_canaries import NOT_ITSELF, WordCanaries
 from agentrunner.verification.world import SnapshotTrees
 
-MOST_TESTS = 20
-"""Claimed tests of which canaries are made."""
+MOST_TESTS = 200
+"""Claimed tests of which canaries are made; with more, what is claimed is shown at most."""
 Places = Mapping[str, Sequence[str]]
 """By file: names of tests in it."""
 NO_CANARY = "no canary: none could be made of these tests"
+TOO_MANY = f"of more than {MOST_TESTS} claimed tests only so many were made to fail"
+PASSED_BY = "passes by the assertion that was red before; so this shows, and no more"
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,21 @@ class Canaries:
         world: SnapshotTrees,
         now: Results,
         inputs: Inputs,
+        before: Results | None = None,
     ) -> CanaryReport:
-        """A finding where a canary of `names`, which all pass on the new tree, is not seen."""
+        """A finding where a canary of `names`, which all pass on the new tree, is not seen.
+
+        `before` has what was red on the old tree, and where: that is what is asked first.
+        """
         places = _places(names[:MOST_TESTS], target, now)
+        old = await asyncio.to_thread(self.snapshots.reader, world.old)
+        red = await asyncio.to_thread(red_lines, before, places, old)
         ends = await self._asked(run, target, self._ends, places, world)
         if ends and await self._swallowed(run, target, ends, places, world):
             return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
-        literals = await self._asked(run, target, self._literals, places, world, narrow=True)
+        literals = await self._asked(
+            run, target, partial(self._literals, red=red), places, world, narrow=True
+        )
         if not ends and not any(flock.names or _any_red(flock, seen) for flock, seen in literals):
             return await self._by_programs(run, target, names, world, now, inputs)
         changed = {name for flock, _ in literals for name in flock.names}
@@ -94,7 +106,16 @@ class Canaries:
             return CanaryReport(tool_changed(target, f"{both[0]} passes with {what}"))
         if gone := await self._row_not_asked(run, target, places, world):
             return CanaryReport(tool_changed(target, gone))
-        return await self._by_words(run, target, places, world, now)
+        by_words = await self._by_words(run, target, places, world, now)
+        notes = [TOO_MANY] * (len(names) > MOST_TESTS)
+        where_red = partial(self._literals, make=changed_where_red, red=red)
+        for flock, seen in await self._asked(run, target, where_red, places, world, narrow=True):
+            notes += [f"{name} {PASSED_BY}" for name in _unseen(flock.names, seen)][:1]
+        return replace(
+            by_words,
+            notes=[*by_words.notes, *notes],
+            shows_only=by_words.shows_only or bool(notes),
+        )
 
     async def _row_not_asked(
         self, run: Run, target: Target, places: Places, world: SnapshotTrees
@@ -297,7 +318,7 @@ class Canaries:
                     made[path] = text
                     random[token] = path
                 continue
-            edits, failing = _edits(source, language, wanted, failing_end)
+            edits, failing = _edits(source, language, wanted, _end, {})
             names += failing
             # The ends first: a test beside the last one begins where that one ends.
             text = applied(source, edits)
@@ -309,7 +330,14 @@ class Canaries:
                 made[path] = text
         return self._flock(world, made, names, random)
 
-    def _literals(self, places: Places, world: SnapshotTrees) -> _Flock | None:
+    def _literals(
+        self,
+        places: Places,
+        world: SnapshotTrees,
+        *,
+        red: RedLines,
+        make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None] = changed_literal,
+    ) -> _Flock | None:
         read = self.snapshots.reader(world.new)
         made: dict[str, bytes] = {}
         kinds: dict[str, str] = {}
@@ -317,7 +345,7 @@ class Canaries:
             source, language = read(path), language_of(path)
             if source is None or language is None:
                 continue
-            edits, struck = _edits(source, language, wanted, changed_literal)
+            edits, struck = _edits(source, language, wanted, make, red)
             kinds |= struck
             if edits:
                 made[path] = applied(source, edits)
@@ -346,18 +374,23 @@ def _edits(
     source: bytes,
     language: str,
     wanted: Sequence[str],
-    make: Callable[[bytes, str, TestSpan], Canary | None],
+    make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None],
+    red: RedLines,
 ) -> tuple[list[Edit], dict[str, str]]:
     """What makes canaries of these tests of a file, and the names and kinds of those made."""
     edits: list[Edit] = []
     kinds: dict[str, str] = {}
     for name in wanted:
         span = find_test(source, language, name)
-        canary = make(source, language, span) if span else None
+        canary = make(source, language, span, red.get(name, ())) if span else None
         if canary is not None and not set(canary.edits) & set(edits):
             edits += canary.edits
             kinds[name] = canary.kind
     return edits, kinds
+
+
+def _end(source: bytes, language: str, span: TestSpan, _: Collection[str]) -> Canary | None:
+    return failing_end(source, language, span)
 
 
 def _beside(source: bytes, path: str, name: str) -> bytes | None:

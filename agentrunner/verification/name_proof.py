@@ -66,7 +66,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if report.stopped_by(found, target.id):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
-    dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs)
+    dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
     if report.stopped_by(dead.finding, target.id):
         return
     how = [BY_NAMES] if exam.by_names(case) else []

@@ -140,7 +140,7 @@ def _unexplained(exam: Examination, case: Case) -> _Unexplained:
         name, is_new = path.rpartition("/")[2], path not in world.old_paths
         if is_new and naming(path, texts.asked).leads_there:
             continue
-        if reads and not name.startswith("."):
+        if (reads and not name.startswith(".")) or naming(path, case.target.shell).in_full:
             continue  # it is what the command is about
         tests = best(path, texts.deciding)
         if _explains(best(path, texts.product), tests):

@@ -5,7 +5,7 @@ A product that is honest does not meet it, so a sound tool reports the test fail
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
@@ -22,10 +22,13 @@ __all__ = ["changed_literal", "failing_end"]
 _Way = Callable[[Parsed, Found, Stated], Iterator[list[Edit]]]
 
 
-def changed_literal(source: bytes, language: str, span: TestSpan) -> Canary | None:
+def changed_literal(
+    source: bytes, language: str, span: TestSpan, red: Collection[str] = ()
+) -> Canary | None:
     """The source with the expected value of one assertion of this test changed.
 
-    The last assertion that is reached in any case is preferred. Its literal becomes another one of
+    Of assertions that are reached in any case one in a line of `red` is preferred, the text of
+    lines that were red before; then the last one. Its literal becomes another one of
     its type (`kind` is "literal"): a number, a string, a truth, nothing, one item of a collection;
     one that stands in the assertion, else one that it is given by a variable of the test, a call or
     a table of cases. Where there is none, the assertion is turned round (`kind` is "outcome"). Of
@@ -42,7 +45,46 @@ def changed_literal(source: bytes, language: str, span: TestSpan) -> Canary | No
         ways: tuple[tuple[str, _Way], ...] = (("case", _direct),)
     else:
         ways = (("literal", _direct), ("literal", _given), ("outcome", _turned))
+
     stated.sort(key=lambda one: (certainty(found.body, one.node), -one.node.start_byte))
+    were_red = [
+        one
+        for one in stated
+        if certainty(found.body, one.node) == 0 and _was_red(parsed.text(one.node), red)
+    ]
+    by_value = tuple(way for way in ways if way[0] == "literal")
+    return _first(parsed, found, span, by_value, were_red) or _first(
+        parsed, found, span, ways, [*were_red, *stated]
+    )
+
+
+def changed_where_red(
+    source: bytes, language: str, span: TestSpan, red: Collection[str]
+) -> Canary | None:
+    """The same for an assertion that was red before, and that a test may pass by.
+
+    It stands in a loop, a branch or a callback. None where there is no such.
+    """
+    parsed = parse(source, language) if red else None
+    found = located(parsed, span) if parsed is not None else None
+    if parsed is None or found is None or found.function.type == "macro_invocation":
+        return None
+    stated = [
+        one
+        for one in asserts_of(parsed, found)
+        if certainty(found.body, one.node) and _was_red(parsed.text(one.node), red)
+    ]
+    ways = (("outcome", _turned), ("literal", _direct), ("literal", _given))
+    return _first(parsed, found, span, ways, stated)
+
+
+def _first(
+    parsed: Parsed,
+    found: Found,
+    span: TestSpan,
+    ways: Sequence[tuple[str, _Way]],
+    stated: Sequence[Stated],
+) -> Canary | None:
     for kind, way in ways:
         for one in stated:
             for edits in way(parsed, found, one):
@@ -172,3 +214,9 @@ def _made(
     shown = " ".join(parsed.text(stated.node).split())
     description = f"{what} in {span.name} (line {line}: {shown[:120]})"
     return Canary(changed, span.name, kind, description, line, tuple(edits))
+
+
+def _was_red(text: str, red: Collection[str]) -> bool:
+    """Whether an assertion's text holds one of these lines, or is part of one."""
+    lines = [line.strip() for line in text.splitlines()]
+    return any(line in red or any(line in one for one in red) for line in lines if len(line) > 3)

@@ -372,6 +372,8 @@ class Look:
                 continue
             self._own_class(base, names)
         space = vars(instance) if instance is not None else {}
+        method = function_of(getattr(cls, space.get("_testMethodName") or "", None))
+        self.library_of(method, file_of(sys.modules.get(cls.__module__)))
         for key in (names | {space.get("_testMethodName")}).intersection(space):
             if callable(space[key]) and key[:2] != "__":
                 self.note("%s().%s" % (label_of(cls), key))
@@ -439,6 +441,41 @@ class Look:
             if found is not None:
                 self.note(name + ".load_tests", "")
 
+    # -- what a test calls itself -----------------------------------------------------------------
+
+    def library_of(self, function, file):
+        """Look at the functions of Python that a test names: they are of Python, or the test's.
+
+        `file` is the test's own; what it and its fixtures exchange is their affair.
+        """
+        if type(function) is not types.FunctionType:
+            return
+        names = names_in(function.__code__)
+        for name in names:
+            if name not in function.__globals__:
+                if name in self.builtin:
+                    self._library("builtins." + name, vars(builtins).get(name), names, file)
+            elif is_of_python(function.__globals__[name]):
+                self._library(name, function.__globals__[name], names, file)
+
+    def _library(self, label, value, names, file, depth=0):
+        if isinstance(value, (types.ModuleType, type)):
+            spaces = [vars(base) for base in value.__mro__] if isinstance(value, type) else [vars(value)]
+            for space in spaces if depth < 3 else ():
+                for key in names.intersection(space):
+                    inner = space[key]
+                    if not isinstance(inner, types.ModuleType) or is_of_python(inner):
+                        self._library("%s.%s" % (label, key), inner, names, file, depth + 1)
+            return
+        function = function_of(value)
+        if function is not None:
+            source = os.path.abspath(function.__code__.co_filename)
+        else:
+            source = file_of(sys.modules.get(type(value).__module__)) if callable(value) else "/"
+        if source not in ("/", file) and not is_installed(source):
+            if os.path.basename(source) != "conftest.py" and not source.startswith("/<"):
+                self.note(label)
+
     # -- pytest -----------------------------------------------------------------------------------
 
     def pytest_items(self, items):
@@ -465,6 +502,7 @@ class Look:
             self.note("the function of " + nodeid)
         if "runtest" in vars(item):
             self.note("runtest() of " + nodeid)
+        self.library_of(function, file_of(getattr(item, "module", None)))
         if getattr(item, "cls", None) is not None:
             self.test_case(item.cls, vars(item).get("_instance") if ran else None)
 
@@ -508,6 +546,28 @@ def is_from(function, file):
 
 def file_of(module):
     return os.path.abspath(getattr(module, "__file__", None) or "/")
+
+
+def is_of_python(value):
+    """Whether a module, or a class by its module, is of Python's own library."""
+    module = value if isinstance(value, types.ModuleType) else None
+    if isinstance(value, type):
+        module = sys.modules.get(value.__module__)
+    if module is None:
+        return False
+    file = getattr(module, "__file__", None)
+    if not file:
+        return module.__name__ in sys.builtin_module_names
+    return file.startswith(STDLIB) and "-packages/" not in file
+
+
+def names_in(code):
+    """The names that a function uses, and the functions in it."""
+    found = set(code.co_names)
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            found |= names_in(each)
+    return found
 
 
 UNIVERSAL = frozenset(vars(object)) | {"__init_subclass__", "__module__", "__doc__", "__dict__"}

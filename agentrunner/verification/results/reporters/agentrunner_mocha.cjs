@@ -64,6 +64,15 @@ function named(test) {
   return [relative(test.file), ...titles].filter(Boolean).join(' > ');
 }
 
+// Where in its own file a test said no.
+function placeIn(error, file) {
+  for (const line of String(error.stack || '').split('\n')) {
+    const hit = /(?:file:\/\/)?(\/[^()]+?):(\d+):\d+\)?$/.exec(line);
+    if (hit && relative(hit[1]) === file) return `\n    at ${file}:${hit[2]}`;
+  }
+  return '';
+}
+
 module.exports = class {
   constructor(runner, options) {
     const write = (event) => {
@@ -76,8 +85,10 @@ module.exports = class {
     let seen = 0;
     const result = (test, o, error) => {
       seen += 1;
-      const m = error ? String((error && error.message) || error).slice(0, MOST) : '';
-      write({ k: 'test', n: named(test), o, f: relative(test.file), m });
+      const f = relative(test.file);
+      const place = error ? placeIn(error, f) : '';
+      const m = error ? String((error && error.message) || error).slice(0, MOST - place.length) + place : '';
+      write({ k: 'test', n: named(test), o, f, m });
     };
     runner.on('test end', (test) => {
       try {

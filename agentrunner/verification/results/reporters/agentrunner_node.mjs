@@ -30,11 +30,21 @@ function outcome(data, failed) {
   return failed ? 'failed' : 'passed';
 }
 
-function message(error) {
+function message(error, file) {
   if (!error) return '';
   const cause = error.cause && typeof error.cause === 'object' ? error.cause : error;
   const head = [cause.name, cause.message].filter(Boolean).join(': ');
-  return String(head || error.message || error).slice(0, MOST);
+  const place = placeIn(cause, file);
+  return String(head || error.message || error).slice(0, MOST - place.length) + place;
+}
+
+// Where in its own file a test said no.
+function placeIn(error, file) {
+  for (const line of String(error.stack || '').split('\n')) {
+    const hit = /(?:file:\/\/)?(\/[^()]+?):(\d+):\d+\)?$/.exec(line);
+    if (hit && relative(hit[1]) === file) return `\n    at ${file}:${hit[2]}`;
+  }
+  return '';
 }
 
 try {
@@ -90,7 +100,7 @@ export default async function* report(source) {
         if (kind === 'cancelledByParent' || kind === 'parentAlreadyFinished') cut = true;
         event.f = ofFile ? own : file;
         if (data.line) event.l = data.line;
-        if (failed) event.m = message(error);
+        if (failed) event.m = message(error, event.f);
         write(event);
       }
     } catch {
