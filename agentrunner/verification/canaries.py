@@ -18,6 +18,7 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.failing_trees import FailingTree, failing_trees
 from agentrunner.verification.findings import tool_changed
+from agentrunner.verification.fixture_canary import not_read
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.own_assertions import Passes, ask_assertions
 from agentrunner.verification.red_lines import RedLines, red_lines
@@ -106,6 +107,8 @@ class Canaries:
             return CanaryReport(tool_changed(target, f"{both[0]} passes with {what}"))
         if gone := await self._row_not_asked(run, target, places, world):
             return CanaryReport(tool_changed(target, gone))
+        if unread := await not_read(run, target, places, self.snapshots, world, inputs):
+            return CanaryReport(tool_changed(target, unread))
         by_words = await self._by_words(run, target, places, world, now)
         notes = [TOO_MANY] * (len(names) > MOST_TESTS)
         where_red = partial(self._literals, make=changed_where_red, red=red)

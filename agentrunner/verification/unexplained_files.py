@@ -19,6 +19,7 @@ from agentrunner.verification.case import Case
 from agentrunner.verification.examination import Examination
 from agentrunner.verification.file_names import Naming, best, has_word, naming
 from agentrunner.verification.findings import tests_changed
+from agentrunner.verification.fixture_canary import complaints
 from agentrunner.verification.inputs.follow import only_reads
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.smallest import smallest
@@ -37,11 +38,6 @@ LINE_COMMENT = re.compile(
     r"(?m)(?:^|(?<=\s))(?:#(?![ \t]*(?:include|define|import|embed)\b)|//|--(?=\s)|<!--).*$"
 )
 BLOCK_COMMENT = re.compile(r"/\*.*?\*/|\"\"\".*?\"\"\"|'''.*?'''", re.DOTALL)
-NO_FILE = re.compile(
-    r"(?i)no such file|not found|cannot find|can't find|could not find|cannot open|can't open"
-    r"|no module named|does not exist|doesn't exist|missing|enoent|unresolved|unable to load"
-)
-"""How tools say that a file is not there."""
 
 
 async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
@@ -54,7 +50,7 @@ async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
     world = exam.world
     if new := [path for path in paths if path not in world.old_paths]:
         before = await exam.run(case.target, world.old)
-        paths = _not_missed(paths, new, _complaints(before))
+        paths = _not_missed(paths, new, _missing_in(before))
 
     async def run_without(some: Sequence[str]) -> tuple[str, Measured]:
         without = await exam.run(case.target, await asyncio.to_thread(_put_back, exam, some))
@@ -64,7 +60,7 @@ async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
         return True
     problem, without = await run_without(paths)
     if problem and (named := found.by_work.intersection(paths)):
-        left = _not_missed(paths, sorted(named), _complaints(without))
+        left = _not_missed(paths, sorted(named), _missing_in(without))
         if left != paths:
             paths = left
             problem = (await run_without(paths))[0] if paths else ""
@@ -197,20 +193,20 @@ def _code(path: str, raw: bytes | None) -> str:
     return LINE_COMMENT.sub(" ", text)
 
 
-def _complaints(ran: Measured) -> str:
+def _missing_in(ran: Measured) -> str:
     """What a run says that it did not find: in its tests' own words, where they have names."""
     text = f"{ran.ran.stdout}\n{ran.ran.stderr}"
     if ran.results is not None and ran.results.tests:
         text = "\n".join(test.message for test in ran.results.red)
-    return "\n".join(line for line in text.splitlines() if NO_FILE.search(line))
+    return complaints(text)
 
 
-def _not_missed(paths: Sequence[str], some: Sequence[str], complaints: str) -> list[str]:
+def _not_missed(paths: Sequence[str], some: Sequence[str], said: str) -> list[str]:
     """Without those of some that a run complains to miss: it asked for them itself."""
     missed = {
         path
         for path in some
-        if naming(path, complaints).in_full
-        or (family_of(path) and has_word(PurePosixPath(path).stem, complaints))
+        if naming(path, said).in_full
+        or (family_of(path) and has_word(PurePosixPath(path).stem, said))
     }
     return [path for path in paths if path not in missed]

@@ -96,6 +96,6 @@ def test_names_that_sources_import() -> None:
 
 
 def test_a_set_up_without_our_variables_is_for_a_person() -> None:
-    plain, asked = set_up_fails("E401", []), set_up_fails("E401", ["NPM_TOKEN"])
+    plain, asked = set_up_fails("E401", [], []), set_up_fails("E401", ["NPM_TOKEN"], [])
     assert (plain.blocks, asked.blocks) == (False, True)
     assert "not given NPM_TOKEN" in asked.message

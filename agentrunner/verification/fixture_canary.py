@@ -1,0 +1,88 @@
+"""Files that claimed tests compare with: a test that passes without one reads something else.
+
+The product can lead it there, by another folder, a variable or a function of its own. Whether a
+test reads a file at all is seen on the old tree, where it misses the file as soon as it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.file_names import naming
+from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.target import Run, Target
+from agentrunner.verification.world import SnapshotTrees
+
+MOST = 50
+"""Files that are taken away."""
+NO_FILE = re.compile(
+    r"(?i)no such file|not found|cannot find|can't find|could not find|cannot open|can't open"
+    r"|no module named|does not exist|doesn't exist|missing|enoent|unresolved|unable to load"
+)
+"""How tools say that a file is not there."""
+
+
+async def not_read(
+    run: Run,
+    target: Target,
+    places: Mapping[str, Sequence[str]],
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    inputs: Inputs,
+) -> str:
+    """Why a claimed test does not compare with its file any more; "" for none.
+
+    `places` has the names of tests by file; all of them pass on the new tree. Raises what `run`
+    does.
+    """
+    files = await asyncio.to_thread(_mentioned, places, snapshots, world, inputs)
+    names = [name for path in files for name in places[path]]
+    if not names:
+        return ""
+    gone = {path: None for some in files.values() for path in some}
+    without = await run(target, await asyncio.to_thread(snapshots.combine, world.new, gone), names)
+    if without.results is None:
+        return ""
+    left = [name for name in names if without.results.passed(name)]
+    if not left:
+        return ""
+    old = await asyncio.to_thread(snapshots.combine, world.old, gone)
+    missed = (await run(target, old, left)).results
+    for path, some in files.items():
+        for name in places[path]:
+            if name in left and (file := _missed(missed, name, some)):
+                return f"{name} passes without {file}, which it misses on the old tree"
+    return ""
+
+
+def _mentioned(
+    places: Mapping[str, Sequence[str]], snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
+) -> dict[str, list[str]]:
+    """By file of tests: files of data that stood before and that it names. Blocks."""
+    read = snapshots.reader(world.new)
+    data = [path for path in sorted(world.old_paths) if not family_of(path)]
+    found = {}
+    for path in places:
+        text = (read(path) or b"").decode("utf-8", "replace")
+        named = [one for one in data if PurePosixPath(one).name in text]
+        named = [one for one in named if inputs.counts(one) and naming(one, text).in_full]
+        if named:
+            found[path] = named[:MOST]
+    return found
+
+
+def _missed(results: Results | None, name: str, files: Sequence[str]) -> str:
+    """The first of these files that a test complains to miss; "" for none."""
+    said = complaints("\n".join(one.message for one in results.named(name)) if results else "")
+    return next((file for file in files if naming(file, said).in_full), "")
+
+
+def complaints(text: str) -> str:
+    """The lines in which a tool says that something is not there."""
+    return "\n".join(line for line in text.splitlines() if NO_FILE.search(line))
