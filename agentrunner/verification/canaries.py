@@ -93,11 +93,13 @@ class Canaries:
         ends = await self._asked(run, target, self._ends, places, world)
         if ends and await self._swallowed(run, target, ends, places, world):
             return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
+        if unread := await not_read(run, target, places, self.snapshots, world, inputs):
+            return CanaryReport(tool_changed(target, unread))
         literals = await self._asked(
             run, target, partial(self._literals, red=red), places, world, narrow=True
         )
         if not ends and not any(flock.names or _any_red(flock, seen) for flock, seen in literals):
-            return await self._by_programs(run, target, names, world, now, inputs)
+            return await self._by_programs(run, target, names, places, world, now, inputs, red)
         changed = {name for flock, _ in literals for name in flock.names}
         unseen_ends = [name for flock, seen in ends for name in _unseen(flock.names, seen)]
         unseen_literals = [name for flock, seen in literals for name in _unseen(flock.names, seen)]
@@ -107,9 +109,7 @@ class Canaries:
             return CanaryReport(tool_changed(target, f"{both[0]} passes with {what}"))
         if gone := await self._row_not_asked(run, target, places, world):
             return CanaryReport(tool_changed(target, gone))
-        if unread := await not_read(run, target, places, self.snapshots, world, inputs):
-            return CanaryReport(tool_changed(target, unread))
-        by_words = await self._by_words(run, target, places, world, now)
+        by_words = await self._by_words(run, target, places, world, now, red)
         notes = [TOO_MANY] * (len(names) > MOST_TESTS)
         where_red = partial(self._literals, make=changed_where_red, red=red)
         for flock, seen in await self._asked(run, target, where_red, places, world, narrow=True):
@@ -135,14 +135,20 @@ class Canaries:
         return ""
 
     async def _by_words(
-        self, run: Run, target: Target, places: Places, world: SnapshotTrees, now: Results
+        self,
+        run: Run,
+        target: Target,
+        places: Places,
+        world: SnapshotTrees,
+        now: Results,
+        red: RedLines,
     ) -> CanaryReport:
         """Claimed tests in files without a grammar, each made to fail itself."""
 
         async def run_only(tree: str, names: Sequence[str]) -> Measured:
             return await run(target, tree, names)
 
-        asked = await WordCanaries(run_only, self.snapshots, world.new).ask(places, now)
+        asked = await WordCanaries(run_only, self.snapshots, world.new).ask(places, now, red)
         if asked.dead:
             return CanaryReport(tool_changed(target, asked.dead))
         if asked.unconfirmed:
@@ -236,13 +242,14 @@ class Canaries:
         run: Run,
         target: Target,
         names: Sequence[str],
+        places: Places,
         world: SnapshotTrees,
         now: Results,
         inputs: Inputs,
+        red: RedLines,
     ) -> CanaryReport:
         """Claimed tests that have no end here: themselves by their words, or their programs."""
-        places = _places(names[:MOST_TESTS], target, now)
-        by_words = await self._by_words(run, target, places, world, now)
+        by_words = await self._by_words(run, target, places, world, now, red)
         if by_words.finding or (
             places and not by_words.shows_only and all(language_of(path) is None for path in places)
         ):

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.red_lines import RedLines
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.word_tests import WordTest, killing, tests_by_words
+from agentrunner.verification.syntax.word_tests import Statement, WordTest, killing, tests_by_words
 from agentrunner.verification.target import Measured
 
 RunOnly = Callable[[str, Sequence[str]], Awaitable[Measured]]
@@ -43,18 +44,29 @@ class WordCanaries:
     """The delivered one."""
     _made: dict[str, list[WordTest]] = field(default_factory=dict)
     _files: dict[str, str] = field(default_factory=dict)
+    _sources: dict[str, bytes] = field(default_factory=dict)
 
-    async def ask(self, places: Mapping[str, Sequence[str]], now: Results) -> WordsAsked:
-        """Canaries of the tests in files without a grammar."""
+    async def ask(
+        self, places: Mapping[str, Sequence[str]], now: Results, red: RedLines
+    ) -> WordsAsked:
+        """Canaries of the tests in files without a grammar; what was `red` is asked alone, too."""
         await asyncio.to_thread(self._find, places, now)
         left = list(self._made)
         sure = [name for name in left if self._is_sure(name)]
         left = await self._unseen(left, self._others)
         if lost := [name for name in sure if name in left]:
             # One statement that is not reached says nothing, any that is has to be seen.
-            if (name := await self._reached(lost)) is not None:
+            if (name := await self._reached(lost, {})) is not None:
                 return WordsAsked(f"{name} passes with another expected value")
             return WordsAsked(unconfirmed=tuple(left))
+        one_of_several = {name: some for name in sure if (some := self._where_red(name, red))}
+        lost = await self._unseen(
+            [*one_of_several], lambda name: [e for one in one_of_several[name] for e in one.edits]
+        )
+        if lost:
+            if (name := await self._reached(lost, one_of_several)) is not None:
+                return WordsAsked(f"{name} passes with another value where it was red before")
+            return WordsAsked(unconfirmed=tuple(lost))
         left = await self._unseen(left, self._end)
         return WordsAsked(unconfirmed=tuple(left))
 
@@ -63,6 +75,7 @@ class WordCanaries:
         lines = {test.name: test.line for test in now.tests}
         for path, names in places.items():
             source = read(path) if language_of(path) is None else None
+            self._sources[path] = source or b""
             for name in names if source is not None else ():
                 self._made[name] = tests_by_words(source or b"", path, name, lines.get(name))
                 self._files[name] = path
@@ -79,6 +92,14 @@ class WordCanaries:
             for edit in one.edits
         ]
 
+    def _where_red(self, name: str, red: RedLines) -> list[Statement]:
+        """The statements that were red; [] where all were, or none is known."""
+        sure = [one for test in self._made[name] for one in test.statements if one.sure]
+        text = self._sources[self._files[name]].decode("latin-1")
+        lines = {one.encode().decode("latin-1") for one in red.get(name, ())}
+        hit = [one for one in sure if text[one.at :].split("\n", 1)[0].strip() in lines]
+        return hit if len(hit) < len(sure) else []
+
     def _end(self, name: str) -> list[Edit]:
         return [test.end for test in self._made[name] if test.end is not None]
 
@@ -91,13 +112,19 @@ class WordCanaries:
         seen = await self.run(tree, list(changed))
         return [name for name in names if name not in changed or not _is_red(name, seen)]
 
-    async def _reached(self, names: Sequence[str]) -> str | None:
-        """The first of these tests whose statement with an expected value is known to run."""
+    async def _reached(
+        self, names: Sequence[str], only: Mapping[str, Sequence[Statement]]
+    ) -> str | None:
+        """The first of these tests whose statement with an expected value is known to run.
+
+        Of a test that `only` has, one of those statements.
+        """
         read = self.snapshots.reader(self.tree)
         for name in names:
             path = self._files[name]
             source = read(path) or b""
-            places = [one.at for test in self._made[name] for one in test.statements if one.sure]
+            sure = [one for test in self._made[name] for one in test.statements if one.sure]
+            places = [one.at for one in only.get(name, sure)]
             pairs = [pair for at in places if (pair := killing(path, source, at)) is not None]
             if not pairs:
                 continue

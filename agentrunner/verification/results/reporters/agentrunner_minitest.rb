@@ -45,9 +45,11 @@ module AgentRunnerMinitest
       file, line = result.respond_to?(:source_location) ? result.source_location : nil
       outcome = result.skipped? ? 'skipped' : result.error? ? 'error' : result.passed? ? 'passed' : 'failed'
       said = result.failures.first
+      place = said && Array(said.backtrace).find { |frame| file && frame.start_with?("#{File.expand_path(file)}:", "#{file}:") }
+      at = place ? "\n    at #{File.basename(place[/\A.*?:\d+/])}" : ''
       write({ k: 'test', n: name(klass, result.name), o: outcome,
               f: AgentRunnerMinitest.utf8(AgentRunnerMinitest.below(file)), l: line,
-              m: said ? AgentRunnerMinitest.utf8(said.message)[0, 4000] : '' })
+              m: said ? AgentRunnerMinitest.utf8(said.message)[0, 1900] + AgentRunnerMinitest.utf8(at) : '' })
     end
 
     def report

@@ -29,7 +29,10 @@ begin
 
     def example_failed(notice)
       error = notice.example.execution_result.exception
-      result(notice.example, 'failed', error ? "#{error.class}: #{error.message}" : '')
+      own = File.expand_path(file(notice.example))
+      place = error && Array(error.backtrace).find { |frame| File.expand_path(frame[/\A[^:]+/].to_s) == own }
+      at = place ? "\n    at #{File.basename(place[/\A.*?:\d+/])}" : ''
+      result(notice.example, 'failed', error ? "#{error.class}: #{error.message}"[0, 1900] + at : '')
     end
 
     def example_pending(notice)
