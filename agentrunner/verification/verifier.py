@@ -558,9 +558,19 @@ class Verifier:
 
 
 def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
-    """All texts that say what is asked for: PRD, title, criteria and their checks."""
-    texts = [f"{c.description}\n{c.detail}\n{c.check or ''}" for c in criteria]
-    return [spec.prd_text, spec.title, *texts]
+    """All texts that say what is asked for: PRD, title, criteria and what their checks look for.
+
+    The test command says how tests are run, and is left out where a planner quotes it.
+    """
+    texts = [spec.prd_text, spec.title]
+    command = spec.task.test.command if spec.task.test else ""
+    for one in criteria:
+        quotes = one.origin == "model" and command
+        texts += [one.description.replace(command, "") if quotes else one.description, one.detail]
+        if one.check is not None:
+            said = one.check.model_dump(exclude={"kind"}, exclude_defaults=True)
+            texts.append("\n".join(map(str, said.values())))
+    return texts
 
 
 def mapped_by(criteria: Sequence[Criterion]) -> set[str]:
