@@ -3,8 +3,8 @@
 import pytest
 
 from agentrunner.config.agents import PlannerSpec
-from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec, TestSpec
-from agentrunner.state.run_state import Check, Criterion
+from agentrunner.config.spec import Check, PrdSpec, RunnerSection, TaskSection, TaskSpec, TestSpec
+from agentrunner.state.run_state import Criterion
 from agentrunner.verification.claims import (
     Claims,
     Picked,
