@@ -568,8 +568,8 @@ def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
         quotes = one.origin == "model" and command
         texts += [one.description.replace(command, "") if quotes else one.description, one.detail]
         if one.check is not None:
-            said = one.check.model_dump(exclude={"kind"}, exclude_defaults=True)
-            texts.append("\n".join(map(str, said.values())))
+            values = one.check.model_dump(exclude={"kind"}, exclude_defaults=True)
+            texts.append("\n".join(map(str, values.values())))
     return texts
 
 
