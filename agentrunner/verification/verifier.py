@@ -565,11 +565,11 @@ def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
     texts = [spec.prd_text, spec.title]
     command = spec.task.test.command if spec.task.test else ""
     for one in criteria:
-        quotes = one.origin == "model" and command
-        texts += [one.description.replace(command, "") if quotes else one.description, one.detail]
-        if one.check is not None:
-            values = one.check.model_dump(exclude={"kind"}, exclude_defaults=True)
-            texts.append("\n".join(map(str, values.values())))
+        values = one.check.model_dump(exclude={"kind"}, exclude_defaults=True) if one.check else {}
+        checked = "\n".join(map(str, values.values()))
+        for text, origin in ((one.description, one.origin), (checked, one.check_origin)):
+            texts.append(text.replace(command, "") if command and origin == "model" else text)
+        texts.append(one.detail)
     return texts
 
 
