@@ -115,6 +115,13 @@ class IgnoreRules:
         if self.baseline:
             self._copy(os.path.join(self.work_tree, folder), os.path.join(self.prefix, folder))
 
+    def holds_tracked(self, folder: bytes) -> bool:
+        """Whether the folder had tracked files at the first snapshot.
+
+        Asked only of folders that are passed over without: they are known for no other reason.
+        """
+        return folder in self.tracked if self.baseline else self.known.get(folder) is False
+
     def kept(self, folders: list[bytes]) -> list[bytes]:
         """Those of `folders`, whose parents are kept, that belong to snapshots."""
         new = [folder for folder in folders if folder not in self.known]

@@ -18,7 +18,10 @@ from agentrunner.git.process import to_text
 from agentrunner.git.stat_cache import FileKey
 
 CACHES = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"})
-"""Written by test runs, read as a convenience only; checks keep their byte code elsewhere."""
+"""Written by test runs, read as a convenience only; checks keep their byte code elsewhere.
+
+One that has tracked files belongs to the project, as the data of its tests may.
+"""
 
 MOST_FILES = 500_000
 """More would take gigabytes of memory and minutes of everybody's time."""
@@ -90,10 +93,11 @@ class Walk:
             raise _too_many(folder, nothing_spent=self.rules.baseline)
 
     def _passed_over(self, folder: bytes, name: bytes) -> bool:
-        return (
-            name in CACHES
-            or (name == b".cache" and os.path.basename(folder) == b"node_modules")
-            or (not folder and name == self.note_dir)
+        if not folder and name == self.note_dir:
+            return True
+        in_modules = name == b".cache" and os.path.basename(folder) == b"node_modules"
+        return (name in CACHES or in_modules) and not self.rules.holds_tracked(
+            folder + b"/" + name if folder else name
         )
 
 

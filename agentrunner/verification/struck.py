@@ -36,6 +36,8 @@ MISSING = re.compile(
     r"|does not provide an export|no field|no method|undeclared|E0\d{3}|cannot find symbol"
 )
 """A red that names something which is not there."""
+ASSERTED = re.compile(r"\s*(?:[\w.]*\.)?assert(?:ion\w*)?\b", re.IGNORECASE)
+"""The beginning of an assertion that failed; it may quote the message of another error."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,8 @@ def _red_on_old_code(
 
 def _is_sound(test: TestResult, added: set[str]) -> bool:
     """Whether a red says something about the code: an assertion, or what the work adds."""
-    if test.outcome == "error" or MISSING.search(test.message):
+    missing = MISSING.search(test.message) and not ASSERTED.match(test.message)
+    if test.outcome == "error" or missing:
         return _names_missing(test.message, added)
     return not UNSOUND.search(test.message)
 

@@ -7,12 +7,14 @@ import re
 from agentrunner.verification.results.model import Results
 
 STOPPED = re.compile(r"(?m)^error: test failed, to rerun pass ")
+WENT_ON = re.compile(r"(?m)^error: \d+ targets? failed:$")
 MINITEST = re.compile(r"(?m)^\d+ (?:runs|tests), \d+ assertions, \d+ failures, ")
 
 
 def hint_of(shell: str, exit_code: int, tail: str, results: Results | None) -> str:
     """One sentence without a full stop; "" where there is nothing to say."""
-    if exit_code and STOPPED.search(tail) and "--no-fail-fast" not in shell:
+    stopped = STOPPED.search(tail) and not WENT_ON.search(tail)
+    if exit_code and stopped and "--no-fail-fast" not in shell:
         return (
             "cargo stops at the first test program that fails, so the later ones did not run;"
             " `--no-fail-fast` runs them all"

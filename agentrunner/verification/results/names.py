@@ -33,6 +33,8 @@ CHANGING = re.compile(
 PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
 NUMBERED = re.compile(r"(?<=[\[-])([^\W\d]\w*?)(\d+)(?=[\]-])")
 """Pytest's own id of a value that has no text: the argument's name and the place in the list."""
+WITHOUT_NAME = re.compile(r"(?<= > )\d+$")
+"""The place of a TAP test without a description, which others before it move."""
 BRACKETED = re.compile(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\])?$", re.DOTALL)
 
 
@@ -76,7 +78,13 @@ def stable(name: str) -> str:
     """The part of a name that stays from run to run: parameters and what changes are cut."""
     name = CHANGING.sub("*", name)
     name = PARAMETERS.sub("[*]", name)
+    name = WITHOUT_NAME.sub("*", name)
     return BRACKETED.sub("(*)", name)
+
+
+def _in_any_order(name: str) -> str:
+    """The words of a name's stable part, sorted: those of a hash or a folder have no order."""
+    return " ".join(sorted(stable(name).split()))
 
 
 def settled(name: str) -> str:
@@ -100,13 +108,18 @@ def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[
 
     Red ones are not among them: those are red. A name that stands several times is compared by
     how often it ran. Names in `unstable` differ between two runs of one tree; they and all that
-    share their stable part are compared by that part and its number, and named by it. A case that
-    has only another place in its list than before, and no other in its old one, is not gone.
+    share their stable part, its words in any order, are compared by that part and its number, and
+    named by it. A case that has only another place in its list than before, and no other in its
+    old one, is not gone.
     """
-    parts = {stable(name) for name in unstable}
+    parts = {_in_any_order(name) for name in unstable}
+    shown: dict[str, str] = {}
 
     def key(name: str) -> str:
-        return part if parts and (part := stable(name)) in parts else name
+        if not parts or (part := _in_any_order(name)) not in parts:
+            return name
+        shown.setdefault(part, stable(name))
+        return part
 
     left = Counter(key(test.name) for test in now.tests if test.outcome == "passed" or test.red)
     lost = []
@@ -124,7 +137,7 @@ def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[
         elsewhere[_without_places(name, placed)] += number
     there = {test.name for test in now.tests}  # one that is skipped now is not elsewhere
     missing = (name for name in lost if name in there or not _found(name, placed, elsewhere))
-    return list(dict.fromkeys(missing))
+    return list(dict.fromkeys(shown.get(name, name) for name in missing))
 
 
 def _found(name: str, placed: set[str], elsewhere: Counter[str]) -> bool:

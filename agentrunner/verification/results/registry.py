@@ -71,7 +71,8 @@ def instrument(shell: str, cwd: str, read: ReadFile, place: str, means: int = 0)
 
     `place` is an absolute path in the sandbox, of a random name, that the command can write to.
     What is returned needs nothing but its files written there: its `env` is empty. Exit code,
-    selection and order of the tests stay what they are.
+    selection and order of the tests stay what they are; but cargo goes on behind the first program
+    that fails, as else nobody would know what is red in the others.
     """
     readers = readers_of(shell, cwd, read)
     if not readers:

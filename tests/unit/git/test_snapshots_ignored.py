@@ -139,6 +139,24 @@ def test_worktrees_use_the_repository_behind_them(repo: Path, tmp_path: Path) ->
     assert found == {".gitignore", "app.py", "sub/app.py", "build/tracked"}
 
 
+def test_a_cache_folder_with_tracked_files_belongs_to_the_project(
+    repo: Path, tmp_path: Path
+) -> None:
+    """As in ack, whose tests count the files of a `__pycache__` that is their data."""
+    put(repo, "t/__pycache__/notes.pl", "src/__pycache__/a.pyc", ".agent-runner/task.yaml")
+    git(repo, "add", "-f", "t", ".agent-runner")
+    snapshots = Snapshots(tmp_path / "store", repo)
+    before = paths(snapshots)
+    assert "t/__pycache__/notes.pl" in before
+    assert not [path for path in before if path.startswith(("src/", ".agent-runner/"))]
+
+    put(repo, "src/__pycache__/a.pyc", "new/__pycache__/b.pyc", "app.py", text="new\n")
+    assert paths(snapshots) == before
+    put(repo, "t/__pycache__/notes.pl", text="new\n")
+    changed = snapshots.take().tree
+    assert snapshots.read(changed, "t/__pycache__/notes.pl") == b"new\n"
+
+
 def test_installed_packages_are_watched_by_their_stats(repo: Path, tmp_path: Path) -> None:
     put(repo, ".venv/lib/pytest.py", ".venv/notes.txt", "node_modules/.cache/x.js")
     put(repo, "node_modules/jest/index.js", "build/conftest.py", "build/data.bin")

@@ -99,7 +99,7 @@ async def test_the_plan_adds_nothing_to_the_tasks_criteria(make_spec: MakeSpec) 
 @pytest.mark.parametrize(
     ("language", "text"),
     [
-        ("en", "The test command `pytest -q` passes."),
+        ("en", "The tests pass: `pytest -q`."),
         ("ja", "テストコマンド `pytest -q` が成功する。"),
     ],
 )

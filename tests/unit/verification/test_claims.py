@@ -2,6 +2,9 @@
 
 import pytest
 
+from agentrunner.config.agents import PlannerSpec
+from agentrunner.config.spec import Check, PrdSpec, RunnerSection, TaskSection, TaskSpec, TestSpec
+from agentrunner.state.run_state import Criterion
 from agentrunner.verification.claims import (
     Claims,
     Picked,
@@ -14,6 +17,7 @@ from agentrunner.verification.claims import (
     words_of,
 )
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
+from agentrunner.verification.verifier import wanted_by
 
 CART = "tests/test_cart.py::test_total"
 TAX = "tests/test_tax.py::test_rate"
@@ -131,3 +135,21 @@ def test_what_a_person_calls_a_known_red_is_held_against_the_old_results(
 def test_a_person_may_settle_what_nothing_names() -> None:
     assert pick([TAX], BEFORE, ["Fix the build."], ()).names == (TAX,)
     assert pick([TAX], BEFORE, ["Fix the build."], {TAX}).claimed == (TAX,)
+
+
+def test_a_criterion_asks_for_what_it_and_its_check_say_and_for_no_name_of_a_field() -> None:
+    test = TestSpec(command="pytest tests/test_tax.py")
+    spec = TaskSpec.model_validate(
+        {
+            "task_id": "a", "title": "Carts", "repo": "/r", "prd_text": "Add it up.",
+            "base_dir": "/r", "runner": RunnerSection(meta=PlannerSpec()),
+            "task": TaskSection(prd=PrdSpec(text="Add it up."), test=test),
+        }
+    )  # fmt: skip
+    quoted = f"The tests pass: `{test.command}`."
+    check = Check(kind="test", name="test_rate")
+    model = Criterion(id="AC-1", description=quoted, origin="model", check=check)
+    asked = words_of("\n".join(wanted_by(spec, [model])))
+    assert asked == words_of("Carts Add it up. The tests pass test_rate")
+    person = Criterion(id="AC-1", description=quoted)
+    assert "tax" in words_of("\n".join(wanted_by(spec, [person])))

@@ -15,7 +15,12 @@ FILES = {
     [
         ("pytest -q", True),
         ("CI=1 pytest -q", True),
-        ("ruff check && pytest -q", False),
+        ("ruff check && pytest -q", True),
+        ("cmake -B b && cmake --build b && ctest --test-dir b", True),
+        ("pytest -q && mypy .", False),
+        ("pytest -q a && pytest -q b", False),
+        ("pytest -q || pytest -q --lf", False),
+        ("make unit && pytest -q", False),
         ("pytest -q; mypy .", False),
         ("make unit", True),
         ("make test", False),

@@ -56,7 +56,11 @@ cargo)
     test | t) ;;
     *) exec cargo ${plus:+"$plus"} "$@" ;;
     esac
-    exec cargo ${plus:+"$plus"} --config "target.'cfg(all())'.runner=['$here/agentrunner_cargo']" "$@"
+    # Else the programs behind the first that fails do not run, and nobody knows what is red there.
+    sub=$1
+    shift
+    if ! given --no-fail-fast --no-run; then set -- --no-fail-fast "$@"; fi
+    exec cargo ${plus:+"$plus"} --config "target.'cfg(all())'.runner=['$here/agentrunner_cargo']" "$sub" "$@"
     ;;
 agentrunner_cargo)
     # Cargo's runner: the program of a target, and what it is given.

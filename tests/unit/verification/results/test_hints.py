@@ -14,6 +14,7 @@ MINI = "Finished in 0.01s\n3 runs, 4 assertions, 1 failures, 0 errors, 0 skips\n
     [
         ("cargo test", 101, CARGO, Results("cargo"), "--no-fail-fast"),
         ("cargo test --no-fail-fast", 101, CARGO, Results("cargo"), ""),
+        ("cargo test", 101, f"{CARGO}error: 1 target failed:\n    `--lib`\n", None, ""),
         ("cargo test", 0, CARGO, Results("cargo"), ""),
         ("ruby test/a.rb", 1, MINI, None, "by the names"),
         ("ruby test/a.rb", 1, MINI, Results("minitest"), ""),

@@ -58,6 +58,22 @@ def test_unstable_names_are_compared_by_their_stable_part_and_number() -> None:
     assert gone(before, fewer, unstable) == ["t[*]", "u[1]"]
 
 
+def passed(*names: str) -> Results:
+    return results(*((name, "passed") for name in names))
+
+
+def test_words_of_a_hash_and_places_of_tests_without_a_name_have_no_order() -> None:
+    """As in ack, whose tests go through a Perl hash and put its files into their names."""
+    before = passed("a.t > no error: ack x y z", "a.t > types > 3", "a.t > types > perl", "b.t > 1")
+    again = passed("a.t > no error: ack z x y", "a.t > types > 2", "a.t > types > perl", "b.t > 1")
+    unstable = unstable_names(before, again)
+    now = passed("a.t > no error: ack y x z", "a.t > types > 4", "a.t > types > perl", "b.t > 1")
+    assert gone(before, now, unstable) == []
+    fewer = passed("a.t > no error: ack y x", "a.t > types > perl", "b.t > 2")
+    lost = ["a.t > no error: ack x y z", "a.t > types > *", "b.t > 1"]
+    assert gone(before, fewer, unstable) == lost
+
+
 def test_names_are_shown_on_one_line() -> None:
     assert clean("a\nb\x1b[31m\u202e\ud800é") == "a\\x0ab\\x1b[31m\\x202e\\xd800é"
     assert len(clean("x" * 5_000)) == 1_000
