@@ -19,7 +19,7 @@ from agentrunner.state.worker_runs import Outcome
 class Event(BaseModel):
     """What all events have; also one of a kind that this version does not know."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, defer_build=True)
 
     ts: str
     """UTC, ISO 8601, milliseconds."""
@@ -244,7 +244,7 @@ class RunWarning(RunEvent):
 class RunEnded(RunEvent, Result):
     """The result of a run, as its last event."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, defer_build=True)
 
     event: Literal["result"]
     run_id: str | None
@@ -347,7 +347,7 @@ class PlanWarning(PlanEvent):
 class PlanEnded(PlanEvent, PlanResult):
     """The result of `plan run`, as its last event."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, defer_build=True)
 
     event: Literal["plan_result"]
 
@@ -385,8 +385,9 @@ RUN_EVENTS = _by_kind(AnyRunEvent)
 PLAN_EVENTS = _by_kind(AnyPlanEvent)
 """Models by the kind of event."""
 
-_RUN: TypeAdapter[AnyRunEvent] = TypeAdapter(AnyRunEvent)
-_PLAN: TypeAdapter[AnyPlanEvent] = TypeAdapter(AnyPlanEvent)
+_LATE = ConfigDict(defer_build=True)
+_RUN: TypeAdapter[AnyRunEvent] = TypeAdapter(AnyRunEvent, config=_LATE)
+_PLAN: TypeAdapter[AnyPlanEvent] = TypeAdapter(AnyPlanEvent, config=_LATE)
 
 
 def read_event(line: Mapping[str, Any]) -> Event:

@@ -53,13 +53,18 @@ class Kinds(MutableMapping[str, str]):
         return ", ".join(f"`{name}`" for name in self.own)
 
     def _added(self) -> Mapping[str, str]:
-        return {**_installed(self.group), **_in_settings(self.group)}
+        return {**_installed()[self.group], **_in_settings(self.group)}
 
 
 @cache
-def _installed(group: str) -> Mapping[str, str]:
-    """What packages of this environment offer."""
-    return {one.name: one.value for one in entry_points(group=f"agentrunner.{group}")}
+def _installed() -> Mapping[str, Mapping[str, str]]:
+    """What packages of this environment offer, by group; they are read once for all groups."""
+    offered = entry_points()
+    groups = ("workers", "planners", "sandboxes")
+    return {
+        group: {one.name: one.value for one in offered.select(group=f"agentrunner.{group}")}
+        for group in groups
+    }
 
 
 def _in_settings(group: str) -> Mapping[str, str]:
@@ -104,6 +109,25 @@ WORKERS = Kinds(
         "mock": "agentrunner.workers.mock:MockWorker",
     },
 )
+_WORKER_ALIASES = {
+    "codex": "codex-cli",
+    "claude": "claude-code",
+    "claude-code-cli": "claude-code",
+    "cursor": "cursor-cli",
+    "cursor-agent": "cursor-cli",
+    "gemini": "gemini-cli",
+    "qwen": "qwen-code",
+    "qwen-cli": "qwen-code",
+    "copilot": "copilot-cli",
+    "github-copilot": "copilot-cli",
+    "opencode-cli": "opencode",
+    "open-code": "opencode",
+    "aider-cli": "aider",
+    "aider-chat": "aider",
+    "mini": "mini-swe-agent",
+    "mini-swe": "mini-swe-agent",
+}
+"""Names that people and models write for them."""
 LOGINS = {
     "codex-cli": "agentrunner.workers.codex_login:CodexLogin",
     "claude-code": "agentrunner.workers.claude_login:ClaudeLogin",
@@ -123,6 +147,12 @@ PLANNERS = Kinds(
 
 ECOSYSTEMS = ("go", "cargo", "maven", "gradle", "uv", "pip", "npm", "yarn", "pnpm", "nuget", "gem")
 """Whose package caches a sandbox can be shown."""
+
+
+def canonical_worker_type(name: str) -> str:
+    """The name by which a worker is registered: `Claude_Code` is `claude-code`."""
+    plain = name.strip().lower().replace("_", "-")
+    return _WORKER_ALIASES.get(plain, plain)
 
 
 def load(table: Mapping[str, str], name: str, what: str) -> Any:

@@ -22,7 +22,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 class Contract(BaseModel):
     """A JSON object that other programs read. Unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values, keys in the order of the model."""

@@ -61,8 +61,9 @@ def by_turns(
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Ours, with the checkout importable from everywhere."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), **(more or {})}
+    """Ours, with the checkout importable from everywhere, and compiled as an installation is."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(ROOT), **(more or {})}
 
 
 def cpu_sec(

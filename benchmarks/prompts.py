@@ -30,7 +30,7 @@ from agentrunner.config.spec import (
 )
 from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, load_patterns
 from agentrunner.prompts.as_yaml import to_yaml
-from agentrunner.prompts.rounds import MOST_TOKENS, tokens
+from agentrunner.prompts.rounds import MOST_TOKENS
 from agentrunner.protocol import Choices
 from agentrunner.protocol.run_schema import run_schema
 from agentrunner.state.lifecycle import TaskState
@@ -46,6 +46,7 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.state.summary import summarize
 from agentrunner.state.worker_runs import CommandSeen, WorkerRun
+from agentrunner.text.tokens import tokens
 from benchmarks.measure import Figure
 from benchmarks.measure import report as report_figures
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agentrunner.prompts.templates import Language, render
+from agentrunner.text.tokens import tokens
 
 Block = Callable[..., str]
 """Puts text between markers: kind of block, text, id."""
@@ -75,9 +76,3 @@ def messages_of(rounds: Sequence[Round], block: Block, language: Language) -> li
         return texts
     lines = "\n".join(one.line for one in rounds[:first])
     return [render("past", language, lines=block("past", lines)), *texts]
-
-
-def tokens(text: str) -> int:
-    """About how many tokens a text has: four ASCII characters each, one for any other."""
-    ascii_ = len(text.encode("ascii", "ignore"))
-    return ascii_ // 4 + len(text) - ascii_

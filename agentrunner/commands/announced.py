@@ -13,7 +13,7 @@ from agentrunner.commands.trying import MOST, TRY_SEC, SandboxTrial, try_tests
 from agentrunner.screens.layout import count, flat
 
 if TYPE_CHECKING:
-    from agentrunner.discovery import FoundCommand
+    from agentrunner.discovery.found import FoundCommand
 
 
 def announced_trial(

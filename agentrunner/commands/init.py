@@ -25,7 +25,7 @@ from agentrunner.screens.doctor import init_screen
 from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
-    from agentrunner.discovery import FoundCommand
+    from agentrunner.discovery.found import FoundCommand
     from agentrunner.discovery.judging import TriedCommand
 
 REDS = 3
@@ -55,13 +55,11 @@ def init(
     """
     from agentrunner.config.naming import is_safe_id
     from agentrunner.config.repo_state import refuse_state
-    from agentrunner.discovery import (
-        FoundCommand,
-        candidates_of,
-        ci_environment,
-        propose_setup,
-        render_task_file,
-    )
+    from agentrunner.discovery.candidates import candidates_of
+    from agentrunner.discovery.ci_environment import ci_environment
+    from agentrunner.discovery.found import FoundCommand
+    from agentrunner.discovery.set_up import propose_setup
+    from agentrunner.discovery.starter import render_task_file
     from agentrunner.verification.registries import registries_of
 
     if not is_safe_id(name):
@@ -140,7 +138,7 @@ def _exists(file: Path, name: str) -> UsageError:
 
 def _wants_setup(setup: FoundCommand, best: TriedCommand | None) -> bool:
     """A lock file's command is part of the task; one that is only a guess where nothing runs."""
-    from agentrunner.discovery import LOCKED
+    from agentrunner.discovery.set_up import LOCKED
 
     works = best is not None and (best.runs or best.kind == "no_count")
     return setup.where in LOCKED or not works
@@ -148,7 +146,7 @@ def _wants_setup(setup: FoundCommand, best: TriedCommand | None) -> bool:
 
 def _marked(best: TriedCommand | None) -> FoundCommand | None:
     """The command with its place, and with what was seen, for whoever reads the file."""
-    from agentrunner.discovery import FoundCommand
+    from agentrunner.discovery.found import FoundCommand
 
     if best is None:
         return None
@@ -164,7 +162,8 @@ def _facts(
     env: FoundCommand | None,
     state_dir: Path,
 ) -> list[tuple[str, str, str]]:
-    from agentrunner.discovery import likely_lacking, read_branch
+    from agentrunner.discovery.git import read_branch
+    from agentrunner.discovery.services import likely_lacking
 
     where = "git root" if read_branch(repo) else "no git repository"
     facts = [("repository", tilde(str(repo), os.environ.get("HOME", "")), where)]

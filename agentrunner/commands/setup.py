@@ -125,7 +125,8 @@ def examine(
 ) -> DoctorReport:
     """Everything `doctor` looks at; with `skip` the repository's tests are not run."""
     from agentrunner.config.agents import WorkerSpec
-    from agentrunner.discovery import available_planners, available_workers, candidates_of
+    from agentrunner.discovery.candidates import candidates_of
+    from agentrunner.discovery.machine import available_planners, available_workers
     from agentrunner.registry import LOGINS
 
     candidates = candidates_of(repo)
@@ -188,7 +189,7 @@ def _workers(probes: Mapping[str, Probe]) -> list[DoctorItem]:
 
 
 def _repository(repo: Path, trial: SandboxTrial, home: str) -> list[DoctorItem]:
-    from agentrunner.discovery import read_branch
+    from agentrunner.discovery.git import read_branch
 
     branch = read_branch(repo)
     findings = [
@@ -213,7 +214,8 @@ _MARKS: Mapping[str, Mark] = {"passes": "ok", "red": "ok", "fails": "FAIL", "no_
 
 def _tests(repo: Path, trial: SandboxTrial) -> list[DoctorItem]:
     """What was seen of the best test command; only what ran tests is called good."""
-    from agentrunner.discovery import likely_lacking, propose_setup
+    from agentrunner.discovery.services import likely_lacking
+    from agentrunner.discovery.set_up import propose_setup
     from agentrunner.verification.registries import registries_of
 
     best = trial.best

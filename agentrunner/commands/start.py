@@ -255,7 +255,7 @@ def load(
 
 
 def _detect_test(repo: Path) -> str | None:
-    from agentrunner.discovery import detect_test  # only `test: auto` pays for it
+    from agentrunner.discovery.repository import detect_test  # only `test: auto` pays for it
 
     return detect_test(repo)
 

@@ -14,7 +14,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.verification.scripts import texts_run
 
 if TYPE_CHECKING:
-    from agentrunner.discovery import FoundCommand
+    from agentrunner.discovery.found import FoundCommand
     from agentrunner.discovery.judging import TriedCommand
     from agentrunner.sandboxes.base import Caches, Sandbox
     from agentrunner.storage.run_folder import RunFolder

@@ -132,11 +132,11 @@ class WorkerRoleSpec(ConfigModel):
 class ProfilesSpec(ConfigModel):
     """Who fills which role."""
 
-    meta: RoleSpec = RoleSpec()
+    meta: RoleSpec = RoleSpec.model_construct()
     """Decides what to do next, and everything that no other role does."""
     plan: RoleSpec | None = None
     """Plans the criteria; left out, as `meta`."""
-    worker: WorkerRoleSpec = WorkerRoleSpec()
+    worker: WorkerRoleSpec = WorkerRoleSpec.model_construct()
     """Works; its candidates are `runner.workers`."""
     assess: RoleSpec | None = None
     """Judges completion; left out, `runner.assess`, else as `meta`."""

@@ -23,8 +23,7 @@ from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree, read_yaml
 from agentrunner.environment import user_file as user_file
 from agentrunner.errors.task_files import BadValue, ProjectSetting
-from agentrunner.protocol import canonical_worker_type
-from agentrunner.registry import PLACE
+from agentrunner.registry import PLACE, canonical_worker_type
 
 PROJECT_FILE = "agentrunner.yaml"
 """In the repository's root, where a change of it is seen in every diff: not beside the notes."""
@@ -79,7 +78,7 @@ class ConfigFile(ConfigModel):
 
     version: Annotated[Literal[1], BeforeValidator(number_from_text)] = 1
     """The version of this format."""
-    runner: RunnerSection = RunnerSection()
+    runner: RunnerSection = RunnerSection.model_construct()
     """As in a task file."""
     extensions: Extensions = Extensions()
     """In your own file only: workers, planners and sandboxes of others."""

@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+from textwrap import dedent
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 class ConfigModel(BaseModel):
-    """Something a person writes: unknown keys are mistakes, numbers are text in text fields."""
+    """Something a person writes: unknown keys are mistakes, numbers are text in text fields.
+
+    Defaults that are models are made by `model_construct`, for which no validator is built.
+    """
 
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
         coerce_numbers_to_str=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
+        defer_build=True,  # each is built when it is used, and no command uses them all
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """A field is described by the text below it.
+
+        It is read from the source here, and not by `use_attribute_docstrings`, which parses each
+        class at every start.
+        """
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, text in _texts_below_fields(cls).items():
+            field = cls.model_fields.get(name)
+            shown = properties.get((field and field.alias) or name)
+            if shown is not None:
+                shown.setdefault("description", text)
+        return schema
+
+
+def _texts_below_fields(cls: type[ConfigModel]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if not issubclass(base, ConfigModel) or base is ConfigModel:
+            continue
+        [written] = ast.parse(dedent(inspect.getsource(base))).body
+        assert isinstance(written, ast.ClassDef)
+        for field, below in zip(written.body, written.body[1:], strict=False):
+            match field, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    found[name] = inspect.cleandoc(text)
+    return found

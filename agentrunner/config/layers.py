@@ -12,7 +12,7 @@ from agentrunner.config.spec import ApproveSpec, Moment
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import Place, YamlTree, read_yaml
 from agentrunner.errors.command_line import BadOption
-from agentrunner.protocol import canonical_worker_type
+from agentrunner.registry import canonical_worker_type
 
 _NAMED: dict[str, KeyPath] = {
     "test": ("task", "test", "command"),

@@ -27,7 +27,7 @@ from agentrunner.errors.task_files import (
     UnknownKey,
     VariableMissing,
 )
-from agentrunner.protocol import canonical_worker_type
+from agentrunner.registry import canonical_worker_type
 
 _CRITERIA: KeyPath = ("task", "acceptance_criteria")
 _NEEDS: dict[str, tuple[str, ...]] = {

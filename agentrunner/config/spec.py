@@ -273,28 +273,28 @@ class RunnerSection(ConfigModel):
 
     completion: Literal["evidence", "strict", "judged"] | None = None
     """What COMPLETE asks for. None is `evidence`, or `judged` with the mock planner."""
-    approve: ApproveSpec = ApproveSpec()
+    approve: ApproveSpec = ApproveSpec.model_construct()
     """Where a person is asked first."""
-    budget: BudgetSpec = BudgetSpec()
+    budget: BudgetSpec = BudgetSpec.model_construct()
     """Limits of the whole run."""
-    meta: PlannerSpec = PlannerSpec()
+    meta: PlannerSpec = PlannerSpec.model_construct()
     """Who plans and decides."""
-    worker: WorkerSpec = WorkerSpec()
+    worker: WorkerSpec = WorkerSpec.model_construct()
     """Who works."""
     workers: list[WorkerSpec] = []
     """Candidates to work, in order of preference, in place of `worker`."""
     assess: AssessSpec | None = None
     """Who judges completion; left out, who plans."""
-    profiles: ProfilesSpec = ProfilesSpec()
+    profiles: ProfilesSpec = ProfilesSpec.model_construct()
     """Who fills which role, and what happens when a quota is spent."""
     stuck_after: int = Field(3, ge=0)
     """The same order without a change, or the same failing evidence, so often in a row: the
     planner is told, then a person. 0: never."""
-    sandbox: SandboxSpec = SandboxSpec()
+    sandbox: SandboxSpec = SandboxSpec.model_construct()
     """Where work, tests and checks run."""
     patterns: str | None = None
     """A file with further command patterns, relative to the task file."""
-    note: NoteSpec = NoteSpec()
+    note: NoteSpec = NoteSpec.model_construct()
     """What is left behind."""
     retention_days: float = Field(14, ge=0)
     """Days until `gc` removes the run's folder; 0 removes it at the end."""
@@ -321,14 +321,14 @@ class TaskFile(ConfigModel):
     """The version of this format."""
     task: TaskSection
     """What is to be done."""
-    runner: RunnerSection = RunnerSection()
+    runner: RunnerSection = RunnerSection.model_construct()
     """How, by whom and within which limits it is done."""
 
 
 class Source(BaseModel):
     """A text the run was made from, so that a later change is noticed."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     path: str | None
     """Absolute; None for stdin."""
@@ -340,7 +340,7 @@ class Source(BaseModel):
 class PolicySource(BaseModel):
     """A policy file that capped a task."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     path: str
     sha256: str
@@ -349,7 +349,7 @@ class PolicySource(BaseModel):
 class Landing(BaseModel):
     """Where the work of a run goes as a commit once it is COMPLETE."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     repo: str
     """The user's repository, absolute, symlinks resolved."""
@@ -375,7 +375,7 @@ class TaskSpec(BaseModel):
     `env:` values stay references; secrets are looked up when the worker starts and never stored.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     task_id: str
     title: str

@@ -64,7 +64,7 @@ def outline_of(snapshots: Snapshots, tree: str, redact: Redact, asked: str = "")
     Files that `asked` names come first, then those near the top. Of what git ignores, of files for
     credentials and of links nothing is told. Raises GitFailed.
     """
-    from agentrunner.prompts.rounds import tokens
+    from agentrunner.text.tokens import tokens
 
     listed = snapshots.list(tree)
     ranked = _ranked(listed, asked)

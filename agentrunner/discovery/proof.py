@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.files import MOST_FILES, files_of, reader_of
-from agentrunner.verification.inputs.listing import commands_of, inputs_of_task, listed, problems
+from agentrunner.verification.checks import commands_of
 
 MOST_FILES_AT_START = 20_000
 """Of a repository for which a run's header says it; `validate` takes larger ones."""
@@ -34,5 +34,7 @@ def proof_inputs(
     paths = files_of(repo, most_files)
     if paths is None:
         return ProofInputs()
+    from agentrunner.verification.inputs.listing import inputs_of_task, listed, problems
+
     found_problems = [f"{where}: {text}" for where, text in problems(spec, paths)]
     return ProofInputs(listed(inputs_of_task(spec, paths, read), most_listed), found_problems)

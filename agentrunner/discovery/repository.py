@@ -6,9 +6,6 @@ from pathlib import Path
 
 from agentrunner.discovery.candidates import candidates_of
 from agentrunner.discovery.found import FoundCommand
-from agentrunner.discovery.set_up import detect_setup
-
-__all__ = ["FoundCommand", "detect_setup", "detect_test", "detect_tests"]
 
 
 def detect_tests(repo: Path) -> FoundCommand | None:

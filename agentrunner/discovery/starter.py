@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from agentrunner.discovery.repository import FoundCommand
+from agentrunner.discovery.found import FoundCommand
 
 _PRD = """\
 ---

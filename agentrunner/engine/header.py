@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.budget import BUDGET_KINDS
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery import ci_environment, read_branch
+from agentrunner.discovery.ci_environment import ci_environment
+from agentrunner.discovery.git import read_branch
 from agentrunner.discovery.outside import filters_of, not_taken_along
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.discovery.protected import asked_protected

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agentrunner.planners.base import Written
-from agentrunner.prompts.rounds import tokens
+from agentrunner.text.tokens import tokens
 
 SHOWN_CHARS = 160
 """Of the end of what is written."""

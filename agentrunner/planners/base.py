@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from agentrunner.errors.planners import NoPlannerAnswer, NoUsableAnswer
 from agentrunner.gateway.order import Allowance
-from agentrunner.gateway.usage import ErrorClass
-from agentrunner.planners.workplace import Workplace
-from agentrunner.workers.base import FailureKind
+
+if TYPE_CHECKING:
+    from agentrunner.gateway.usage import ErrorClass
+    from agentrunner.planners.workplace import Workplace
+    from agentrunner.workers.base import FailureKind
 
 Known = Literal["counted", "reported", "unknown"]
 """How a figure is known: from the provider's own reply, as a CLI says it, or not at all."""

@@ -9,7 +9,6 @@ what the library's would throw away, and a redirect must not carry the key to an
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import warnings
@@ -22,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import quiet_libraries
 from agentrunner.errors.planners import NoPlannerKey
-from agentrunner.gateway.cassette import META, Player, Recorder
 from agentrunner.gateway.exchange import Mismatch
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, in_turns
 from agentrunner.planners.chat_reply import reply_of
@@ -37,7 +35,6 @@ from agentrunner.planners.constraint import (
 )
 from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.factory import reply_format
-from agentrunner.planners.recorded import Recording, replay_transport
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
 from agentrunner.planners.streaming import CompletionStream, read_stream, silent, tell_reading
 from agentrunner.text.redaction import Redactor
@@ -45,6 +42,9 @@ from agentrunner.text.redaction import Redactor
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
     from openai import Timeout
+
+    from agentrunner.gateway.cassette import Player
+    from agentrunner.planners.recorded import Recording
 
 KEY_NAME = "OPENAI_API_KEY"
 CONNECT_SEC = 30.0
@@ -88,11 +88,17 @@ class OpenAIChatPlanner:
         """
         self._endpoint = endpoint(spec.runner.meta, environ)
         self._key = environ.get(KEY_NAME, "").strip()
-        redactor = Redactor({KEY_NAME: self._key})
-        part = f"{META}:{channel}" if channel else META
-        self._player = Player(replay, part, redactor, spec.repo) if replay else None
-        recorder = Recorder(record, part, redactor, spec.repo) if record else None
-        self._recording = Recording(recorder) if recorder else None
+        self._player: Player | None = None
+        self._recording: Recording | None = None
+        if record or replay:
+            from agentrunner.gateway.cassette import META, Player, Recorder
+            from agentrunner.planners.recorded import Recording
+
+            redactor = Redactor({KEY_NAME: self._key})
+            part = f"{META}:{channel}" if channel else META
+            self._player = Player(replay, part, redactor, spec.repo) if replay else None
+            if record:
+                self._recording = Recording(Recorder(record, part, redactor, spec.repo))
         if not self._key and self._player is None:
             raise NoPlannerKey(
                 f"The planner needs an API key: {KEY_NAME} is not set.",
@@ -113,6 +119,8 @@ class OpenAIChatPlanner:
 
     async def complete(self, request: PlannerRequest) -> Reply:
         """One attempt; raises PlannerUnavailable."""
+        import asyncio  # not for who only asks what kind of planner this is
+
         chat = self._chat
         if chat is None:
             chat = await asyncio.to_thread(self._client)
@@ -172,6 +180,8 @@ class OpenAIChatPlanner:
             from langchain_openai import ChatOpenAI
             from openai import DefaultAsyncHttpxClient
             from pydantic import SecretStr
+
+            from agentrunner.planners.recorded import replay_transport
 
             where = self._endpoint
             recording = self._recording

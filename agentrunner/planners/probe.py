@@ -18,7 +18,7 @@ from agentrunner.planners.base import (
     Written,
 )
 from agentrunner.planners.cut import Cut, cut_of
-from agentrunner.prompts.rounds import tokens
+from agentrunner.text.tokens import tokens
 
 MOST_TRIES = 5
 """A server may refuse the schema twice and streaming twice before it answers."""

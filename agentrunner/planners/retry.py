@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 
 from agentrunner.gateway.upstream_errors import classify
 from agentrunner.planners.base import PlannerUnavailable
-from agentrunner.workers.base import FailureKind
+
+if TYPE_CHECKING:
+    from agentrunner.workers.base import FailureKind
 
 BACKOFF_SEC = (1.0, 2.0, 4.0)
 """Waits before the first, second and third retry; then it is over: 3 retries, 4 attempts."""

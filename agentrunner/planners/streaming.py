@@ -7,7 +7,6 @@ that stops in the middle is never taken for an answer.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +15,7 @@ from typing import Any
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Written
 from agentrunner.planners.retry import http_failure
 from agentrunner.planners.timeouts import TimeLimits
-from agentrunner.prompts.rounds import tokens
+from agentrunner.text.tokens import tokens
 
 MAX_STREAM_BYTES = 64 * 1024 * 1024
 """Of events, which are some hundred bytes for each token."""
@@ -208,6 +207,8 @@ async def read_stream(
 
     Raises PlannerUnavailable where nothing comes for too long, and where what comes is no answer.
     """
+    import asyncio  # not for who only asks what kind of planner this is
+
     stream, begun = CompletionStream(), clock()
     source = aiter(chunks)
     while not stream.caught:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentrunner.sandboxes.base import Sandbox
-from agentrunner.storage.run_folder import RunFolder
-from agentrunner.text.redaction import Redactor
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agentrunner.sandboxes.base import Sandbox
+    from agentrunner.storage.run_folder import RunFolder
+    from agentrunner.text.redaction import Redactor
 
 
 @dataclass(frozen=True)

@@ -117,13 +117,13 @@ class PolicyFile(ConfigModel):
 
     version: Annotated[Literal[1], BeforeValidator(number_from_text)]
     """The version of this format."""
-    sandbox: SandboxCaps = SandboxCaps()
+    sandbox: SandboxCaps = SandboxCaps.model_construct()
     """Where work, tests and checks may run."""
-    worker: WorkerCaps = WorkerCaps()
+    worker: WorkerCaps = WorkerCaps.model_construct()
     """Who may work."""
-    meta: PlannerCaps = PlannerCaps()
+    meta: PlannerCaps = PlannerCaps.model_construct()
     """Who may plan and decide."""
-    budget: BudgetCaps = BudgetCaps()
+    budget: BudgetCaps = BudgetCaps.model_construct()
     """The most that a run may use."""
     completion: Literal["judged", "evidence", "strict"] | None = None
     """The least that COMPLETE asks for: `judged`, `evidence`, `strict`, in this order."""

@@ -13,7 +13,6 @@ from agentrunner.protocol.messages import (
     NextAction,
     PlanTask,
     WorkerCall,
-    canonical_worker_type,
 )
 from agentrunner.protocol.parsing import parse_reply, take_reply
 from agentrunner.protocol.planning import (
@@ -55,7 +54,6 @@ __all__ = [
     "ReplyWarning",
     "SuggestedImpl",
     "WorkerCall",
-    "canonical_worker_type",
     "message_schema",
     "parse_reply",
     "take_reply",

@@ -30,6 +30,7 @@ from agentrunner.protocol.wire import (
     shown,
     tidy,
 )
+from agentrunner.registry import canonical_worker_type
 
 MAX_CRITERIA = 50
 MAX_OPTIONS = 20
@@ -40,30 +41,6 @@ CHECK_KINDS = ("command", "test", "file", "pytest", "playwright", "go-test", "np
 MAX_TESTS = 20
 """Of one criterion."""
 _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
-_WORKER_ALIASES = {
-    "codex": "codex-cli",
-    "claude": "claude-code",
-    "claude-code-cli": "claude-code",
-    "cursor": "cursor-cli",
-    "cursor-agent": "cursor-cli",
-    "gemini": "gemini-cli",
-    "qwen": "qwen-code",
-    "qwen-cli": "qwen-code",
-    "copilot": "copilot-cli",
-    "github-copilot": "copilot-cli",
-    "opencode-cli": "opencode",
-    "open-code": "opencode",
-    "aider-cli": "aider",
-    "aider-chat": "aider",
-    "mini": "mini-swe-agent",
-    "mini-swe": "mini-swe-agent",
-}
-
-
-def canonical_worker_type(name: str) -> str:
-    """The name by which a worker is registered: `Claude_Code` is `claude-code`."""
-    plain = name.strip().lower().replace("_", "-")
-    return _WORKER_ALIASES.get(plain, plain)
 
 
 def _decimal(value: Any) -> Any:

@@ -58,7 +58,7 @@ def fault(code: str, at: str, message: str) -> PydanticCustomError:
 class Wire(BaseModel):
     """A part of a message. Values come in through `tidy`, so unknown keys are already gone."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     keeps_null: ClassVar[bool] = False
     """Whether a null given differs from a key left out (`model_fields_set` tells them apart)."""

@@ -8,7 +8,9 @@ from pydantic import BaseModel, ConfigDict
 class StateModel(BaseModel):
     """A frozen value of the state, validated again wherever a node hands it on."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", revalidate_instances="always")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", revalidate_instances="always", defer_build=True
+    )
 
 
 class FileRef(StateModel):

@@ -158,6 +158,8 @@ class RunIndex:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_SEC)
         try:
+            # What a power cut takes is found by the check, and made again from the folders.
+            connection.execute("PRAGMA synchronous = OFF")
             connection.execute(CREATE)
             connection.execute("PRAGMA quick_check").fetchall()
             if [row[1] for row in connection.execute("PRAGMA table_info(runs)")] != list(COLUMNS):

@@ -77,26 +77,39 @@ def kill_orphans(run: Path) -> list[int]:
     it go: that child then waits for ever. Without a sandbox nothing ends a check with its driver.
     Call it only while no driver and no supervisor of the run can live.
     """
+    bound, homes = _below(run, BOUND), _below(run, HOMES)
     orphans = []
     for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdigit() and int(name) != os.getpid() and _is_of_run(Path("/proc", name), run):
+        if name.isdigit() and int(name) != os.getpid() and _is_of_run(name, bound, homes):
             send(int(name), signal.SIGKILL)
             orphans.append(int(name))
     return orphans
 
 
-def _is_of_run(process: Path, run: Path) -> bool:
-    """Whether it is a bubblewrap that binds a folder of the run's sandbox, or has one as HOME."""
-    with contextlib.suppress(OSError):
-        words = (process / "cmdline").read_bytes().split(b"\0")
-        if b"--die-with-parent" in words and any(_is_below(word, run, BOUND) for word in words):
+def _is_of_run(pid: str, bound: tuple[bytes, ...], homes: tuple[bytes, ...]) -> bool:
+    """Whether it is a bubblewrap that binds one of the folders `bound`, or has one as HOME.
+
+    Every process of the machine is asked, so that this is done with bytes alone.
+    """
+    try:
+        words = _proc(pid, "cmdline").split(b"\0")
+        if b"--die-with-parent" in words and any((word + b"/").startswith(bound) for word in words):
             return True
-        environ = (process / "environ").read_bytes().split(b"\0")
-        homes = [line.removeprefix(b"HOME=") for line in environ if line.startswith(b"HOME=")]
-        return any(_is_below(home, run, HOMES) for home in homes)
-    return False
+        environ = _proc(pid, "environ").split(b"\0")
+    except OSError:
+        return False
+    return any(
+        (line.removeprefix(b"HOME=") + b"/").startswith(homes)
+        for line in environ
+        if line.startswith(b"HOME=")
+    )
 
 
-def _is_below(path: bytes, run: Path, names: Sequence[str]) -> bool:
-    places = [os.fsencode(run / name) for name in names]
-    return any(path == place or path.startswith(place + b"/") for place in places)
+def _proc(pid: str, name: str) -> bytes:
+    with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:  # noqa: PTH123
+        return file.read()
+
+
+def _below(run: Path, names: Sequence[str]) -> tuple[bytes, ...]:
+    """What the paths of these folders and of all in them begin with, once `/` is added to them."""
+    return tuple(os.fsencode(run / name) + b"/" for name in names)

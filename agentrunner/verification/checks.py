@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agentrunner.config.spec import Check, TestSpec
+from agentrunner.config.spec import Check, TaskSpec, TestSpec
 from agentrunner.verification.regex import PatternError, search
 from agentrunner.verification.steering import matches
 
@@ -65,6 +65,17 @@ def command_of(check: Check, test: TestSpec | None, read: ReadFile | None = None
         case _:
             return None
     return Command(shell, check.cwd, check.timeout_sec, check.expect_exit)
+
+
+def commands_of(spec: TaskSpec, read: ReadFile) -> list[tuple[str, str]]:
+    """The commands that decide about a task, each with its folder: tests first, then checks."""
+    test = spec.task.test
+    found = [(test.command, test.cwd)] if test else []
+    for criterion in spec.criteria:
+        command = command_of(criterion.check, test, read) if criterion.check else None
+        if command is not None:
+            found.append((command.shell, command.cwd))
+    return list(dict.fromkeys(found))
 
 
 def is_executable(check: Check | None, test: TestSpec | None) -> bool:

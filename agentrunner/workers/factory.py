@@ -8,12 +8,8 @@ from typing import cast
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.sandbox import NetworkSpec
 from agentrunner.config.spec import TaskSpec
-from agentrunner.protocol import canonical_worker_type
-from agentrunner.registry import WORKERS, load
+from agentrunner.registry import WORKERS, canonical_worker_type, load
 from agentrunner.workers.base import Probe, Worker
-
-canonical_kind = canonical_worker_type
-"""The one spelling of a worker kind; task files take the aliases that replies take (C-07)."""
 
 
 def make_worker(spec: TaskSpec | WorkerSpec) -> Worker:
@@ -35,7 +31,7 @@ def probe(kind: str) -> Probe:
 
 
 def _make(spec: WorkerSpec, repo: Path | None) -> Worker:
-    adapter = load(WORKERS, canonical_kind(spec.kind), "Worker kind")
+    adapter = load(WORKERS, canonical_worker_type(spec.kind), "Worker kind")
     return cast("Worker", adapter(spec, repo))
 
 

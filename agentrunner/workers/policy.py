@@ -14,7 +14,7 @@ from agentrunner.errors import ProtocolError
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.protocol import WorkerCall
 from agentrunner.protocol.taking import NOTHING
-from agentrunner.workers.factory import canonical_kind
+from agentrunner.registry import canonical_worker_type
 from agentrunner.workers.member import Member
 
 MAX_PROMPT_BYTES = 256 * 1024
@@ -60,8 +60,8 @@ def settings_of(call: WorkerCall) -> dict[str, str]:
 
 
 def _ordered(call: WorkerCall, members: Sequence[Member]) -> Member:
-    wanted = canonical_kind(call.worker_type)
-    named = [one for one in members if canonical_kind(one.name) == wanted]
+    wanted = canonical_worker_type(call.worker_type)
+    named = [one for one in members if canonical_worker_type(one.name) == wanted]
     found = named or [one for one in members if one.worker.kind == wanted]
     found = found or [one for one in members if one.worker.kind == "mock"]
     if not found:

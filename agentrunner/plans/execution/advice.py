@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery import detect_tests
 from agentrunner.discovery.outside import not_taken_along
+from agentrunner.discovery.repository import detect_tests
 from agentrunner.git.private_clone import BRANCHES, CloneStore
 from agentrunner.git.process import to_text
 from agentrunner.plans.execution.branch import BRANCH

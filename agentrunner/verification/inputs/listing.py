@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.verification.checks import command_of
+from agentrunner.verification.checks import commands_of
 from agentrunner.verification.inputs.find import find_inputs
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.inputs.tree import ReadFile
@@ -16,17 +16,6 @@ ORDER = ("test", "fixture", "runner", "recipe", "config")
 """What people look for first."""
 MOST_LISTED = 50
 """Of each list that goes into a header; all of them are in what `validate --json` prints."""
-
-
-def commands_of(spec: TaskSpec, read: ReadFile) -> list[tuple[str, str]]:
-    """The commands that decide about a task, each with its folder: tests first, then checks."""
-    test = spec.task.test
-    found = [(test.command, test.cwd)] if test else []
-    for criterion in spec.criteria:
-        command = command_of(criterion.check, test, read) if criterion.check else None
-        if command is not None:
-            found.append((command.shell, command.cwd))
-    return list(dict.fromkeys(found))
 
 
 def inputs_of_task(spec: TaskSpec, paths: Collection[str], read: ReadFile) -> Inputs:

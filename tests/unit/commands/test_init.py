@@ -15,7 +15,7 @@ import pytest
 from agentrunner import cli
 from agentrunner.commands.init import asked_yes
 from agentrunner.commands.trying import try_tests
-from agentrunner.discovery import FoundCommand
+from agentrunner.discovery.found import FoundCommand
 from tests.kit.bwrap import require_bwrap
 
 TESTS = "def test_a(): pass\ndef test_b(): assert 1 == 2, 'a message'\n"
@@ -189,7 +189,7 @@ def test_ctrl_c_goes_on_with_what_the_table_says(repo: Path, tmp_path: Path) -> 
     """The first candidate is through; the second, which never ends, is interrupted."""
     script = (
         "import os, sys, pathlib; from agentrunner.commands.trying import try_tests;"
-        "from agentrunner.discovery import FoundCommand;"
+        "from agentrunner.discovery.found import FoundCommand;"
         f"t = try_tests(pathlib.Path({str(repo)!r}),"
         " [FoundCommand(c, 'w') for c in ('pytest -q', 'sleep 600', 'exit 9')],"
         f" os.environ, pathlib.Path({str(tmp_path / 'state')!r}),"

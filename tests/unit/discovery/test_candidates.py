@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.discovery import FoundCommand, candidates_of, likely_lacking, propose_setup
+from agentrunner.discovery.candidates import candidates_of
+from agentrunner.discovery.found import FoundCommand
+from agentrunner.discovery.services import likely_lacking
+from agentrunner.discovery.set_up import propose_setup
 
 UV = {"uv.lock": ""}
 GROUPS = """\

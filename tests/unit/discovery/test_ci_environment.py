@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.discovery import ci_environment
-from agentrunner.discovery.ci_environment import CiEnvironment
+from agentrunner.discovery.ci_environment import CiEnvironment, ci_environment
 
 CI = ".github/workflows/ci.yml"
 STEPS = "    steps:\n      - run: pip install .\n"

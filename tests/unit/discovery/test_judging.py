@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.discovery import FoundCommand
+from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.judging import (
     Kind,
     TriedCommand,

@@ -8,7 +8,7 @@ import pytest
 
 from agentrunner.discovery import outline as outlining
 from agentrunner.discovery.outline import outline_of
-from agentrunner.prompts.rounds import tokens
+from agentrunner.text.tokens import tokens
 from agentrunner.verification.syntax.heads import heads_of
 from tests.unit.discovery.test_seeing import KEY, Place, redact
 

@@ -18,9 +18,9 @@ from agentrunner.protocol import (
     NextAction,
     PlanTask,
     WorkerCall,
-    canonical_worker_type,
     parse_reply,
 )
+from agentrunner.registry import canonical_worker_type
 
 CALL = {"worker_type": "codex-cli", "mode": "exec", "prompt": "Do it."}
 

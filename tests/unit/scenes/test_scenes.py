@@ -12,7 +12,6 @@ from agentrunner import cli
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
-from agentrunner.prompts.rounds import tokens
 from agentrunner.protocol import take_reply
 from agentrunner.protocol.looks import Looks
 from agentrunner.registry import PLANNERS
@@ -20,6 +19,7 @@ from agentrunner.scenes.playing import Company, Played, play, play_all
 from agentrunner.scenes.scene import LANGUAGES, OWN, Named, load_scenes, read_scene
 from agentrunner.scenes.staging import staged
 from agentrunner.scenes.verdict import GROUPS, INPUT_TOKENS, summed
+from agentrunner.text.tokens import tokens
 from tests.kit.scene_player import ScenePlayer
 from tests.unit.planners.faults import Fault, FaultServer, completion
 

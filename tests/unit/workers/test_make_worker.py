@@ -7,7 +7,8 @@ import pytest
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import UsageError
-from agentrunner.workers.factory import canonical_kind, make_worker, probe
+from agentrunner.registry import canonical_worker_type
+from agentrunner.workers.factory import make_worker, probe
 
 
 @pytest.mark.parametrize(
@@ -31,13 +32,13 @@ from agentrunner.workers.factory import canonical_kind, make_worker, probe
     ],
 )
 def test_kinds_have_one_spelling(name: str, kind: str) -> None:
-    assert canonical_kind(name) == kind
+    assert canonical_worker_type(name) == kind
 
 
 @pytest.mark.parametrize("name", ["codex", "qwen", "mini", "command", "mock"])
 def test_a_kind_becomes_its_adapter(name: str) -> None:
     command = ["/bin/cat"] if name != "mock" else None
-    assert make_worker(WorkerSpec(kind=name, command=command)).kind == canonical_kind(name)
+    assert make_worker(WorkerSpec(kind=name, command=command)).kind == canonical_worker_type(name)
 
 
 def test_an_unknown_kind_names_the_known_ones() -> None:

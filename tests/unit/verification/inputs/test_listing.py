@@ -9,7 +9,8 @@ from agentrunner.config.spec import (
     TaskSpec,
     TestSpec,
 )
-from agentrunner.verification.inputs.listing import commands_of, inputs_of_task, listed, problems
+from agentrunner.verification.checks import commands_of
+from agentrunner.verification.inputs.listing import inputs_of_task, listed, problems
 
 FILES = {
     "tests/test_a.py": b"import shop\n",
