@@ -21,8 +21,8 @@ class BadCommitMessage(UsageError):
     code = "commit-message"
     advice = """
     Its names are `title`, `proof` (a list), `task_id` and `run_id`; see
-    [plans](../how-to/plan.md). `agentrunner plan run --commit-message ''` takes the built-in
-    one again.
+    [the result of a plan](../how-to/plan-run.md#where-the-result-goes).
+    `agentrunner plan run --commit-message ''` takes the built-in one again.
     """
 
 
