@@ -1,4 +1,4 @@
-"""What one trial of a test command showed, judged by the table of its own runner. Pure.
+"""What one trial of a test command showed, by the table of its runner. Pure.
 
 An exit code says little without its runner: 5 of pytest is "no tests", 5 of make is nothing. What
 neither the runner's counts nor this table explain is never called a start of the tests.
