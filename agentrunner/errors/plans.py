@@ -163,7 +163,7 @@ class OntoRed(TaskFailed):
 class BadPatch(AgentRunnerError):
     """A change of the plan cannot be carried out as a whole, so nothing of it was: it names
     what is not there, makes a circle, or takes away or moves a task that is being worked on.
-    Each operation that is in the way is named. A planner is told and mends its patch; you see
+    Each operation that is in the way is named. A planner is told and fixes its patch; you see
     this where a task was begun after the change was proposed.
     """
 
