@@ -152,7 +152,7 @@ def understood(arguments: Sequence[str]) -> list[str]:
     if first == "help" and rest[:1] == ["--man"]:
         return ["man", *rest[1:]]
     if first == "help":
-        return [*rest, "--help"]
+        return [*(word for word in rest if word not in ALSO), "--help"]
     if first == "version":
         return ["--version", *rest]
     if is_goal(first):

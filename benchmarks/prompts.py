@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentrunner.config.rounds import digests, line_of, report, sections, state_of_now
-from agentrunner.config.short_names import further, shortened
 from agentrunner.config.spec import (
     Check,
     CriterionSpec,
@@ -34,6 +32,7 @@ from agentrunner.prompts.rounds import MOST_TOKENS
 from agentrunner.protocol import Choices
 from agentrunner.protocol.run_schema import run_schema
 from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.round_reports import digests, line_of, report, sections, state_of_now
 from agentrunner.state.run_state import (
     Baseline,
     CheckOutcome,
@@ -44,6 +43,7 @@ from agentrunner.state.run_state import (
     TaskContext,
     TestOutcome,
 )
+from agentrunner.state.short_names import further, shortened
 from agentrunner.state.summary import summarize
 from agentrunner.state.worker_runs import CommandSeen, WorkerRun
 from agentrunner.text.tokens import tokens

@@ -8,7 +8,6 @@ from typing import cast
 
 from langgraph.types import Command
 
-from agentrunner.config.rounds import ORDER_CHARS
 from agentrunner.errors.replies import ReplyMissing
 from agentrunner.execution.asking import ask
 from agentrunner.execution.check_changes import changed_checks, refuse_foreign_checks
@@ -24,6 +23,7 @@ from agentrunner.protocol import Decision, Message, NextAction, WorkerCall
 from agentrunner.state.decisions import shown
 from agentrunner.state.lifecycle import LOOPS, TaskState
 from agentrunner.state.people import PersonOrder
+from agentrunner.state.round_reports import ORDER_CHARS
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext, Verdict
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.state.worker_runs import WorkerOrder

@@ -12,7 +12,6 @@ from typing import Any, cast
 from langgraph.types import Command
 
 from agentrunner.config.kinds import planner_kind
-from agentrunner.config.short_names import further, shortened
 from agentrunner.config.spec import CriterionSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.discovery.services import lacking, likely_lacking
@@ -27,6 +26,7 @@ from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import People
 from agentrunner.state.run_state import Baseline, Criterion, TaskContext
+from agentrunner.state.short_names import further, shortened
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_folder import keep_sandbox
 from agentrunner.verification.results.model import Results

@@ -1,4 +1,4 @@
-"""Trying a repository's test commands, with a word about what runs and for how long at most."""
+"""Trials of a repository's test commands, announced with what runs and for how long at most."""
 
 from __future__ import annotations
 

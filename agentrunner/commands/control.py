@@ -1,4 +1,4 @@
-"""Control words that are said to `agentrunner plan`: they act at once, and no model is asked."""
+"""Control words typed after `agentrunner plan`, such as *stop*: no model is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer to a run that another terminal drives: it is left there, and the run goes on there."""
+"""Answers to a run that another process drives: left in its folder for that process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Surprises: an exception without a name becomes one line and a file for whoever mends it."""
+"""Unexpected exceptions: one line for the person, and a file for whoever fixes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carrying a plan on as it was begun last, for who answers it from another terminal."""
+"""The options of the last `plan run`, with which an answer starts the plan again."""
 
 from __future__ import annotations
 

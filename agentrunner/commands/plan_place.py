@@ -1,4 +1,4 @@
-"""Which plan a command is about, which task of it, and who speaks when."""
+"""Which plan and task a command is about, where the plan is kept, and who changes it when."""
 
 from __future__ import annotations
 

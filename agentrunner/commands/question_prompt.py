@@ -207,7 +207,7 @@ def _show_diff(folder: Path) -> None:
 def _edit(subject: str) -> str:
     """The plan after the person's editor, as JSON; "" where it was left as it was.
 
-    What cannot be read is said, and can be mended in the editor.
+    What cannot be read is said, and can be fixed in the editor.
     """
     from agentrunner.commands.editing import as_yaml, edited, from_yaml
 

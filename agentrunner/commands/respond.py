@@ -91,15 +91,18 @@ def answer(
 ) -> int:
     """Answer a question by an option's number or in words: "usd=+5", again, "model: NAME", …"""
     output = opt.detached(output, detach)
-    if interactive(output) and (not words or _is_run(words, output)):
-        return dialog("answer", words[0] if words else None, output)
-    *names, text = words or [""]
+    if not words or _is_run(words, output):
+        run = words[0] if words else None
+        if interactive(output):
+            return dialog("answer", run, output)
+        raise _needs("answer", run, "the answer is missing.", output)
+    *names, text = words
     if not text:
         raise _needs("answer", None, "the answer is missing.", output)
     if len(names) > 1:
         raise UsageError(
             "the answer is one argument.",
-            remedy=f'agentrunner answer "{" ".join(words or [])}"',
+            remedy=f'agentrunner answer "{" ".join(words)}"',
         )
     run_id = run_for("answer", names[0] if names else None, output.state_dir, output)
     return give(run_id, _answer(identifier, text=text), output)
@@ -152,7 +155,8 @@ def _is_run(words: list[str], output: Output) -> bool:
     from agentrunner.storage.index import RunIndex
 
     rows = RunIndex(environment.state_dir(output.state_dir)).runs(here())
-    return len(words) == 1 and any(row.waiting and words[0] == row.run_id for row in rows)
+    names = {name for row in rows if row.waiting for name in (row.run_id, row.task_id)}
+    return len(words) == 1 and words[0] in names
 
 
 @opt.with_output

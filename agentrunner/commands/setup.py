@@ -21,7 +21,7 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
-from agentrunner.commands.grounds import grounds
+from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.policy_findings import login_findings, policy_findings
 from agentrunner.commands.sandboxes import SandboxProbe, probe_sandboxes
@@ -140,7 +140,7 @@ def examine(
     ]
     policies = policy_findings(policy, environ, repo)
     people_taken = chosen(repo, environ, state_dir, bool(candidates), policy)
-    refused = grounds(repo, state_dir, home)
+    refused = obstacles(repo, state_dir, home)
     report = DoctorReport(
         f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
         [

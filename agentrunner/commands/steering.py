@@ -1,4 +1,4 @@
-"""The work on a plan while somebody talks about it: begun, paused, gone on with, stopped."""
+"""The work on a plan during a chat: start, pause, resume and stop it."""
 
 from __future__ import annotations
 

@@ -216,10 +216,11 @@ class _Attempt:
 
     def _better(self, command: str, ran: CommandOutcome, output: str) -> tuple[str, str]:
         """The same command as it may start here, and what was done to it; "" for none."""
-        from agentrunner.discovery.judging import from_the_root, mended
+        from agentrunner.discovery.judging import from_the_root, without_missing_plugins
 
         if ran.exit_code == 4:
-            return mended(command, output), "without plug-ins that are not installed"
+            better = without_missing_plugins(command, output)
+            return better, "without plug-ins that are not installed"
         if ran.exit_code == 2:
             return from_the_root(command, output, self.repo), "with the modules at the root"
         return "", ""

@@ -1,4 +1,4 @@
-"""Who plans, who works, who judges, and what they may cost: the crew of a task file."""
+"""The sections of a task file about planners, workers and judges."""
 
 from __future__ import annotations
 

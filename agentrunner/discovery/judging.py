@@ -1,4 +1,4 @@
-"""What one trial of a test command showed, judged by the table of its own runner. Pure.
+"""What one trial of a test command showed, by the table of its runner. Pure.
 
 An exit code says little without its runner: 5 of pytest is "no tests", 5 of make is nothing. What
 neither the runner's counts nor this table explain is never called a start of the tests.
@@ -67,7 +67,7 @@ class TriedCommand:
     """A test command, and what was seen when it was tried."""
 
     found: FoundCommand
-    """With the command as it was run, where it had to be mended."""
+    """With the command as it was run, where it had to be fixed."""
     kind: Kind = "not_tried"
     summary: str = ""
     """In one line: "41 passed, 1 failed, 3.8 s"."""
@@ -274,7 +274,7 @@ def from_the_root(command: str, output: str, repo: Path) -> str:
     return f"{python} -m pytest{command[hit.end() :]}"
 
 
-def mended(command: str, output: str) -> str:
+def without_missing_plugins(command: str, output: str) -> str:
     """The command without options of pytest plug-ins that are not installed; "" where none is.
 
     pytest names them. Where they stand in its configuration, that is set aside.

@@ -1,4 +1,4 @@
-"""What work outside of a checkout, or a commit of ours, lacks: installed packages, and filters."""
+"""What is missing outside of a checkout (installed packages), and what commits of ours bypass."""
 
 from __future__ import annotations
 

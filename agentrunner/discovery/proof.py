@@ -1,4 +1,4 @@
-"""What counts as tests in a checkout as it is now: for validate, --dry-run and the header."""
+"""What counts as tests in a checkout now: for validate, --dry-run and the header."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def header_of(
     What counts as tests is told only where the run `begins`: later the files are a worker's.
     """
     spec, members = resolved.spec, resolved.members
-    test = spec.task.test
+    setup, test = spec.task.setup, spec.task.test
     inputs = ProofInputs()
     if begins:
         inputs = proof_inputs(spec, most_files=MOST_FILES_AT_START, most_listed=MOST_LISTED)
@@ -49,6 +49,7 @@ def header_of(
         "box": sandbox,
         "network": resolved.network,
         "reach": reach_of(spec, members),
+        "setup": setup.command if setup else None,
         "tests": test.command if test else None,
         "tests_where": Path(spec.task_file.path).name
         if spec.task_file and spec.task_file.path

@@ -1,4 +1,4 @@
-"""Another planner for a run that goes on, as a person names it."""
+"""Another planner for a run that is resumed, as a person names it."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ class BadCommitMessage(UsageError):
     code = "commit-message"
     advice = """
     Its names are `title`, `proof` (a list), `task_id` and `run_id`; see
-    [plans](../how-to/plan.md). `agentrunner plan run --commit-message ''` takes the built-in
-    one again.
+    [the result of a plan](../how-to/plan-run.md#where-the-result-goes).
+    `agentrunner plan run --commit-message ''` takes the built-in one again.
     """
 
 
@@ -163,7 +163,7 @@ class OntoRed(TaskFailed):
 class BadPatch(AgentRunnerError):
     """A change of the plan cannot be carried out as a whole, so nothing of it was: it names
     what is not there, makes a circle, or takes away or moves a task that is being worked on.
-    Each operation that is in the way is named. A planner is told and mends its patch; you see
+    Each operation that is in the way is named. A planner is told and fixes its patch; you see
     this where a task was begun after the change was proposed.
     """
 

@@ -162,7 +162,7 @@ class _Telling:
 
 
 def _warn_of_cut(state: TaskContext, deps: Deps, call: PlannerCall) -> None:
-    """Say once in a run that a server reads less than it is sent, and what mends that. Blocks."""
+    """Say once in a run that a server reads less than it is sent, and what fixes that. Blocks."""
     kind = call.candidate.partition(":")[0]
     if call.known != "counted" or not kind or not planner_kind(kind).is_chat_model:
         return

@@ -2,7 +2,7 @@
 
 Only a run that came to nothing for want of a provider is begun again without a new decision: it
 is no round of work, and a planner that is told of it would order the same once more. Whatever is
-wrong with a key or a model is a person's to mend, at once.
+wrong with a key or a model is a person's to fix, at once.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class WaitUntil:
 
 @dataclass(frozen=True)
 class AskPerson:
-    """A person mends what is wrong, and has it tried again; or ends the run."""
+    """A person fixes what is wrong, and has it tried again; or ends the run."""
 
     why: str
     """One sentence."""

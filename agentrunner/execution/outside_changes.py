@@ -1,4 +1,4 @@
-"""Changes that no worker made: noticed, told, and never attributed to a worker."""
+"""Changes that no worker made: recorded, and never attributed to a worker."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from agentrunner.state.worker_runs import Wait
 
 Silence = PlannerUnavailable | PlannerUnusable
 """Why a candidate gave nothing that can be used."""
-MENDED_BY_A_PERSON = ("auth", "model")
-UNMENDED_SEC = 86_400.0
+FIXED_BY_A_PERSON = ("auth", "model")
+UNFIXED_SEC = 86_400.0
 """For so long a candidate is left alone whose key or model is refused, where another answers."""
 
 PARKED = "meta-quota"
@@ -95,7 +95,7 @@ async def ask_candidates(
                 deps.warn(state, "fail-over", warning[:500])
             elif not any(_passes(role_candidates, name, one) for name, one in failed.items()):
                 for name in failed:
-                    deps.cooled.pop(f"meta:{name}", None)  # a person mends it, and all are asked
+                    deps.cooled.pop(f"meta:{name}", None)  # a person fixes it, and all are asked
                 raise
 
 
@@ -151,8 +151,8 @@ def _until(
         return now + (
             again if alone else max(again, timedelta(seconds=role_candidates.cool_down_sec))
         )
-    mended = failure.kind in MENDED_BY_A_PERSON
-    return now + timedelta(seconds=UNMENDED_SEC if mended else role_candidates.cool_down_sec)
+    fixed = failure.kind in FIXED_BY_A_PERSON
+    return now + timedelta(seconds=UNFIXED_SEC if fixed else role_candidates.cool_down_sec)
 
 
 def _waits(deps: Deps) -> list[Wait]:

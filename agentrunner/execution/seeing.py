@@ -9,8 +9,6 @@ from typing import Any
 
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.kinds import planner_kind
-from agentrunner.config.rounds import digests, line_of, report, sections, state_of_now
-from agentrunner.config.short_names import further, shortened, used
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.seeing.diffs import Diff, diff_of
 from agentrunner.discovery.seeing.looks import Looker
@@ -21,7 +19,9 @@ from agentrunner.prompts import PromptType, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.rounds import STAY, folded_until
 from agentrunner.protocol.known_names import TEST_ID
+from agentrunner.state.round_reports import digests, line_of, report, sections, state_of_now
 from agentrunner.state.run_state import RedTest, TaskContext
+from agentrunner.state.short_names import further, shortened, used
 from agentrunner.state.state_model import FileRef
 from agentrunner.state.summary import without_host
 

@@ -1,4 +1,4 @@
-"""A planner of which no usable answer is to be had: what a person is told, and may say instead."""
+"""A planner that gives no usable answer: the question to a person, and what they may answer."""
 
 from __future__ import annotations
 

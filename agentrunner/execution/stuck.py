@@ -1,4 +1,4 @@
-"""The same thing again and again: counted, told to the planner, then ended. Pure.
+"""Runs that go in circles: repeated orders and failures, counted over worker runs. Pure.
 
 Two counts over worker runs in a row: the same prompt that changed nothing, and exactly the same
 that is red. At `runner.stuck_after` of either the planner is told; where it orders the same

@@ -1,4 +1,4 @@
-"""What a worker run came to: its record in the state, the run log and the events."""
+"""The record of a worker run: in the state, the run log and the events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far an answer of the planner has come, as facts for whoever waits for it. Pure."""
+"""Progress of a planner's answer while it is streamed, as facts for the live view. Pure."""
 
 from __future__ import annotations
 

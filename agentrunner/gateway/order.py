@@ -1,4 +1,4 @@
-"""What a gateway process is told: one order, as JSON through its stdin, never written anywhere.
+"""The order of a gateway process: JSON through its stdin, never written anywhere.
 
 One process serves one command in a sandbox. It listens on Unix sockets in the run's `sock` folder:
 `gateway.sock` for model calls, `proxy.sock` for CONNECT, and `control.sock`, where a sandbox that

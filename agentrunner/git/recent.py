@@ -1,4 +1,4 @@
-"""What was read from a store of late: objects never change, so no name is read twice in a row."""
+"""A cache of objects read from a store: they never change, so none is read twice in a row."""
 
 from __future__ import annotations
 

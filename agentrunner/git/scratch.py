@@ -1,4 +1,4 @@
-"""Folders for files under way, in a place where several threads and processes have such.
+"""Temporary folders in a place where several threads and processes have such.
 
 They go with whoever made them; what is left of one that was killed can be swept.
 """

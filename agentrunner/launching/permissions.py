@@ -1,4 +1,4 @@
-"""What a task lets its CLIs use and read."""
+"""What a task permits its CLIs: limits of processor, memory and disk, and readable folders."""
 
 from __future__ import annotations
 

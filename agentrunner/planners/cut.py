@@ -42,7 +42,7 @@ class Cut:
         return size
 
     def sentence(self) -> str:
-        """What is wrong, and the setting that mends it with each server."""
+        """What is wrong, and the setting that fixes it with each server."""
         return (
             f"The planner's server read {self.read:,} of about {self.sent:,} tokens: it cut the "
             f"prompt in silence, since its context is too small. Give it {self.wanted:,}: "

@@ -1,5 +1,7 @@
-"""What a model server on this machine or in its network says of itself: what it is, how long its
-context is, and which models it has. It is asked with GET, without a key and past any proxy.
+"""What a model server on this machine or in its network says of itself.
+
+Which server it is, how long its context is, and which models it has. It is asked with GET, without
+a key and past any proxy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The place that a run gives to a planner which is a program."""
+"""What a run gives to a planner that is a program: its folder, and the kind of its sandbox."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """(Plan, edits) -> Plan: all of them or none.
 
-Every edit that cannot be carried out is named, so that the planner can mend the whole patch at
+Every edit that cannot be carried out is named, so that the planner can fix the whole patch at
 once. The order is that of the patch; dependencies may point to what comes later in it.
 """
 

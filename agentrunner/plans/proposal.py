@@ -29,7 +29,7 @@ from agentrunner.storage.run_folder import write_private
 GOAL_CHARS = 4000
 """Of the first message, as the plan's goal: it is told in every prompt of the plan."""
 MOST_ERRORS = 20
-"""Of a refused patch, in what the planner is told; mending those mends most others."""
+"""Of a refused patch, in what the planner is told; fixing those usually fixes the others."""
 FILE = "proposal.json"
 
 Kind = Literal["decompose", "plan_patch"]
@@ -113,7 +113,7 @@ def propose(plan: Plan, message: str, reply: Reply) -> Proposal:
 
 
 def check(plan: Plan, message: Message) -> None:
-    """Refuse a well formed reply that comes to nothing; for the planner to mend it.
+    """Refuse a well formed reply that comes to nothing; for the planner to fix it.
 
     Raises ProtocolError that names every operation that cannot be carried out.
     """

@@ -1,4 +1,4 @@
-"""What is said in a conversation of a change that did not come to be, or not to stay.
+"""Remarks for the planner about changes that were refused, taken back or left undecided.
 
 Without it the planner would read of each change that was ever proposed as if it were in the plan.
 """

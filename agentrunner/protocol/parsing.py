@@ -40,7 +40,7 @@ MAX_REPLY_BYTES = 2 * 1024 * 1024
 """Of the whole reply, characters of a str: a CLI may echo a long prompt before the message."""
 
 MAX_FAULTS = 20
-"""That one ProtocolError names; who mends those mends most others."""
+"""That one ProtocolError names; fixing those usually fixes the others."""
 
 _UNSTORABLE = re.compile("[\ud800-\udfff\0]")
 _REFUSALS = re.compile(
@@ -254,7 +254,7 @@ def _unwrapped(
 
 
 def _protocol_error(error: ValidationError, prefix: str) -> ProtocolError:
-    """The first thing wrong as the error, the others in its message, to be mended at once."""
+    """The first thing wrong as the error, the others in its message, to be fixed at once."""
     found = [_described(one, prefix) for one in error.errors(include_url=False)[:MAX_FAULTS]]
     code, path, message = found[0]
     more = "".join(f"; {other_path}: {text}" for _, other_path, text in found[1:])

@@ -1,4 +1,4 @@
-"""What is clear although it is not written as asked for: TAKEN is the whole list.
+"""Slips in a reply that are clear, and taken as they are meant: TAKEN is the whole list.
 
 Small models write `cwd: "."`, a time of 0, `RUN-WORKER` or a list of one. `parse_reply` refuses
 these; where it does, `take_reply` reads the reply once more with the rules of this table, each use

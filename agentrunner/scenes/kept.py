@@ -1,4 +1,4 @@
-"""What was played of a trial that has not come to its end, so that it can go on."""
+"""The saved part of an interrupted trial, from which it resumes."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ import yaml
 from agentrunner.config.agents import ProfilesSpec
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.prd import describe_check
-from agentrunner.config.rounds import ORDER_CHARS
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.resources import open_workshop
 from agentrunner.environment import prices_file
@@ -49,6 +48,7 @@ from agentrunner.scenes.scene import (
 )
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import People, PersonDecision
+from agentrunner.state.round_reports import ORDER_CHARS
 from agentrunner.state.run_state import (
     Baseline,
     CheckOutcome,

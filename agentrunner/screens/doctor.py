@@ -19,7 +19,7 @@ _SHORTEST, _LONGEST = 12, 28
 
 @dataclass(frozen=True)
 class DoctorItem:
-    """One fact, and how to mend it where it needs mending."""
+    """One fact, and how to fix it where it needs fixing."""
 
     mark: Mark
     name: str

@@ -230,6 +230,7 @@ def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
         ("worker", "; ".join([str(header.get("worker") or "?"), *_named(header, "key")])),
         ("sandbox", str(header.get("box") or "?")),
         ("reaches", "; ".join(_named(header, "reach") or _named(header, "network")) or "none"),
+        *(("set-up", text) for text in _named(header, "setup")),
         ("tests", f"{tests}  ({where})" if where else str(tests)),
         *_env_rows(header.get("env") or {}),
         *(("counts", text) for text in counts_lines(header.get("inputs"))),

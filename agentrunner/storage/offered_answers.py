@@ -1,4 +1,4 @@
-"""An answer for the terminal that asks: given in another one, it lies in the run's folder.
+"""Answers given in another terminal: files in the run's folder, for the process that asks.
 
 Who drives a run holds its lock while a person is asked. So whoever answers elsewhere can't drive
 it; the answer is left here, and the one who asks takes it up.

@@ -64,7 +64,7 @@ def redact_strings(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def append_line(path: Path, value: Mapping[str, Any], *, sync: bool) -> tuple[int, int]:
-    """Append one JSON object as a line in one write, after mending a torn last line.
+    """Append one JSON object as a line in one write, after fixing a torn last line.
 
     Returns from which byte of the file to which what was added goes.
     """

@@ -1,5 +1,7 @@
-"""The ways in which programs print a secret: raw, base64 at the three byte alignments, URL-, JSON-,
-shell-, HTML- and hex-encoded, and line by line.
+"""The ways in which programs print a secret.
+
+Raw, base64 at the three byte alignments, URL-, JSON-, shell-, HTML- and hex-encoded, and line by
+line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One command that is green now, and what becomes of it in an examination. Pure."""
+"""A command that is green now, and the record of its examination. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The set-up command of a task, and what its failure is told as."""
+"""The set-up command of a task: running it, and the error where it fails."""
 
 from __future__ import annotations
 

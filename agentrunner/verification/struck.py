@@ -1,4 +1,4 @@
-"""What a test that the worker wrote shows.
+"""Whether a test that the worker wrote shows the work.
 
 It has to be red on the old code for a reason that is the work, and red where the functions that
 the work added or altered have empty bodies. A test that passes there is not about the work.

@@ -1,4 +1,4 @@
-"""The trees of one examination. Pure."""
+"""The trees that an examination compares: before, after, and mixtures of both. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker run came to, from all who saw it: supervisor, CLI, gateway and snapshots.
+"""The outcome of a worker run, from all who saw it: supervisor, CLI, gateway and snapshots.
 
 No exit code and no "success" is believed alone. The supervisor knows how the process ended, the
 gateway whether the model answered, the snapshots whether anything was changed; the CLI's own

@@ -1,4 +1,4 @@
-"""What a plan stands on: a git repository with a commit, or the folder itself without git.
+"""Whether a plan can begin here: on a git repository with a commit, or in a folder without git.
 
 A plan stands on one of the two at a time: what tasks did in the folder is part of the plan's branch
 only where the branch begins at a commit of it. Everything here blocks.

@@ -1,4 +1,4 @@
-"""A run of a task, as it stands on the disk."""
+"""A run of a plan's task, read from the disk."""
 
 from __future__ import annotations
 

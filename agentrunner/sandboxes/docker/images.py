@@ -1,5 +1,6 @@
-"""From what a task asks for to an image that is there: found, or fetched or built where that is
-allowed, and checked. Nothing is fetched or built because it is missing alone.
+"""The image that a task asks for: found, or fetched or built where that is allowed, and checked.
+
+Nothing is fetched or built because it is missing alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the helper beside a worker is told: through its environment, as it may hold secrets."""
+"""The order of the helper beside a worker: in its environment, as it may hold secrets."""
 
 from __future__ import annotations
 

@@ -65,6 +65,8 @@ def test_every_example_is_a_command_line_with_options_that_there_are() -> None:
 def test_groups_hold_every_command_once() -> None:
     listed = [name for group in cli.GROUPS.values() for name in group]
     assert sorted(listed) == sorted(set(listed)) == sorted(cli.COMMANDS)
+    page = (DOCS / "reference" / "commands.md").read_text("utf-8")
+    assert [name for name in listed if not re.search(rf"(agentrunner |· |`){name}\b", page)] == []
 
 
 def test_help_of_the_program(capsys: pytest.CaptureFixture[str], golden: Any) -> None:

@@ -51,6 +51,13 @@ def test_the_only_run_that_fits_is_taken_and_named(
     assert f"{verb}: users-api-7f3a · T" in shell.err
 
 
+@pytest.mark.parametrize("name", ["users-api-7f3a", "users-api"])
+def test_the_name_of_a_waiting_run_alone_is_no_answer_to_it(name: str, shell: Shell) -> None:
+    shell.add_run("users-api-7f3a", waiting="ask_human")
+    assert shell("answer", name) == 2
+    assert asked(shell) == [] and "the answer is missing" in shell.err
+
+
 @pytest.mark.parametrize(
     ("verb", "arguments", "state"),
     [

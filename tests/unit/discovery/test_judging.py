@@ -12,9 +12,9 @@ from agentrunner.discovery.judging import (
     TriedCommand,
     from_the_root,
     judge,
-    mended,
     not_tried,
     ranked,
+    without_missing_plugins,
 )
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.counts import read_counts
@@ -171,7 +171,7 @@ def test_the_best_is_what_was_seen_to_test_the_most() -> None:
 )
 def test_options_of_plug_ins_that_are_not_there(command: str, unknown: str, better: str) -> None:
     said = f"ERROR: usage: x\npytest: error: unrecognized arguments: {unknown}\n"
-    assert mended(command, said) == better
+    assert without_missing_plugins(command, said) == better
 
 
 def test_modules_at_the_root_are_found_by_python(tmp_path: Path) -> None:
@@ -187,4 +187,6 @@ def test_modules_at_the_root_are_found_by_python(tmp_path: Path) -> None:
 
 
 def test_nothing_is_mended_that_is_not_told() -> None:
-    assert mended("pytest -n auto", "ERROR: file or directory not found: auto") == ""
+    assert (
+        without_missing_plugins("pytest -n auto", "ERROR: file or directory not found: auto") == ""
+    )

@@ -15,7 +15,6 @@ import yaml
 
 from agentrunner.config.agents import PlannerSpec, WorkerSpec
 from agentrunner.config.budget import BudgetSpec
-from agentrunner.config.rounds import digests, line_of, report, sections, state_of_now
 from agentrunner.config.spec import (
     Check,
     CriterionSpec,
@@ -46,6 +45,7 @@ from agentrunner.protocol import Choices, message_schema
 from agentrunner.state.decisions import TEXT, shown, with_decision
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import People, PersonDecision, PersonLine
+from agentrunner.state.round_reports import digests, line_of, report, sections, state_of_now
 from agentrunner.state.run_state import (
     CheckOutcome,
     Counters,

@@ -95,6 +95,12 @@ def test_a_yes_is_offered_only_where_it_can_count() -> None:
         assert "accept" not in summary_screen(ended)
     known = {**FAILED_TEST, "failed": 1, "known_red": ["test_a"]}
     assert "agentrunner accept" in summary_screen(result(**review, test=known))
+    red = {"state": "FAILED", "exit_code": 1, "reason": "loop_limit"}
+    still = {**FAILED_TEST, "still_red": ["test_a"], "newly_red": []}
+    assert "accept --known-red NAME" in summary_screen(result(**red, test=still))
+    for test, criteria in (({**still, "newly_red": ["test_b"]}, []), (still, failed)):
+        screen = summary_screen(result(**red, test=test, acceptance_criteria=criteria))
+        assert "accept" not in screen
     nothing = summary_screen(result(**review, changed_files=[]))
     assert 'AC-4 --unchanged --reason "..."' in nothing
 

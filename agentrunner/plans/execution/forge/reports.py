@@ -1,4 +1,4 @@
-"""What the runs of a plan's tasks came to, for whoever reads the request."""
+"""How the runs of a plan's tasks ended, for readers of the pull or merge request."""
 
 from __future__ import annotations
 

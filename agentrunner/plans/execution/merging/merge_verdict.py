@@ -58,13 +58,13 @@ class MergeVerdict:
     """What becomes of a candidate."""
 
     evidence: str = ""
-    """Why it is refused, for whoever is to mend it; "" where it may land."""
+    """Why it is refused, for whoever is to fix it; "" where it may land."""
     broken: tuple[ProvenCriterion, ...] = ()
     """Checks that it breaks, or that only hollow tests keep green."""
     doubts: tuple[ProvenCriterion, ...] = ()
     """Checks of the task that are red on a fresh checkout of its own commit as well."""
     stuck: bool = False
-    """Whether no run could begin on it, to mend it: set-up, tests or such a check do not start."""
+    """Whether no run could begin on it, to fix it: set-up, tests or such a check do not start."""
     asks: str = ""
     """What a person decides, as what it does may be meant; "" for nothing."""
 
@@ -239,7 +239,7 @@ def _text_of_checks(broken: Sequence[ProvenCriterion], now: CommitFindings, wher
 
 
 def _listed(proofs: Sequence[ProvenCriterion]) -> str:
-    """A line for each, without its output: for a person, who may not want to mend it."""
+    """A line for each, without its output: for a person, who may not want to fix it."""
     text = ""
     for proof in proofs[:MAX_LISTED]:
         words = " ".join(proof.criterion.description.split())

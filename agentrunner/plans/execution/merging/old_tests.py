@@ -1,4 +1,4 @@
-"""What proved tasks that have landed, as it was: a check that was rewritten proves nothing."""
+"""Tests and checks of merged tasks as they were: one that was rewritten since proves nothing."""
 
 from __future__ import annotations
 

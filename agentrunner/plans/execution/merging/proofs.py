@@ -28,7 +28,7 @@ class ProvenCriterion:
         return check.model_dump_json() if check is not None else ""
 
     def as_criterion(self) -> CriterionSpec:
-        """What a run is asked that has to mend it: red before, so that mending is proven."""
+        """What a run is asked that has to fix it: red before, so that the fix is proven."""
         words = " ".join(self.criterion.description.split())
         return CriterionSpec(
             description=f"What {self.task_id} did still holds ({self.criterion.id}): {words}",

@@ -1,4 +1,4 @@
-"""What a round is told with, and what the state of now has beside it; from the summary. Pure.
+"""The report of one round and the state of now, as prompts have them; from the summary. Pure.
 
 The summary of a run is long, and most of it stands for many rounds. Each part of it is told in the
 round in which it became so, and only what is new goes to the end of a prompt.

@@ -1,4 +1,4 @@
-"""Whether a run could begin in this repository and be kept here: for `doctor`."""
+"""What would keep a run from beginning in this repository, or from being kept: for `doctor`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentrunner.screens.doctor import DoctorItem
 from agentrunner.screens.layout import tilde
 
 
-def grounds(repo: Path, state_dir: Path, home: str) -> list[DoctorItem]:
+def obstacles(repo: Path, state_dir: Path, home: str) -> list[DoctorItem]:
     """What `run` would refuse to begin with; none where it would begin."""
     found = []
     try:

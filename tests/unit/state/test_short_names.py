@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agentrunner.config.short_names import further, shortened, used
 from agentrunner.protocol import NextAction, PlanTask, parse_reply
 from agentrunner.protocol.known_names import spelled_out, with_names
+from agentrunner.state.short_names import further, shortened, used
 from tests.kit.metas import plan, reply, run_worker
 
 LONG = "tests/unit/shop/test_cart.py::TestCart::test_total"
