@@ -143,6 +143,7 @@ class CallLog:
             **cost_of(call, self._prices),
             "error": call.error,
             "model": call.model,
+            "looks": list(call.looks),
         }
         self._append("meta_call", call.number, values, at)
 
