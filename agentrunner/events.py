@@ -104,6 +104,8 @@ class PlannerCalled(RunEvent):
     usd: float | None = None
     """None: nobody can tell."""
     error: Any = None
+    looks: list[str] = []
+    """What it looked at in place of an answer: `read src/a.py from 1 to 80`."""
 
 
 class CriteriaPlanned(RunEvent):

@@ -316,7 +316,23 @@ def _run_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
         "change": block("change", seen.change, "whole") if seen.change else "",
         "unseen": block("unseen", "\n".join(seen.unseen)) if seen.unseen else "",
         "to_look_at": seen.to_look_at,
+        "turned_green": _turned_green(prompt.facts),
     }
+
+
+def _turned_green(facts: Mapping[str, Any]) -> bool:
+    """Whether all that was executed passes, some of it did not before, and nothing is held against.
+
+    Small models ask a person, or order the same once more, unless that is said where they decide.
+    """
+    evidence, refused = facts.get("evidence") or {}, facts.get("refused") or {}
+    return bool(
+        evidence.get("proof")
+        and not evidence.get("red")
+        and not evidence.get("findings")
+        and all(check["outcome"] == "passed" for check in evidence.get("checks", ()))
+        and not refused.get("completion")
+    )
 
 
 def _plan_parts(prompt: PromptInput, block: Block) -> dict[str, object]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from agentrunner.config.load import changed_sources
 from agentrunner.engine import attempts
 from agentrunner.engine.attempt_run import Drive, Options
-from agentrunner.engine.header import header_of
+from agentrunner.engine.header import header_of, news_of_sight
 from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.memory import be_frugal
 from agentrunner.engine.resources import open_workshop
@@ -136,7 +136,10 @@ class Driver:
     ) -> None:
         run, spec = state["run"], resolved.spec
         sandbox = deps.sandbox.describe()
-        header = header_of(resolved, sandbox=sandbox, max_loops=run.max_loops, begins=begins)
+        news = news_of_sight(spec, self.folder) if begins else []
+        header = header_of(
+            resolved, sandbox=sandbox, max_loops=run.max_loops, begins=begins, news=news
+        )
         if begins:
             deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
             return

@@ -15,7 +15,8 @@ from agentrunner.discovery.outside import filters_of, not_taken_along
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.discovery.protected import asked_protected
 from agentrunner.execution.resolved import ResolvedRun
-from agentrunner.execution.seeing import no_provider
+from agentrunner.execution.seeing import CONTEXT_FILE, no_provider
+from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.member import Member
 
 MOST_LISTED = 50
@@ -28,10 +29,12 @@ def header_of(
     sandbox: str,
     max_loops: int,
     begins: bool = True,
+    news: Sequence[str] = (),
 ) -> dict[str, object]:
     """The `header` of the first event, and of --dry-run; `max_loops` are the attempt's.
 
-    What counts as tests is told only where the run `begins`: later the files are a worker's.
+    `news` are notices that are told once. What counts as tests is told only where the run `begins`:
+    later the files are a worker's.
     """
     spec, members = resolved.spec, resolved.members
     setup, test = spec.task.setup, spec.task.test
@@ -65,6 +68,7 @@ def header_of(
         "policies": [source.model_dump() for source in spec.policies],
         "notices": [
             *resolved.notices,
+            *news,
             *_unprepared(spec),
             *_filtered(spec),
             *(_ci_environment(spec) if begins else ()),
@@ -132,6 +136,23 @@ def sight_of(spec: TaskSpec) -> str:
     if no_provider(spec):
         return ""
     return f"; sees {SIGHTS[seen_by(spec.runner.meta)]}"
+
+
+def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:
+    """What leaves for the planner's provider, in the first run here from which something does.
+
+    Said only after runs from which nothing did, or that an earlier version made: who begins with
+    this version reads it in the header. Blocking.
+    """
+    sight = seen_by(spec.runner.meta)
+    if no_provider(spec) or sight == "nothing":
+        return []
+    others = [one for one in folder.root.parent.iterdir() if one != folder.root]
+    if not others or any((one / CONTEXT_FILE).exists() for one in others):
+        return []
+    less = "change sends no files, nothing no code" if sight == "repo" else "nothing sends no code"
+    told = f"New here: the planner's provider is shown {SIGHTS[sight]}. To stop it: "
+    return [f"{told}--set runner.meta.see=nothing ({less}), or the same in your own settings"]
 
 
 def _because(spec: TaskSpec, who: str) -> str:

@@ -267,6 +267,7 @@ def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str
             **cost,
             "error": call.error,
             "model": call.model,
+            "looks": list(call.looks),
             "request": request.model_dump(),
             "response": response.model_dump(),
         },
@@ -279,4 +280,5 @@ def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str
         usage=cost["usage"],
         usd=cost["usd"],
         error=call.error or None,
+        looks=list(call.looks),
     )

@@ -28,8 +28,9 @@ from agentrunner.planners.retry import capped, wait_before_retry
 from agentrunner.prompts import Looked, PromptInput, Repair, assemble
 from agentrunner.prompts.marking import numbers_in, without_numbers
 from agentrunner.protocol import Look, Looks, Message, message_schema, take_reply
+from agentrunner.protocol.looks import AT_ONCE
 from agentrunner.protocol.run_schema import MESSAGES, run_schema
-from agentrunner.protocol.schema import Schema
+from agentrunner.protocol.schema_parts import Schema
 
 ANSWERS = 4
 """The first answer and three re-asks."""
@@ -232,7 +233,8 @@ class Asker:
                 progress.limit = max(2 * was, LEAST_LIMIT)
             progress.after.append(Repair(error=str(fault), answer=reply.text, cut=cut))
             return fault, reply.text
-        await self._note(request, started, reply=reply)
+        looks = message.payload.looks if isinstance(message.payload, Looks) else ()
+        await self._note(request, started, reply=reply, looks=looks[:AT_ONCE])
         return message
 
     async def _note(
@@ -242,6 +244,7 @@ class Asker:
         *,
         reply: Reply | None = None,
         error: str = "",
+        looks: Sequence[Look] = (),
     ) -> None:
         reply = reply or Reply(text="")
         await self._record(
@@ -260,6 +263,7 @@ class Asker:
                 known=reply.known,
                 subscription=reply.subscription,
                 candidate=reply.candidate,
+                looks=tuple(look.in_words for look in looks),
             )
         )
 

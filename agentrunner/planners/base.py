@@ -208,4 +208,6 @@ class PlannerCall:
     known: Known = "unknown"
     subscription: bool = False
     candidate: str = ""
+    looks: tuple[str, ...] = ()
+    """What it looked at in place of an answer, in words."""
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -22,10 +22,20 @@ from agentrunner.errors.planners import BadChatModel, ChatPackagesMissing, NoPla
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, Written, in_turns
 from agentrunner.planners.cache_marks import marked_turns
 from agentrunner.planners.chat_reply import reply_of
+from agentrunner.planners.chat_schema import schema_options
+from agentrunner.planners.constraint import (
+    SIMPLER,
+    Constraint,
+    effective,
+    first_constraint,
+    refuses_schema,
+    schema_of,
+)
 from agentrunner.planners.endpoint import checked_url
+from agentrunner.planners.factory import reply_format
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
 from agentrunner.planners.streaming import Progress, silent, tell_reading
-from agentrunner.planners.timeouts import limits_of
+from agentrunner.planners.timeouts import is_near, limits_of
 from agentrunner.planners.workplace import Workplace
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.failures import failure_of
@@ -46,8 +56,7 @@ class ChatPlanner:
     kind = "chat"
     is_chat_model = True
     recordable = True
-    takes_schema = ""
-    """Providers differ in what they take; the form of answers is asked for in words."""
+    takes_schema = "that its provider holds answers to, where its package can ask for that"
 
     def __init__(
         self,
@@ -80,6 +89,9 @@ class ChatPlanner:
             checked_url(meta.base_url, "runner.meta.base_url", from_file=True, plain=plain)
         bare = urlsplit(meta.base_url).hostname if meta.base_url else ""
         self._limits = limits_of(meta, environ, bare or "")
+        self._constrain: Constraint = first_constraint(near=is_near(bare or ""))
+        if reply_format(spec) != "json":
+            self._constrain = "none"
         self._streams = True
         """Until its provider turns out to have no stream."""
         self._secrets = _secrets_of(self._provider, environ)
@@ -96,7 +108,8 @@ class ChatPlanner:
 
     async def complete(self, request: PlannerRequest) -> Reply:
         """One attempt; raises PlannerUnavailable."""
-        options: dict[str, Any] = {}
+        constrained = effective(request, self._constrain)
+        options = self._form(request, constrained)
         if request.max_output_tokens is not None:
             options["max_tokens"] = request.max_output_tokens
         marks = "anthropic" in self._provider
@@ -119,8 +132,17 @@ class ChatPlanner:
                 kind="network",
             ) from None
         except Exception as problem:  # noqa: BLE001  (every provider's library has its own)
-            raise self._failure(problem) from None
+            raise self._failure(problem, constrained) from None
         return reply_of(answer)
+
+    def _form(self, request: PlannerRequest, constrained: Constraint) -> dict[str, Any]:
+        """What asks for an answer of the message's schema; nothing where that cannot be had."""
+        if (found := schema_of(request, constrained)) is None:
+            return {}
+        options = schema_options(self._chat, *found)
+        if options is None:
+            self._constrain = "none"
+        return options or {}
 
     async def _answer(
         self, messages: Messages, options: Mapping[str, Any], progress: Progress | None
@@ -188,7 +210,18 @@ class ChatPlanner:
             chat = chat.model_copy(update={"stream_usage": True})
         return chat
 
-    def _failure(self, problem: Exception) -> PlannerUnavailable:
+    def _failure(self, problem: Exception, constrained: Constraint) -> PlannerUnavailable:
+        """What an exception means; a schema that is refused is a simpler one from then on."""
+        failure = self._meant(problem)
+        refused = failure.kind == "protocol" and not failure.retryable
+        if constrained == "none" or not refused or not refuses_schema(failure.message):
+            return failure
+        self._constrain = SIMPLER[constrained]
+        return PlannerUnavailable(
+            failure.message, retryable=True, retry_after=0, kind="protocol", other_form=True
+        )
+
+    def _meant(self, problem: Exception) -> PlannerUnavailable:
         """What an exception of a provider's library means: by its HTTP answer, else its words."""
         response = getattr(problem, "response", None)
         status = getattr(problem, "status_code", None) or getattr(problem, "code", None)

@@ -19,11 +19,12 @@ from agentrunner.planners.factory import reply_format
 from agentrunner.plans import proposal as proposals
 from agentrunner.plans import remarks
 from agentrunner.plans.plan import Plan
-from agentrunner.plans.planner_view import ConversationMessage, View, cut, plan_facts
+from agentrunner.plans.planner_view import ConversationMessage, View, cut, plan_facts, plan_ids
 from agentrunner.plans.proposal import Proposal
 from agentrunner.plans.store import OpenQuestion, PlanChange, PlanStore
 from agentrunner.prompts import Language, PromptInput
 from agentrunner.protocol import Choices, Decompose, Message, PlanPatch
+from agentrunner.protocol.known_ids import with_plan_ids
 
 TIMEOUT_SEC = 15 * 60.0
 """For one message with all its re-asks. A single call of a CLI has 10 minutes below it."""
@@ -67,6 +68,8 @@ class Conversation:
     see: See = "change"
     """What the planner may see of the code; with `repo` it may look."""
     timeout_sec: float = field(default=TIMEOUT_SEC)
+    note: Callable[[str, str], None] = lambda *_: None
+    """Keeps code and sentence of what was read otherwise than it was written."""
 
     async def propose(self, text: str) -> Proposal:
         """What the planner makes of a message; the plan stays as it is.
@@ -78,11 +81,13 @@ class Conversation:
         check_message(text)
         text = self.redact(text)
         plan = self.store.load()
-        known = await asyncio.to_thread(self.look, f"{plan.goal}\n{text}")
-        prompt = self.prompt(plan, text, known)
+        seen = await asyncio.to_thread(self.look, f"{plan.goal}\n{text}")
+        prompt = self.prompt(plan, text, seen)
+
+        known = {*plan.tasks, *plan.nodes}
 
         def check(message: Message) -> None:
-            proposals.check(plan, message)
+            proposals.check(plan, with_plan_ids(message, known)[0])
 
         try:
             async with asyncio.timeout(self.timeout_sec):
@@ -92,6 +97,11 @@ class Conversation:
                 f"The planner gave no answer within {self.timeout_sec / 60:g} minutes.",
                 remedy="say it again, in smaller steps",
             ) from error
+        message, taken = with_plan_ids(message, known)
+        for sentence in taken:
+            self.note("reply-taken", f"{message.type}: {sentence}")
+        for odd in message.warnings:
+            self.note(f"reply-{odd.code}", f"{message.type} {odd.path}: {odd.message}")
         reply = message.payload
         assert isinstance(reply, Decompose | PlanPatch)
         proposal = proposals.propose(plan, text, reply)
@@ -123,7 +133,7 @@ class Conversation:
             repository=repository,
             see=self.see,
             looks=self.see == "repo",
-            choices=Choices(),
+            choices=Choices(plan=plan_ids(plan)),
         )
 
     def _language(self, plan: Plan, text: str) -> Language:

@@ -143,8 +143,15 @@ class CallLog:
             **cost_of(call, self._prices),
             "error": call.error,
             "model": call.model,
+            "looks": list(call.looks),
         }
         self._append("meta_call", call.number, values, at)
+
+    def note(self, code: str, message: str, at: str) -> None:
+        """Keep what was read otherwise than it was written, as the log of a run does."""
+        key = f"{self.counters().calls}: {message}"
+        data = {"code": code, "message": message}
+        self._log.append("warning", key, data, attempt=ATTEMPT, loop=0, at=at, sync=False)
 
     def _append(self, kind: str, number: int, data: Mapping[str, Any], at: str) -> None:
         self._log.append(kind, str(number), data, attempt=ATTEMPT, loop=0, at=at, sync=False)
@@ -264,6 +271,7 @@ async def open_conversation(
         redact=redactor.redact,
         look=view.facts,
         see=view.see,
+        note=lambda code, message: log.note(code, message, clock.stamp()),
     )
     try:
         async with _housed(panel, spec, folder, state_dir, environ, redactor):

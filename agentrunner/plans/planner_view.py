@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlanTaskStatus
+from agentrunner.protocol.plan_schema import PlanIds
 from agentrunner.state.lifecycle import END_STATES, NextStep
 
 MAX_TASKS = 200
@@ -50,6 +51,18 @@ def plan_facts(plan: Plan, history: Sequence[ConversationMessage]) -> View:
         "wbs": _tree(plan),
         "history": _history(history),
     }
+
+
+def plan_ids(plan: Plan) -> PlanIds:
+    """What a schema names of a plan: by the state of a task, what may be done with it."""
+    order = plan.task_order()
+    nodes = list(plan.walk())
+    return PlanIds(
+        tasks=tuple(order),
+        phases=tuple(one for one in nodes if one != ROOT and plan.nodes[one].task_id is None),
+        parents=tuple(nodes),
+        at_work=tuple(one for one in order if plan.tasks[one].status in AT_WORK),
+    )
 
 
 def _listed(items: Sequence[Any], total: int) -> View:

@@ -1,7 +1,7 @@
-"""Criterion ids that are written in another case, or with other hyphens, than the known ones. Pure.
+"""Ids that are written in another case, or with other hyphens, than the known ones. Pure.
 
-`parse_reply` cannot know them: what is known is the run's. What fits none, or more than one, is
-left as it is written.
+`parse_reply` cannot know them: what is known is the run's or the plan's. What fits
+none, or more than one, is left as it is written.
 """
 
 from __future__ import annotations
@@ -13,24 +13,16 @@ from typing import TypeVar
 
 from agentrunner.protocol.message import Message
 from agentrunner.protocol.messages import CompletionAssessment, NextAction, PlanTask
+from agentrunner.protocol.planning import PlanOperation, PlanPatch
 from agentrunner.protocol.wire import shown
 
 Item = TypeVar("Item")
 
 
 def with_known_ids(message: Message, known: Collection[str]) -> tuple[Message, list[str]]:
-    """The message with the ids that are known, and a sentence for each that was taken."""
+    """The message with the ids of criteria that are known, and a sentence for each taken."""
     notices: list[str] = []
-
-    def taken(given: str) -> str:
-        found = known_id(given, known)
-        if found is None or found == given:
-            return given
-        sentence = f"criterion id: {shown(given)} is taken as {shown(found)}"
-        if sentence not in notices:
-            notices.append(sentence)
-        return found
-
+    taken = _taking("criterion id", known, notices)
     payload = message.payload
     if isinstance(payload, PlanTask):
         used = {one.id for one in payload.acceptance_criteria}
@@ -54,6 +46,62 @@ def with_known_ids(message: Message, known: Collection[str]) -> tuple[Message, l
     if not notices:
         return message, []
     return replace(message, payload=payload), notices
+
+
+def with_plan_ids(message: Message, known: Collection[str]) -> tuple[Message, list[str]]:
+    """A change of a plan with the ids of tasks and nodes that are known, and what was taken.
+
+    What a temporary id of the same message names stays.
+    """
+    payload = message.payload
+    if not isinstance(payload, PlanPatch):
+        return message, []
+    notices: list[str] = []
+    made = {one.temp_id for one in payload.operations if one.temp_id}
+    fit = _taking("id of the plan", known, notices)
+
+    def taken(given: str) -> str:
+        return given if given in made else fit(given)
+
+    conflicts = [
+        one.model_copy(update={"tasks": [taken(name) for name in one.tasks]})
+        for one in payload.potential_conflicts
+    ]
+    operations = [_operation(one, taken) for one in payload.operations]
+    payload = payload.model_copy(
+        update={"operations": operations, "potential_conflicts": conflicts}
+    )
+    return (replace(message, payload=payload), notices) if notices else (message, [])
+
+
+def _operation(one: PlanOperation, taken: Callable[[str], str]) -> PlanOperation:
+    """With known ids; what is not given stays not given, which for an update is no change."""
+    update: dict[str, object] = {
+        name: taken(given) for name in ("task_id", "parent_id") if (given := getattr(one, name))
+    }
+    if one.dependencies:
+        update["dependencies"] = [taken(name) for name in one.dependencies]
+    if one.position is not None:
+        beside = {
+            name: taken(given)
+            for name in ("before", "after")
+            if (given := getattr(one.position, name))
+        }
+        update["position"] = one.position.model_copy(update=beside)
+    return one.model_copy(update=update)
+
+
+def _taking(what: str, known: Collection[str], notices: list[str]) -> Callable[[str], str]:
+    def taken(given: str) -> str:
+        found = known_id(given, known)
+        if found is None or found == given:
+            return given
+        sentence = f"{what}: {shown(given)} is taken as {shown(found)}"
+        if sentence not in notices:
+            notices.append(sentence)
+        return found
+
+    return taken
 
 
 def known_id(given: str, known: Collection[str]) -> str | None:

@@ -10,6 +10,8 @@ from agentrunner.protocol.wire import Remark, Warnings, Wire, fault, is_blank
 
 AT_ONCE = 8
 """Looks in one reply that are answered; further ones are not read."""
+SHOWN_CHARS = 200
+"""Of one look, where people are told of it."""
 FORMS = ("read", "search", "list", "diff", "output")
 _WORDS = {"from": "first", "to": "last", "in": "folder"}
 """Keys on the wire that are no good names."""
@@ -60,6 +62,14 @@ class Look(Wire):
     def what(self) -> str:
         """The value of its form."""
         return str(getattr(self, self.form))
+
+    @property
+    def in_words(self) -> str:
+        """What is looked at, for people: `read src/a.py from 1 to 80`."""
+        within = {"in": self.folder, "from": self.first, "to": self.last}
+        more = [f"{key} {value}" for key, value in within.items() if value is not None]
+        text = " ".join((self.form, self.what, *more))
+        return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 1]}…"
 
 
 class Looks(Wire):

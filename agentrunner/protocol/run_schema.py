@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agentrunner.protocol.message import VERSION, MessageType
-from agentrunner.protocol.schema import Choices, Schema, message_schema
+from agentrunner.protocol.schema import Choices, message_schema
+from agentrunner.protocol.schema_parts import Schema
 
 MESSAGES: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")
 """Of a run; those about plans are no part of one."""

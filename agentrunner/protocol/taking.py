@@ -45,16 +45,26 @@ MEANINGS: dict[How, str] = {
 """What is taken, for people."""
 
 ACTIONS = ("run_worker", "mark_complete", "ask_human", "abort")
-CHECK = "acceptance_criteria.*.check"
+OPERATIONS = ("create", "update", "delete", "move")
+EFFORTS = ("small", "medium", "large")
+OPERATION, TASK = "operations.*", "phases.*.tasks.*"
+
+
+def _of_check(type_: ReplyType, path: str) -> tuple[Leniency, ...]:
+    """What is taken of a check, wherever one is written."""
+    return (
+        Leniency(type_, path, "single"),
+        Leniency(type_, f"{path}.cwd", "empty"),
+        Leniency(type_, f"{path}.timeout_sec", "zero"),
+        *(
+            Leniency(type_, f"{path}.{key}", "blank")
+            for key in ("path", "file", "test_name", "name")
+        ),
+    )
+
 
 TAKEN: tuple[Leniency, ...] = (
-    Leniency("plan_task", CHECK, "single"),
-    Leniency("plan_task", f"{CHECK}.cwd", "empty"),
-    Leniency("plan_task", f"{CHECK}.timeout_sec", "zero"),
-    Leniency("plan_task", f"{CHECK}.path", "blank"),
-    Leniency("plan_task", f"{CHECK}.file", "blank"),
-    Leniency("plan_task", f"{CHECK}.test_name", "blank"),
-    Leniency("plan_task", f"{CHECK}.name", "blank"),
+    *_of_check("plan_task", "acceptance_criteria.*.check"),
     Leniency("next_action", "decision", "single"),
     Leniency("next_action", "decision.action", "single"),
     Leniency("next_action", "decision.action", "word", ACTIONS),
@@ -62,7 +72,20 @@ TAKEN: tuple[Leniency, ...] = (
     Leniency("next_action", "worker_call.worker_type", "single"),
     Leniency("next_action", "worker_call.mode", "word", ("exec", "resume")),
     Leniency("next_action", "worker_call.model", "empty"),
+    *_of_check("next_action", "changed_checks.*.check"),
     Leniency("look", "looks", "apart"),
+    Leniency("decompose", f"{TASK}.estimated_effort", "word", EFFORTS),
+    Leniency("decompose", f"{TASK}.suggested_impl", "empty"),
+    Leniency("plan_patch", f"{OPERATION}.op", "word", OPERATIONS),
+    *(
+        Leniency("plan_patch", f"{OPERATION}.{key}", "blank")
+        for key in ("title", "description", "phase_name", "milestone", "parent_id")
+    ),
+    Leniency("plan_patch", f"{OPERATION}.estimated_effort", "word", EFFORTS),
+    Leniency("plan_patch", f"{OPERATION}.suggested_impl", "empty"),
+    Leniency("plan_patch", f"{OPERATION}.position", "empty"),
+    Leniency("plan_patch", f"{OPERATION}.position.before", "blank"),
+    Leniency("plan_patch", f"{OPERATION}.position.after", "blank"),
 )
 
 

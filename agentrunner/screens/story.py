@@ -142,6 +142,9 @@ class Story:
             message = error.get("message") if isinstance(error, Mapping) else error
             text = f"{event.get('type')}, try {event.get('attempt')}: {message}"
             return [_line(event, "planner", text, duration(took), {**fields, "error": message})]
+        if looks := [str(one) for one in event.get("looks") or ()]:
+            text = "looks: " + "; ".join(looks)
+            return [_line(event, "planner", text, fields={**fields, "looks": "; ".join(looks)})]
         return [_line(event, "planner", str(event.get("type")), fields=fields, quiet=True)]
 
     def _on_plan(self, event: Event) -> list[StoryLine]:

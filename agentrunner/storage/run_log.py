@@ -6,7 +6,8 @@ the last one wins. Kinds, with their keys and data:
     meta_begun   number         number, type: before a call is made, so that one is known whose end
                                 nobody saw
     meta_call    number         number, type, at, duration_sec, usage, usd, known, subscription,
-                                candidate, error, model, and the files request and response
+                                candidate, error, model, looks, and the files request and
+                                response
     plan         "plan"         criteria
     decision     number         number, action, reason, loop, worker_run_id, used_patterns
     worker_run   worker run id  a WorkerRun, and commands and changes

@@ -221,6 +221,8 @@ def test_looks_are_calls_and_end(run: Run) -> None:
     errors = [one.data["error"] for one in run.log("meta_call") if one.data["error"]]
     assert len(errors) == 1 and "no more than 3 times" in errors[0]
     assert "calc.py:2:" in run.prompt(4)
+    looked = [one.data["looks"] for one in run.log("meta_call")]
+    assert looked == [[], ["list ."], [], ["search return"], ["list ."], ["list ."], [], [], []]
     assert run.result["meta_calls"] == 9
 
 

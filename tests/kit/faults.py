@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-Refusal = Literal["401", "404", "429", "500", "overload", "context"]
+Refusal = Literal["401", "404", "429", "500", "overload", "context", "schema"]
 ResetIn = Literal["header", "body", ""]
 Provider = Literal["openai", "anthropic", "gemini"]
 
@@ -88,6 +88,12 @@ _WORDS: Mapping[Provider, Mapping[Refusal, tuple[int, str, str]]] = {
             "Your input exceeds the context window of this model. Please adjust your input and "
             "try again.",
         ),
+        "schema": (
+            400,
+            "invalid_json_schema invalid_request_error",
+            "Invalid schema for response_format 'codex_output_schema': In context=('properties', "
+            "'payload'), 'anyOf' is not permitted.",
+        ),
     },
     "anthropic": {
         "401": (401, "authentication_error", "invalid x-api-key"),
@@ -103,6 +109,12 @@ _WORDS: Mapping[Provider, Mapping[Refusal, tuple[int, str, str]]] = {
             400,
             "invalid_request_error",
             "prompt is too long: 210345 tokens > 200000 maximum",
+        ),
+        "schema": (
+            400,
+            "invalid_request_error",
+            "tools.0.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft "
+            "2020-12.",
         ),
     },
     "gemini": {
@@ -121,6 +133,11 @@ _WORDS: Mapping[Provider, Mapping[Refusal, tuple[int, str, str]]] = {
             "INVALID_ARGUMENT",
             "The input token count (1100000) exceeds the maximum number of tokens allowed "
             "(1048575).",
+        ),
+        "schema": (
+            400,
+            "INVALID_ARGUMENT",
+            "Invalid value at 'generation_config.response_schema': the schema has too many states.",
         ),
     },
 }

@@ -79,6 +79,10 @@ class PlannerServer(ModelServer):
         self.after: Item | None = None
         """What a session gets in its later turns; None: the same again."""
 
+    def serve(self, items: Sequence[Item]) -> None:
+        """From the next session on, answer with these."""
+        self._items, self.sessions = tuple(items), 0
+
     def next_turn(self, path: str, ask: Ask) -> tuple[Turn, Usage]:
         """The item of the session."""
         self.sessions += not ask.turns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from agentrunner.errors import TaskFailed
 from agentrunner.launching.route import Cassette
 from agentrunner.money.usage import read_usage
 from agentrunner.planners.base import PlannerUnavailable
+from agentrunner.protocol import Choices, message_schema
 from tests.kit.faults import Refusal
-from tests.kit.planner_desk import KEY_OF, REAL_KEY, SECRET, Desk
+from tests.kit.planner_desk import KEY_OF, REAL_KEY, SECRET, Desk, request
 from tests.kit.planner_server import STRUCTURED, PlannerServer
 from tests.kit.process import living
 from tests.kit.scenario import Action, Shell, Turn, Use
@@ -94,6 +96,38 @@ async def test_a_server_that_fails_is_worth_another_try(desk: Desk, item: Turn) 
         await desk.ask(server)
     assert caught.value.kind in ("server", "network")
     assert caught.value.retryable
+
+
+async def test_a_schema_that_is_refused_gives_way_to_a_simpler_one_for_good(desk: Desk) -> None:
+    """The task's, the general one, none: each refusal is an attempt that is no failure."""
+    narrow = message_schema("next_action", Choices(workers=("one",)))
+    asking = replace(request(), schema=narrow, simpler=message_schema("next_action"))
+    refused = Turn(refusal="schema")
+    # Claude Code may ask again without a stream: each of its attempts is a session.
+    with PlannerServer([refused]) as server:
+        client, sandbox = await desk.client(desk.spec(server, model="planner-1"))
+        try:
+            for left in (1, 0):
+                with pytest.raises(PlannerUnavailable) as caught:
+                    await client.complete(asking)
+                assert caught.value.other_form and caught.value.retryable, left
+            server.serve([json.dumps(DONE)])
+            for _ in range(2):
+                assert json.loads((await client.complete(asking)).text) == DONE
+        finally:
+            await client.close()
+            await sandbox.close()
+    forms = list(dict.fromkeys(json.dumps(schema_sent(body)) for body in asked(server)))
+    assert len(forms) == 3 and forms[-1] == "null"
+    assert '"one"' in forms[0] and '"one"' not in forms[1]
+
+
+def schema_sent(body: Mapping[str, Any]) -> Any:
+    """The schema that a CLI's request holds the answer to; None where there is none."""
+    tools = {str(tool.get("name")): tool for tool in body["tools"]}
+    if STRUCTURED in tools:
+        return tools[STRUCTURED]["input_schema"]
+    return body.get("text", {}).get("format", {}).get("schema")
 
 
 HANGING = [("codex-cli", "bwrap"), ("claude-code", "docker"), ("claude-code", "none")]

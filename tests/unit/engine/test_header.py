@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.engine.header import header_of, reach_of_all
+from agentrunner.engine.header import header_of, news_of_sight, reach_of_all
 from agentrunner.engine.resolve import resolve
+from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.member import make_members
 from tests.kit.project import Project
 
@@ -107,3 +108,18 @@ def test_a_budget_that_no_price_can_hold_is_told(
     priced = spec.model_copy(update={"runner": runner})
     assert len([n for n in resolve(priced, KEY).notices if "budget.usd" in n]) == told
     assert not [n for n in resolve(spec, KEY).notices if "budget.usd" in n]
+
+
+def test_what_leaves_is_news_once_for_who_ran_without_it(tmp_path: Path) -> None:
+    def news(run_id: str, **meta: str) -> list[str]:
+        runner = {"meta": {"kind": "openai-chat", **meta}, "worker": {"kind": "mock"}}
+        spec = Project.make(tmp_path / run_id).spec(runner=runner)
+        return news_of_sight(spec, RunFolder.create(tmp_path / "state", run_id))
+
+    assert news("first-1a2b") == []  # who begins reads it in the header
+    (told,) = news("second-1a2b")
+    assert "is shown the change and the repository" in told and "runner.meta.see=nothing" in told
+    assert news("third-1a2b", see="nothing") == news("fourth-1a2b", kind="checklist") == []
+    seen = RunFolder.create(tmp_path / "state", "fifth-1a2b").root / "repository.json"
+    seen.write_text("{}")
+    assert news("sixth-1a2b") == []

@@ -19,7 +19,7 @@ from tests.kit.wire import Usage
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 MEANING = {
     "401": "auth", "404": "model", "429": "quota", "500": "server", "overload": "overload",
-    "context": "context",
+    "context": "context", "schema": "request",
 }  # fmt: skip
 PATHS: dict[str, dict[str, Any]] = {
     "/v1/responses": {"input": []},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.planners.base import ChatMessage, PlannerRequest, PlannerUnavailable, Reply
+from agentrunner.planners.chat_schema import schema_options
 from agentrunner.planners.factory import make_planner
 from agentrunner.protocol import message_schema
 from tests.kit.missing import missing
@@ -64,6 +66,48 @@ async def test_what_goes_over_the_wire(make_spec: MakeSpec, server: FaultServer)
     assert sent["model"] == "m-1"
     assert [message["content"] for message in sent["messages"]] == ["Decide.", "The state."]
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+async def test_the_schema_is_held_to_and_gives_way_where_it_is_refused(
+    make_spec: MakeSpec, server: FaultServer
+) -> None:
+    refused = Fault(
+        status=400, body='{"error": {"message": "Invalid schema for response_format \'reply\'"}}'
+    )
+    cut = completion("{}", finish_reason="length")
+    server.script = [refused, refused, cut]
+    spec = make_spec(kind="chat", model="openai:m-1", base_url=server.url)
+    client = make_planner(spec, {"OPENAI_API_KEY": KEY})
+    narrow, general = ({"type": "object", "properties": {x: {"type": "null"}}} for x in "ab")
+    asking = replace(request(), schema=narrow, simpler=general)
+    for _ in range(2):
+        with pytest.raises(PlannerUnavailable) as caught:
+            await client.complete(asking)
+        assert caught.value.other_form and caught.value.retryable
+    assert (await client.complete(asking)).finish_reason == "length"
+    await client.close()
+    forms = [sent.get("response_format", {}).get("json_schema", {}) for sent in server.requests]
+    assert [form.get("schema") for form in forms] == [narrow, general, None]
+    assert forms[0] == {"name": "next_action", "schema": narrow, "strict": True}
+
+
+def test_each_package_knows_how_a_schema_is_asked_for() -> None:
+    from langchain_core.language_models import GenericFakeChatModel
+    from langchain_core.output_parsers import JsonOutputParser
+
+    class Held(GenericFakeChatModel):
+        def with_structured_output(self, schema: Any, **how: Any) -> Any:
+            return self.bind(format=schema, ls_of="x") | JsonOutputParser()
+
+    class Called(GenericFakeChatModel):
+        def with_structured_output(self, schema: Any, **how: Any) -> Any:
+            return self.bind(tools=[schema]) | JsonOutputParser()
+
+    schema = {"type": "object", "properties": {}}
+    found = schema_options(Held(messages=iter([])), "plan", schema)
+    assert found == {"format": {"title": "plan", "description": "The reply.", **schema}}
+    for without in (Called, GenericFakeChatModel):
+        assert schema_options(without(messages=iter([])), "plan", schema) is None
 
 
 @pytest.mark.parametrize(

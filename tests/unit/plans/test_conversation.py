@@ -17,14 +17,16 @@ from agentrunner.plans.conversation import MAX_MESSAGE_BYTES, Conversation
 from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.patch import PatchRejected, apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
-from agentrunner.plans.planner_view import plan_facts
+from agentrunner.plans.planner_view import plan_facts, plan_ids
 from agentrunner.plans.proposal import keep, kept, propose
 from agentrunner.plans.repository_view import RepositoryView
 from agentrunner.plans.store import StoredTask
 from agentrunner.prompts import assemble
 from agentrunner.protocol import PlanPatch, parse_reply
+from agentrunner.protocol.plan_schema import PlanIds
 from agentrunner.screens.plan_diff import proposal_screen
 from agentrunner.screens.plan_tree import plan_screen
+from agentrunner.storage.run_log import RunLog
 from agentrunner.text.terminal import cell_width
 from tests.kit.talks import Item, Talks, change, create, decompose, outline, patch, phase, task
 
@@ -247,6 +249,25 @@ async def test_a_bad_patch_is_told_to_the_planner_and_mended(name: str, tmp_path
     assert told in talks.page(2) and "previous_answer" in talks.page(2)
     assert outline(talks.store.load()) == outline(proposal.before)
     assert before != b"" and len(talks.store.changes()) == 1
+
+
+async def test_what_may_be_named_is_the_plans_and_a_misspelt_id_is_taken(tmp_path: Path) -> None:
+    talks = Talks(tmp_path)
+    misspelt = patch(change("update", "task_0002", title="Colours", dependencies=["TASK0001"]))
+    async with talks.open(FIRST, misspelt) as talk:
+        plan = await begun(talk)
+        choices = talk.prompt(plan, "Rename it.").choices
+        assert choices is not None and choices.plan == PlanIds(
+            ("TASK-0001", "TASK-0002"), ("node-0001",),
+            ("node-root", "node-0001", "node-0002", "node-0003"),
+        )  # fmt: skip
+        after = (await talk.propose("Rename it.")).after
+    assert after.design_of("TASK-0002").title == "Colours"
+    assert after.design_of("TASK-0002").dependencies == ("TASK-0001",)
+    log = RunLog(talks.folder.conversation / "log.jsonl").records("warning")
+    assert [one.data["code"] for one in log] == ["reply-taken", "reply-taken"]
+    talks.store.note(StoredTask("TASK-0002", PlanTaskStatus.RUNNING), "")
+    assert plan_ids(talks.store.load()).at_work == ("TASK-0002",)
 
 
 async def test_after_three_re_asks_it_is_over_and_nothing_is_kept(tmp_path: Path) -> None:

@@ -421,6 +421,28 @@ def test_every_key_of_the_schema_is_explained_and_no_other(
     assert listed - kinds <= _keys(message_schema(type_, looks=True)) | seldom
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_where_all_has_turned_green_it_is_said_where_it_is_decided(language: Language) -> None:
+    """A real, small model asked a person for a price there, and the run waited."""
+    made = prompt("next_action", language)
+    good = {
+        "exists": True, "red": False, "findings": [], "proof": ["`pytest` failed before"],
+        "checks": [{"outcome": "passed"}],
+    }  # fmt: skip
+    words = "and did not before" if language == "en" else "作業の前は失敗していました"
+
+    def tells(evidence: dict[str, Any], **more: Any) -> bool:
+        facts = {**made.facts, "evidence": evidence, **more}
+        return words in assemble(replace(made, facts=facts))[-1].content
+
+    assert tells(good) and words not in assemble(made)[-1].content
+    no: list[dict[str, Any]] = [{"red": True}, {"findings": [{}]}, {"proof": []}]
+    for worse in (*no, {"checks": [{"outcome": "not_run"}]}):
+        assert not tells({**good, **worse})
+    assert not tells(good, refused={"completion": "A judge said no.", "hosts": []})
+    assert not tells({"exists": False})
+
+
 def _keys(schema: Any) -> set[str]:
     if isinstance(schema, list):
         return set().union(*map(_keys, schema))

@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from agentrunner.protocol import CompletionAssessment, Message, MessageType, PlanTask, parse_reply
-from agentrunner.protocol.known_ids import known_id, with_known_ids
+from agentrunner.protocol import (
+    CompletionAssessment,
+    Message,
+    MessageType,
+    PlanPatch,
+    PlanTask,
+    parse_reply,
+)
+from agentrunner.protocol.known_ids import known_id, with_known_ids, with_plan_ids
 
 
 def message(type_: MessageType, payload: dict[str, Any]) -> Message:
@@ -47,3 +54,23 @@ def test_two_criteria_of_one_plan_do_not_become_one() -> None:
     assert isinstance(found.payload, PlanTask)
     assert [one.id for one in found.payload.acceptance_criteria] == ["AC-1", "ac-1"]
     assert told == []
+
+
+def test_a_change_of_a_plan_names_tasks_by_their_ids_and_new_ones_by_their_own() -> None:
+    operations = [
+        {"op": "create", "temp_id": "task 0001", "title": "New", "parent_id": "NODE_0001"},
+        {"op": "update", "task_id": "task_0002", "dependencies": ["task 0001", "Task-0001", "x"]},
+        {"op": "move", "task_id": "TASK-0001", "position": {"after": "task0002"}},
+    ]
+    payload = {"understanding": "Hm.", "operations": operations}
+    known = ["TASK-0001", "TASK-0002", "node-0001"]
+    found, told = with_plan_ids(message("plan_patch", payload), known)
+    assert isinstance(found.payload, PlanPatch)
+    create, update, move = found.payload.operations
+    assert (create.temp_id, create.parent_id) == ("task 0001", "node-0001")
+    assert (update.task_id, update.dependencies) == ("TASK-0002", ["task 0001", "TASK-0001", "x"])
+    assert update.title is None and "title" not in update.model_fields_set
+    assert move.position is not None and move.position.after == "TASK-0002"
+    assert len(told) == 4
+    same = message("plan_patch", {"understanding": "Hm.", "operations": []})
+    assert with_plan_ids(same, known) == (same, [])

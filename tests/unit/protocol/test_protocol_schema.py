@@ -19,6 +19,7 @@ from agentrunner.protocol import (
     parse_reply,
     take_reply,
 )
+from agentrunner.protocol.plan_schema import MOST_IN_ALL, PlanIds
 from agentrunner.protocol.run_schema import MESSAGES, run_schema
 
 STRICT_KEYWORDS = {
@@ -177,6 +178,79 @@ def test_a_key_that_could_not_be_used_is_not_there_and_what_is_long_is_text() ->
     assert "tests" not in planned and "name" not in planned["check"]["anyOf"][1]["properties"]
     without_suite = payload_of("plan_task", Choices(kinds=("command",)))
     assert "new_test" not in without_suite["acceptance_criteria"]["items"]["properties"]
+
+
+PLAN = PlanIds(
+    tasks=("TASK-0001", "TASK-0002"), phases=("node-0001",),
+    parents=("node-root", "node-0001", "node-0002", "node-0003"), at_work=("TASK-0002",),
+)  # fmt: skip
+
+
+def operations_of(plan: PlanIds) -> dict[str, Any]:
+    """The form of each operation, by its name."""
+    items = payload_of("plan_patch", Choices(plan=plan))["operations"]["items"]
+    forms = [one["properties"] for one in items["anyOf"]]
+    return {one["op"]["enum"][0]: one for one in forms}
+
+
+def test_an_operation_has_its_keys_and_names_what_the_plan_has() -> None:
+    forms = operations_of(PLAN)
+    assert set(forms["delete"]) == {"op", "task_id", "cascade"}
+    assert set(forms["move"]) == {"op", "task_id", "parent_id", "position"}
+    assert "position" not in forms["update"] and "task_id" not in forms["create"]
+    targets = ["TASK-0001", "TASK-0002", "node-0001"]
+    assert forms["update"]["task_id"]["enum"] == forms["move"]["task_id"]["enum"] == targets
+    assert forms["delete"]["task_id"]["enum"] == ["TASK-0001", "node-0001"]  # the other is at work
+    made = forms["create"]["temp_id"]["enum"]
+    assert made[:2] == ["temp-1", "temp-2"]
+    assert forms["create"]["dependencies"]["items"]["enum"] == [*PLAN.tasks, *made]
+    assert forms["move"]["parent_id"]["anyOf"][0]["enum"] == [*PLAN.parents, *made]
+    beside = forms["move"]["position"]["anyOf"][1]["properties"]
+    assert beside["before"]["enum"] == [*targets, *made]
+    busy = replace(PLAN, at_work=PLAN.tasks, phases=())
+    assert set(operations_of(busy)) == {"create", "update", "move"}
+
+
+def test_a_decomposition_names_its_tasks_by_temporary_ids() -> None:
+    split = payload_of("decompose", Choices())
+    task = split["phases"]["items"]["properties"]["tasks"]["items"]["properties"]
+    assert task["id"] == task["dependencies"]["items"]
+    assert task["id"]["enum"][:2] == ["temp-1", "temp-2"]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "named", "beside"), [(40, True, True), (80, True, False), (300, False, False)]
+)
+def test_a_plan_that_is_too_large_for_enumerations_has_texts(
+    tasks: int, named: bool, beside: bool
+) -> None:
+    ids = tuple(f"TASK-{n:04}" for n in range(1, tasks + 1))
+    nodes = tuple(f"node-{n:04}" for n in range(1, tasks + 1))
+    plan = PlanIds(tasks=ids, parents=("node-root", *nodes))
+    schema = message_schema("plan_patch", Choices(plan=plan), looks=True)
+    values = [len(part["enum"]) for _, part in parts(schema) if "enum" in part]
+    assert sum(values) <= MOST_IN_ALL + 10
+    forms = operations_of(plan)
+    assert ("enum" in forms["update"]["task_id"]) == named
+    neighbour = forms["move"]["position"]["anyOf"][1]["properties"]["before"]
+    assert ("enum" in neighbour) == beside
+
+
+def test_an_answer_under_the_schema_of_a_plan_is_read() -> None:
+    given: list[dict[str, Any]] = [
+        {"op": "create", "temp_id": "temp-1", "title": "Search", "description": "A search.",
+         "acceptance_criteria": ["It finds."], "dependencies": ["TASK-0001"], "phase_name": None,
+         "milestone": None, "wbs_level": 3, "estimated_effort": "small", "suggested_impl": None,
+         "parent_id": "node-0001", "position": {"after": "TASK-0002"}},
+        {"op": "delete", "task_id": "TASK-0001", "cascade": False},
+    ]  # fmt: skip
+    payload = {
+        "understanding": "Search.", "operations": given, "potential_conflicts": [],
+        "questions": [], "looks": [],
+    }  # fmt: skip
+    answer = {"type": "plan_patch", "version": 1, "payload": payload}
+    jsonschema.validate(answer, message_schema("plan_patch", Choices(plan=PLAN), looks=True))
+    assert take_reply(json.dumps(answer), "plan_patch").warnings == ()
 
 
 def test_looks_are_read_in_any_message_and_alone() -> None:

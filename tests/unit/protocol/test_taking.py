@@ -22,14 +22,37 @@ ORDER: dict[str, Any] = {
     "decision": {"action": "run_worker", "reason": "It is red."},
     "worker_call": {"worker_type": "codex-cli", "mode": "exec", "prompt": "Mend it."},
 }
+CHANGED: dict[str, Any] = {
+    **ORDER,
+    "changed_checks": [{"id": "AC-1", "reason": "It asks for more than the PRD.",
+                        "check": {"kind": "command", "run": "make test"}}],
+}  # fmt: skip
+SPLIT: dict[str, Any] = {
+    "understanding": "A list.",
+    "phases": [{"name": "Build", "milestone": "m1", "tasks": [
+        {"id": "temp-1", "title": "List", "description": "A list.", "acceptance_criteria": [],
+         "wbs_level": 3, "estimated_effort": "small"}]}],
+}  # fmt: skip
+PATCH: dict[str, Any] = {
+    "understanding": "Earlier.",
+    "operations": [{"op": "move", "task_id": "TASK-0001"}],
+}
+BESIDE: dict[str, Any] = {
+    "understanding": "Earlier.",
+    "operations": [{"op": "move", "task_id": "TASK-0001", "position": {"index": 0}}],
+}
+CHECK_GIVEN: dict[tuple[str, str], Any] = {
+    ("", "single"): [{"kind": "command", "run": "make test"}],
+    (".cwd", "empty"): ".",
+    (".timeout_sec", "zero"): 0,
+    **{(f".{key}", "blank"): "" for key in ("path", "file", "test_name", "name")},
+}
 GIVEN: dict[tuple[str, str], Any] = {
-    ("acceptance_criteria.*.check", "single"): [{"kind": "command", "run": "make test"}],
-    ("acceptance_criteria.*.check.cwd", "empty"): ".",
-    ("acceptance_criteria.*.check.timeout_sec", "zero"): 0,
-    ("acceptance_criteria.*.check.path", "blank"): "",
-    ("acceptance_criteria.*.check.file", "blank"): "",
-    ("acceptance_criteria.*.check.test_name", "blank"): "",
-    ("acceptance_criteria.*.check.name", "blank"): "",
+    **{
+        (f"{where}.*.check{key}", how): value
+        for where in ("acceptance_criteria", "changed_checks")
+        for (key, how), value in CHECK_GIVEN.items()
+    },
     ("decision", "single"): [{"action": "run_worker", "reason": "It is red."}],
     ("decision.action", "single"): ["run_worker"],
     ("decision.action", "word"): "Run-Worker",
@@ -37,12 +60,36 @@ GIVEN: dict[tuple[str, str], Any] = {
     ("worker_call.worker_type", "single"): ["codex-cli"],
     ("worker_call.mode", "word"): "Exec",
     ("worker_call.model", "empty"): "",
+    ("phases.*.tasks.*.estimated_effort", "word"): "Small",
+    ("phases.*.tasks.*.suggested_impl", "empty"): "none",
+    ("operations.*.op", "word"): "Move",
+    **{
+        (f"operations.*.{key}", "blank"): ""
+        for key in ("title", "description", "phase_name", "milestone", "parent_id")
+    },
+    ("operations.*.suggested_impl", "empty"): "null",
+    ("operations.*.position", "empty"): "",
+    ("operations.*.position.before", "blank"): "",
+    ("operations.*.position.after", "blank"): "",
+    ("operations.*.estimated_effort", "word"): "LARGE",
 }
 """By row: what is given in place of what is asked for."""
 
 
+def plain(type_: MessageType, path: str) -> dict[str, Any]:
+    """The payload that is meant, whichever place of it is written otherwise."""
+    if path == "operations.*.estimated_effort":
+        operation = {**PATCH["operations"][0], "estimated_effort": "large"}
+        return {**PATCH, "operations": [operation]}
+    if path.startswith("operations.*.position."):
+        return BESIDE
+    if path.startswith("changed_checks"):
+        return CHANGED
+    return {"plan_task": PLAN, "decompose": SPLIT, "plan_patch": PATCH}.get(type_, ORDER)
+
+
 def reply(type_: MessageType, path: str, value: Any) -> str:
-    payload = json.loads(json.dumps(PLAN if type_ == "plan_task" else ORDER))
+    payload = json.loads(json.dumps(plain(type_, path)))
     *outer, last = path.replace("*", "0").split(".")
     place = payload
     for key in outer:
@@ -59,9 +106,8 @@ def test_each_row_is_taken_with_a_warning(row: Leniency) -> None:
     assert row.type != "look"
     text = reply(row.type, row.path, GIVEN[row.path, row.how])
     message = take_reply(text, row.type)
-    wanted = PLAN if row.type == "plan_task" else ORDER
-    plain = take_reply(json.dumps({"version": 1, "type": row.type, "payload": wanted}), row.type)
-    assert message.payload == plain.payload
+    meant = {"version": 1, "type": row.type, "payload": plain(row.type, row.path)}
+    assert message.payload == take_reply(json.dumps(meant), row.type).payload
     with pytest.raises(ProtocolError):
         parse_reply(text, row.type)
     assert [one.code for one in message.warnings] == ["taken"]
@@ -98,6 +144,13 @@ def test_a_look_that_fills_each_key_is_a_look_for_each_form() -> None:
         ("next_action", "decision", []),
         ("next_action", "worker_call.mode", "--resume"),
         ("next_action", "decision.reason", ""),
+        ("next_action", "changed_checks.*.check.run", ["make test"]),
+        ("next_action", "changed_checks.*.check.expect_exit", "null"),
+        ("next_action", "changed_checks.*.reason", ""),
+        ("decompose", "phases.*.tasks.*.estimated_effort", "tiny"),
+        ("plan_patch", "operations.*.op", "remove"),
+        ("plan_patch", "operations.*.task_id", ""),
+        ("plan_patch", "operations.*.position.before", "TASK-0002"),
     ],
 )
 def test_what_decides_is_never_guessed(type_: MessageType, path: str, value: Any) -> None:

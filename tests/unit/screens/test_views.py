@@ -100,6 +100,7 @@ def test_log_of_one_round_holds_that_round_only() -> None:
         {"event": "question", "id": EVIL, "kind": "ask_human", "text": EVIL, "options": [EVIL]},
         {"event": "run_started", "run_id": EVIL, "title": EVIL, "header": {"planner": EVIL}},
         {"event": "meta_call", "type": EVIL, "attempt": 1, "error": {"message": EVIL}},
+        {"event": "meta_call", "type": EVIL, "attempt": 2, "looks": [EVIL]},
         {"event": "worker_started", "worker": EVIL, "loop": 0},
         {"event": "assessment", "satisfied": True, "summary": EVIL},
         {"event": EVIL, "ts": EVIL},

@@ -1,0 +1,190 @@
+"""The schemas of messages about a plan: for all plans, and made for the one that is talked about.
+
+Made for a plan, ids are enumerations, each operation has the keys that go with it, and only what
+nobody works on can be deleted.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from agentrunner.protocol.planning import MAX_PHASES, MAX_QUESTIONS
+from agentrunner.protocol.schema_parts import (
+    BOOL,
+    ID,
+    LINE,
+    MAYBE_ID,
+    MAYBE_LINE,
+    WHOLE,
+    Schema,
+    closed,
+    list_of,
+    nullable,
+    one_of,
+    text,
+    words_of,
+)
+from agentrunner.protocol.wire import MAX_ITEMS
+
+MADE = 60
+"""Temporary ids of one decomposition, temp-1 and on; what is more is added by the next message."""
+MADE_BY_PATCH = 20
+MOST_IN_ALL = 1000
+"""Values of all enumerations of a schema together; providers refuse more."""
+
+_LEVEL: Schema = {"type": "integer", "enum": [1, 2, 3]}
+_EFFORT = one_of("small", "medium", "large")
+_SUGGESTED_IMPL = closed(language=MAYBE_ID, file_paths=list_of(LINE), constraints=list_of(LINE))
+_CRITERIA = list_of(text())
+
+
+def _conflicts(ids: Schema) -> Schema:
+    return list_of(closed(file=LINE, tasks=list_of(ids), warning=text()))
+
+
+def _task(ids: Schema) -> Schema:
+    return closed(
+        id=ids,
+        title=LINE,
+        description=text(),
+        acceptance_criteria=_CRITERIA,
+        dependencies=list_of(ids),
+        wbs_level=_LEVEL,
+        estimated_effort=_EFFORT,
+        suggested_impl=nullable(_SUGGESTED_IMPL),
+    )
+
+
+def _phases(ids: Schema) -> Schema:
+    return list_of(closed(name=LINE, milestone=LINE, tasks=list_of(_task(ids))), limit=MAX_PHASES)
+
+
+_OPERATION = closed(
+    op=one_of("create", "update", "delete", "move"),
+    temp_id=MAYBE_ID,
+    task_id=MAYBE_ID,
+    title=MAYBE_LINE,
+    description=nullable(text()),
+    acceptance_criteria=nullable(_CRITERIA),
+    dependencies=nullable(list_of(ID)),
+    phase_name=MAYBE_LINE,
+    milestone=MAYBE_LINE,
+    wbs_level=nullable(_LEVEL),
+    estimated_effort=nullable(_EFFORT),
+    suggested_impl=nullable(_SUGGESTED_IMPL),
+    parent_id=MAYBE_ID,
+    position=nullable(closed(index=nullable(WHOLE), before=MAYBE_ID, after=MAYBE_ID)),
+    cascade=nullable(BOOL),
+)
+"""For servers that take no unions; null for what does not go with the operation."""
+
+DECOMPOSE = closed(
+    understanding=text(),
+    phases=_phases(ID),
+    potential_conflicts=_conflicts(ID),
+    questions=list_of(text(), MAX_QUESTIONS),
+)
+PLAN_PATCH = closed(
+    understanding=text(),
+    operations=list_of(_OPERATION),
+    potential_conflicts=_conflicts(ID),
+    questions=list_of(text(), MAX_QUESTIONS),
+)
+
+
+@dataclass(frozen=True)
+class PlanIds:
+    """Ids of what a plan has, so that a schema can name them."""
+
+    tasks: tuple[str, ...] = ()
+    phases: tuple[str, ...] = ()
+    """Nodes that only group, without the root."""
+    parents: tuple[str, ...] = ()
+    """Nodes that something may be put under."""
+    at_work: tuple[str, ...] = ()
+    """Tasks that a run works on: they are not deleted."""
+
+
+def narrow_decompose(payload: Schema) -> None:
+    """Name the temporary ids, in place."""
+    ids = one_of(*_made(MADE))
+    payload["properties"]["phases"] = copy.deepcopy(_phases(ids))
+    payload["properties"]["potential_conflicts"] = _conflicts(ids)
+
+
+def narrow_patch(payload: Schema, plan: PlanIds) -> None:
+    """Give each operation its keys and name the ids that they may have, in place.
+
+    Of a plan that is too large for it, neighbours are text, of a larger one all its ids are.
+    """
+    anchors: Schema | None = None
+    for ids in (plan, plan, PlanIds()):
+        keys = copy.deepcopy(_named(ids, anchors))
+        if sum(_enumerated(keys)) <= MOST_IN_ALL:
+            break
+        anchors = ID
+    payload["properties"].update(keys)
+
+
+def _named(plan: PlanIds, anchors: Schema | None) -> Schema:
+    """Operations and conflicts of this plan; of no plan, with ids as text."""
+    known = bool(plan.parents)
+    made = _made(MADE_BY_PATCH)
+
+    def ids(*values: str) -> Schema:
+        return (words_of(values) if known else None) or ID
+
+    targets = (*plan.tasks, *plan.phases)
+    task, mine = ids(*targets), ids(*plan.tasks, *made)
+    beside = anchors or ids(*targets, *made)
+    place = {
+        "parent_id": nullable(ids(*plan.parents, *made)),
+        "position": _position(beside),
+    }
+    facets = {
+        "title": LINE,
+        "description": text(),
+        "acceptance_criteria": _CRITERIA,
+        "dependencies": list_of(mine),
+    }
+    grouped = {"phase_name": MAYBE_LINE, "milestone": MAYBE_LINE}
+    size = {"wbs_level": _LEVEL, "estimated_effort": _EFFORT}
+    hint = {"suggested_impl": nullable(_SUGGESTED_IMPL)}
+    maybe = {name: nullable(schema) for name, schema in {**facets, **size}.items()}
+    idle = [one for one in targets if one not in plan.at_work]
+    forms = [
+        closed(op=one_of("create"), temp_id=one_of(*made), **facets, **grouped, **size, **hint,
+               **place),
+        closed(op=one_of("update"), task_id=task, **maybe, **grouped, **hint),
+        closed(op=one_of("move"), task_id=task, **place),
+    ]  # fmt: skip
+    if idle or not known:
+        forms.append(closed(op=one_of("delete"), task_id=ids(*idle), cascade=BOOL))
+    return {
+        "operations": list_of({"anyOf": forms}, MAX_ITEMS),
+        "potential_conflicts": _conflicts(mine),
+    }
+
+
+def _position(ids: Schema) -> Schema:
+    return {"anyOf": [closed(index=WHOLE), closed(before=ids), closed(after=ids), {"type": "null"}]}
+
+
+def _made(count: int) -> list[str]:
+    return [f"temp-{number}" for number in range(1, count + 1)]
+
+
+def _enumerated(schema: Any) -> Iterator[int]:
+    """How many values each enumeration has."""
+    if isinstance(schema, list):
+        for one in schema:
+            yield from _enumerated(one)
+    elif isinstance(schema, dict):
+        for key, value in schema.items():
+            if key == "enum":
+                yield len(value)
+            else:
+                yield from _enumerated(value)
