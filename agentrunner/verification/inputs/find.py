@@ -118,10 +118,14 @@ def _assembled(
     in_words = Asked(outside_of_checks(wanted))
     executed, product, unsure = classify(context, leads, first.product, in_words)
     for run in context.executed:
-        if run.path in executed:
-            kind = "runner" if family_of(run.path) in ("", "shell") else "test"
-            context.add(run.path, f"{run.by} runs it", "runner" if kind == "runner" else "test")
-            context.roots.add(folder_of(run.path))
+        if run.path not in executed:
+            continue
+        context.roots.add(folder_of(run.path))
+        if run.step.feeds and run.step.fed:
+            context.add(run.path, "what is compared goes through it", "fixture")
+        else:
+            runner = family_of(run.path) in ("", "shell")
+            context.add(run.path, f"{run.by} runs it", "runner" if runner else "test")
     fixtures = Fixtures(context, leads, tests | executed, asked=asked)
     fixtures.find(also=tuple(unsure))
     unsure = {**fixtures.unsure, **unsure}
