@@ -1,14 +1,14 @@
 """Expected data that was changed: does one of its changes alone make the old code green?
 
-Such is data that the PRD lets change, and code that the command compares as a text: it turns red as
-soon as a comment stands in that, which nothing that runs the code can tell.
+Such is data that the PRD lets change, and code that the command compares as a text: it turns red
+with one more comment in that, and with one more blank, which nothing that runs the code can tell.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from agentrunner.git.restore import Entry
 from agentrunner.verification.differential import Differential
@@ -32,6 +32,7 @@ COMMENTS = {
 }
 NO_COMMENT = re.compile(rb"(?m)\?>|^__(?:END|DATA)__$|^\s*<")
 """Text in which a last line is no comment."""
+FIRST_LINE = re.compile(rb"(?m)^(?!#!)[^\n]*[^\s\\][^\S\n]*$")
 MOST = 8
 MOST_TESTS = 2_000
 
@@ -56,12 +57,15 @@ async def turned_by_data(
     texts = await asyncio.to_thread(differential.single_changes_of_data, world, target)
     named = await asyncio.to_thread(_code_that_is_named, differential, world, target)
 
-    async def is_compared(paths: Sequence[str]) -> bool:
-        tree = await asyncio.to_thread(_with_comments, differential, world, paths)
-        return len(turned(await run(target, tree, names))) < max(len(names), 1)
+    async def are_compared(paths: Sequence[str]) -> bool:
+        for change in (_with_comment, _with_space):
+            tree = await asyncio.to_thread(_changed, differential, world, paths, change)
+            if len(turned(await run(target, tree, names))) == max(len(names), 1):
+                return False
+        return True
 
-    if named and await is_compared(named):
-        code = named if len(named) == 1 else [one for one in named if await is_compared([one])]
+    if named and await are_compared(named):
+        code = named if len(named) == 1 else [one for one in named if await are_compared([one])]
         tree = await asyncio.to_thread(differential.with_paths, world.old, world.new, code)
         if by_all := turned(await run(target, tree, names)):
             return ", ".join(code), by_all
@@ -92,14 +96,27 @@ def _code_that_is_named(
     return [path for path in found if not NO_COMMENT.search(now(path) or b"<")][:MOST]
 
 
-def _with_comments(differential: Differential, world: SnapshotTrees, paths: Sequence[str]) -> str:
-    """The tree that is handed over with a comment at the end of these files."""
+def _changed(
+    differential: Differential,
+    world: SnapshotTrees,
+    paths: Sequence[str],
+    change: Callable[[str, bytes], bytes],
+) -> str:
+    """The tree that is handed over with a change in these files that code does not know of."""
     snapshots = differential.snapshots
     read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    made: dict[str, Entry | None] = {}
-    for path in paths:
-        text = (read(path) or b"").rstrip(b"\n")
-        gap = b"\n\n\n" if family_of(path) == "python" else b"\n\n"
-        comment = f"{COMMENTS[family_of(path)]} made here\n".encode()
-        made[path] = (entries[path][0], snapshots.write_blob(text + gap + comment))
+    made: dict[str, Entry | None] = {
+        path: (entries[path][0], snapshots.write_blob(change(path, read(path) or b"")))
+        for path in paths
+    }
     return snapshots.combine(world.new, made)
+
+
+def _with_comment(path: str, source: bytes) -> bytes:
+    gap = b"\n\n\n" if family_of(path) == "python" else b"\n\n"
+    return source.rstrip(b"\n") + gap + f"{COMMENTS[family_of(path)]} made here\n".encode()
+
+
+def _with_space(_: str, source: bytes) -> bytes:
+    """With a blank at the end of its first line of code: nothing that counts lines sees it."""
+    return FIRST_LINE.sub(rb"\g<0> ", source, count=1)

@@ -32,8 +32,9 @@ NOT_READ = (
 )
 ELSEWISE = re.compile(r"\|\||\bif\b|\buntil\b|\bwhile\b")
 """What lets something else decide where a program fails."""
-MOST = 6
+MOST = 12
 """Programs in recipes and scripts that are asked."""
+NOT_ALL = "it runs more programs of its recipes than are made to fail; so this shows, and no more"
 KILLED = "it is green although its program was killed"
 
 
@@ -44,13 +45,13 @@ async def canaries_of_programs(exam: Examination, target: Target) -> CanaryRepor
     inputs = await asyncio.to_thread(exam.differential.inputs, exam.world.new, [target])
     carriers = await asyncio.to_thread(_carriers, exam, inputs, f"{stem}r")
     asking = _Asking(exam, target, command or WrittenOut(target.shell, {}), ())
-    carriers, unread = await asking.deciding(carriers)
+    carriers, notes = await asking.deciding(carriers)
     asking = replace(asking, carriers=tuple(carriers))
     found = await asking.report(inputs)
-    if not (unread or asking.command.unread):
+    notes += [NOT_READ] * asking.command.unread
+    if not notes:
         return found
-    notes = list(dict.fromkeys([*found.notes, NOT_READ]))
-    return replace(found, notes=notes, shows_only=True)
+    return replace(found, notes=list(dict.fromkeys([*found.notes, *notes])), shows_only=True)
 
 
 @dataclass(frozen=True)
@@ -60,24 +61,24 @@ class _Asking:
     command: WrittenOut
     carriers: tuple[Carrier, ...]
 
-    async def deciding(self, carriers: Sequence[Carrier]) -> tuple[list[Carrier], bool]:
+    async def deciding(self, carriers: Sequence[Carrier]) -> tuple[list[Carrier], list[str]]:
         """The same with those programs that turn the command red where `false` runs instead.
 
-        And whether one that cannot be read does.
+        And why not all of them are among these, though they may be so.
         """
         if not carriers:
-            return [], False
+            return [], []
         unread = {one.path: one.blind for one in carriers if one.unread}
-        blind = bool(unread) and not await self._green(unread)
+        notes = [NOT_READ] if unread and not await self._green(unread) else []
         if await self._green({one.path: one.failing([*one.files]) for one in carriers}):
-            return [], blind
+            return [], notes
         places = [(one, path) for one in carriers for path in one.files]
         kept: dict[str, set[str]] = {}
         for one, path in places[:MOST]:
             if len(places) == 1 or not await self._green({one.path: one.failing([path])}):
                 kept.setdefault(one.path, set()).add(path)
         found = [one.only(kept[one.path]) for one in carriers if one.path in kept]
-        return found, blind or len(places) > MOST
+        return found, notes + [NOT_ALL] * (len(places) > MOST)
 
     async def report(self, inputs: Inputs) -> CanaryReport:
         """What the programs say, killed and made to fail."""

@@ -128,7 +128,8 @@ def _functions(text: str) -> Iterator[tuple[str, list[str], str]]:
         body = text[hit.end() : min(end, hit.end() + 2_000)]
         name = hit["macro"] or hit["name"] or hit["shell"] or hit["arrow"]
         given = hit["ofmacro"] or hit["of"] or hit["ofarrow"]
-        yield name, _names(given) if given else _taken(body), body
+        first = re.match(r"\s*func\b", hit[0]) is not None
+        yield name, _names(given, first=first) if given else _taken(body), body
 
 
 def _of_two(names: Sequence[str], body: str) -> bool:
@@ -143,12 +144,12 @@ def _of_two(names: Sequence[str], body: str) -> bool:
     )
 
 
-def _names(parameters: str) -> list[str]:
-    """The names of parameters, whatever stands around them."""
+def _names(parameters: str, *, first: bool = False) -> list[str]:
+    """The names of parameters, whatever stands around them; `first`: before their types."""
     found = []
     for one in parameters.split(","):
         words = re.findall(r"\w+", one.split(":")[0].split("=")[0])
-        found.append(words[-1] if words else "")
+        found.append(words[0 if first else -1] if words else "")
     return found
 
 

@@ -26,7 +26,8 @@ class Asked:
     def __init__(self, text: str) -> None:
         """`text` is empty where it is not known what was asked for."""
         self.words = words_of(text)
-        self._names = frozenset(re.findall(r"\w+", text.casefold()))
+        self._written = frozenset(re.findall(r"\w+", text))
+        self._names = frozenset(name.casefold() for name in self._written)
 
     def __bool__(self) -> bool:
         return bool(self.words)
@@ -39,6 +40,11 @@ class Asked:
         return any(map(self.names_code, dict.fromkeys(DEFINED.findall(text)[:MOST])))
 
     def names_code(self, name: str) -> bool:
-        """Whether it speaks of a function or class, as it is written or in words."""
+        """Whether it speaks of a function or class, as it is written or in words.
+
+        A name in capitals is no word of a text that happens to be the same.
+        """
+        if name.isupper():
+            return name in self._written
         words = words_of(name)
         return name.casefold() in self._names or (len(words) > 1 and words <= self.words)

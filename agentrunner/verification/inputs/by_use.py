@@ -19,8 +19,10 @@ _CALL = (
 STATEMENTS = (re.compile(rf"(?m)^{_CALL}"), re.compile(rf"(?m)=>[ \t]*\{{?{_CALL}"))
 """Calls whose value nobody takes: lines, and the bodies of short functions."""
 ASSERTED = re.compile(
-    r"(?:\b(?:assert|ok|if|unless|expect|is|affirm)\b|\bassert\w*|\w+\.(?:[Tt]rue|ok|isTrue|truthy)\b)"
-    rf"!?[ \t(!]*(?:not[ \t(]+)?{_CALL.removeprefix('[ ]*')}"
+    r"(?m)(?:\bif\b[ \t]+\w+[ \t]*:=(?P<first>[^;\n]*\([^;\n]*);"
+    r"|\b(?:assert|ok|if|unless|expect|is|affirm)\b|\bassert\w*"
+    r"|\w+\.(?:[Tt]rue|ok|isTrue|truthy)\b)"
+    rf"!?[ \t(!]*(?:not[ \t(]+)?{_CALL}"
 )
 """Calls whose value is all that an assertion, or an `if`, asks."""
 INNER = re.compile(r"[\w)\]]\(|\$\(|`")
@@ -72,7 +74,8 @@ def comparing(
 def _hands_over(hit: re.Match[str]) -> bool:
     name, given = hit["name"], hit["given"]
     several = "," in given or re.search(r"[\"')]\s+\S", given)
-    return name not in NO_CALLS and bool(several) and bool(INNER.search(given))
+    inner = INNER.search(given) or hit.groupdict().get("first")
+    return name not in NO_CALLS and bool(several) and bool(inner)
 
 
 def _block(text: str, at: int) -> str:

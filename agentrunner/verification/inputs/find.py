@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from agentrunner.verification.inline_programs import STEM, for_people, written_out
+from agentrunner.verification.inputs.asked import outside_of_checks
 from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.fixtures import Fixtures
@@ -54,7 +55,7 @@ def find_inputs(
             context.collected[path] = why
             context.add(path, why, "test")
     leads = Leads(tree, context.python_path)
-    found = _assembled(context, leads, declared_tests, declared_product, Asked(wanted))
+    found = _assembled(context, leads, declared_tests, declared_product, wanted)
     return _without(inline, found) if inline else found
 
 
@@ -102,9 +103,9 @@ def _assembled(
     leads: Leads,
     declared_tests: Sequence[str],
     declared_product: Sequence[str],
-    asked: Asked,
+    wanted: str,
 ) -> Inputs:
-    tree = context.tree
+    tree, asked = context.tree, Asked(wanted)
     for pattern in declared_tests:
         for path in tree.paths:
             if matches(path, [pattern]):
@@ -114,15 +115,21 @@ def _assembled(
         if not declared_product or not matches(path, declared_product)
     }  # fmt: skip
     first = Fixtures(context, leads, set(tests))
-    executed, product, unsure = classify(context, leads, first.product)
+    in_words = Asked(outside_of_checks(wanted))
+    executed, product, unsure = classify(context, leads, first.product, in_words)
     for run in context.executed:
-        if run.path in executed:
-            kind = "runner" if family_of(run.path) in ("", "shell") else "test"
-            context.add(run.path, f"{run.by} runs it", "runner" if kind == "runner" else "test")
-            context.roots.add(folder_of(run.path))
+        if run.path not in executed:
+            continue
+        context.roots.add(folder_of(run.path))
+        if run.step.feeds and run.step.fed:
+            context.add(run.path, "what is compared goes through it", "fixture")
+        else:
+            runner = family_of(run.path) in ("", "shell")
+            context.add(run.path, f"{run.by} runs it", "runner" if runner else "test")
     fixtures = Fixtures(context, leads, tests | executed, asked=asked)
     fixtures.find(also=tuple(unsure))
     unsure = {**fixtures.unsure, **unsure}
+    product = {path: why for path, why in product.items() if path not in fixtures.compares}
     product.update(fixtures.used)
     for path, how in context.data.items():
         if path not in context.inputs and path not in tests and path not in product:

@@ -59,6 +59,8 @@ class Fixtures:
     used: dict[str, str] = field(default_factory=dict)
     """Files of such folders that the product uses, and who does."""
     asked: Asked = field(default_factory=lambda: Asked(""))
+    compares: set[str] = field(default_factory=set)
+    """Files with a function that compares for a test."""
 
     def __post_init__(self) -> None:
         self.product = Product(
@@ -339,6 +341,7 @@ class Fixtures:
             if not paired(path, test):
                 why = f"{test} calls {name} of it, which compares what it is given"
                 self.context.add(path, why, "fixture")
+                self.compares.add(path)
 
     def _uses_kit(self, path: str) -> bool:
         text = self.context.tree.text(path) or ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.inputs.context import Context, Executed
 from agentrunner.verification.inputs.fixtures import TEST_KITS
 from agentrunner.verification.inputs.leads import Leads, family_of
@@ -27,9 +28,13 @@ STARTS_OTHERS = re.compile(
 
 
 def classify(
-    context: Context, leads: Leads, product: Product
+    context: Context, leads: Leads, product: Product, asked: Asked
 ) -> tuple[set[str], dict[str, str], dict[str, str]]:
-    """Executed programs as tests, as product with the reason, and as unsure with the reason."""
+    """Executed programs as tests, as product with the reason, and as unsure with the reason.
+
+    What always stands behind another program in a pipe, and that nothing `asked` for names, is one
+    by which tests read what the product says.
+    """
     by_path: dict[str, list[Executed]] = {}
     for one in context.executed:
         by_path.setdefault(one.path, []).append(one)
@@ -37,7 +42,11 @@ def classify(
     is_product: dict[str, str] = {}
     unsure: dict[str, str] = {}
     for path, runs in by_path.items():
-        if path in context.collected:
+        if path in context.collected or (
+            asked
+            and all(run.step.fed for run in runs)
+            and _stands_between(context, product, path, asked)
+        ):
             tests.add(path)
         elif all(run.step.feeds for run in runs):
             is_product[path] = "its output is what is compared"
@@ -48,6 +57,11 @@ def classify(
         else:
             tests.add(path)
     return tests, is_product, unsure
+
+
+def _stands_between(context: Context, product: Product, path: str, asked: Asked) -> bool:
+    used = path in product.entries or product.imported.get(path)
+    return not used and not asked.names(path, context.tree.text(path) or "")
 
 
 def _unsure(

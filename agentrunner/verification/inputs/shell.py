@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from agentrunner.verification.inputs.lookers import ALSO_LOOK, LOOKS
 from agentrunner.verification.inputs.tree import join
 
 OPERATOR = re.compile(r"&&|\|\||\|&|;;|[;|&()\n]")
@@ -43,6 +44,8 @@ class Step:
     env: tuple[tuple[str, str], ...] = ()
     into: str = ""
     """The program that takes its output through a pipe."""
+    fed: bool = False
+    """It takes through a pipe what a program makes that does more than look at files."""
 
 
 @dataclass
@@ -380,6 +383,8 @@ class _Walk:
         for one, two in pairwise(self.steps):
             if (one.pipe, one.turn) == (two.pipe, two.turn):
                 one.step = replace(one.step, into=two.step.words[0].rpartition("/")[2])
+                makes = one.step.words[0].rpartition("/")[2] not in LOOKS | ALSO_LOOK | PASSES_ON
+                two.step = replace(two.step, fed=one.step.fed or makes)
         return [
             replace(part.step, feeds=True)
             if index < last.get((part.pipe, part.turn), 0) or not used.isdisjoint(part.step.writes)

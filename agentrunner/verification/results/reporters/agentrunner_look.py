@@ -44,6 +44,14 @@ def is_installed(path):
     )
 
 
+def is_of_package(value):
+    """Whether a callable is of an installed package: some wrap each test so, for asynchronous ones."""
+    function = function_of(value)
+    module = sys.modules.get(type(value).__module__)
+    path = function.__code__.co_filename if function else getattr(module, "__file__", None) or ""
+    return "/site-packages/" in path or "/dist-packages/" in path
+
+
 def function_of(value):
     """The function behind a method of any kind, or None."""
     value = getattr(value, "__func__", value)
@@ -372,11 +380,14 @@ class Look:
                 continue
             self._own_class(base, names)
         space = vars(instance) if instance is not None else {}
-        method = function_of(getattr(cls, space.get("_testMethodName") or "", None))
+        test = space.get("_testMethodName")
+        method = function_of(getattr(cls, test or "", None))
         self.library_of(method, file_of(sys.modules.get(cls.__module__)))
-        for key in (names | {space.get("_testMethodName")}).intersection(space):
+        for key in names.intersection(space):
             if callable(space[key]) and key[:2] != "__":
                 self.note("%s().%s" % (label_of(cls), key))
+        if test in space and not is_of_package(space[test]):
+            self.note("%s().%s" % (label_of(cls), test))
         for kind, equality in (space.get("_type_equality_funcs") or {}).items():
             if callable(equality):
                 self.note("%s()._type_equality_funcs[%s]" % (label_of(cls), kind.__name__))

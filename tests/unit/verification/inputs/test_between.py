@@ -54,7 +54,13 @@ def test_a_package_that_hands_on_product_code_is_product() -> None:
 
 @pytest.mark.parametrize(
     ("name", "named"),
-    [("total", True), ("count_items", False), ("price_count", True), ("cart_of", False)],
+    [
+        ("total", True),
+        ("count_items", False),
+        ("price_count", True),
+        ("cart_of", False),
+        ("COUNT", False),
+    ],
 )
 def test_a_name_of_code_in_a_text(name: str, named: bool) -> None:
     assert Asked(WANTED).names_code(name) is named
@@ -63,8 +69,11 @@ def test_a_name_of_code_in_a_text(name: str, named: bool) -> None:
 def test_what_a_test_asserts_of_another_functions_answer() -> None:
     assert asserted_calls("    assert same(total([5]), 15)\n") == {"same"}
     assert asserted_calls("  expect(same(total(5), 15)).toBe(true)\n") == {"same"}
+    assert asserted_calls("assert!(near(shop::total(5, 3), 15));\n}\n") == {"near"}
+    assert asserted_calls("if got := Total(5, 3); !equal(got, 15) {\n\tt.Fatal()\n}") == {"equal"}
     assert asserted_calls("    assert total([5]) == 15\n") == set()
     assert functions_of_two("def same(a, b):\n    return a == b\n") == {"same"}
+    assert functions_of_two("func equal(got, want int) bool { return got == want }") == {"equal"}
     assert functions_of_two("def has(user, role):\n    return user.role == role\n") == set()
     one = "def test_a():\n    same(total([5]), 15)\n\n\ndef test_b():\n    assert total([]) == 0\n"
     assert called_as_statements(one) == {"same"}
@@ -103,3 +112,34 @@ def test_golden_code_is_found_by_the_parts_of_its_path(read: bytes) -> None:
     }
     assert inputs(files) == {"test_cart.py", "golden/client.py"}
     assert "golden/client.py" not in inputs(files, "total: the client gets it.")
+
+
+def test_a_program_behind_the_code_in_a_pipe_is_an_input_where_nobody_speaks_of_it() -> None:
+    files = {
+        "report.py": b"print(1)\n",
+        "strip.sh": b"sed s/a//\n",
+        "want.txt": b"1\n",
+        "in.txt": b"1\n",
+    }
+
+    def found(command: str, wanted: str = WANTED) -> set[str]:
+        inputs = find_inputs([(command, ".")], files, files.get, wanted=wanted)
+        return {path for path in files if inputs.counts(path)}
+
+    command = "python3 report.py | sh strip.sh | diff - want.txt"
+    assert found(command) == {"strip.sh", "want.txt"}
+    assert found(command, f"{WANTED} (check: `{command}`)") == {"strip.sh", "want.txt"}
+    assert found(command, "strip.sh takes dates away.") == {"want.txt"}
+    assert found("cat in.txt | python3 report.py | diff - want.txt") == {"want.txt"}
+
+
+def test_a_file_that_compares_for_a_program_counts_though_it_is_built_into_that() -> None:
+    files = {
+        "Makefile": b"test: check\n\t./check\n\ncheck: calc.c near.c check.c\n\tcc -o $@ $^\n",
+        "calc.c": b"int total(int price) { return price; }\n",
+        "near.c": b"int near(int got, int want) { return got == want; }\n",
+        "check.c": b"#include <assert.h>\nint total(int);\nint near(int, int);\nint main(void) {\n"
+        b"    assert(near(total(5), 15));\n    return 0;\n}\n",
+    }
+    inputs = find_inputs([("make test", ".")], files, files.get, wanted=WANTED)
+    assert {path for path in files if inputs.counts(path)} == {"Makefile", "near.c"}

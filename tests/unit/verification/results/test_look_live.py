@@ -152,6 +152,24 @@ def test_python_names_what_the_product_exchanged(
     assert looked
 
 
+def test_hooks_by_which_the_product_gives_unittest_its_tests(tree: Path) -> None:
+    hook = """
+def load_tests(loader, found, pattern):
+    suite = loader.discover(__path__[0], "test*.py", __path__[0] + "/..")
+    (test,) = [test for one in suite for case in one for test in case if "test_a" in test.id()]
+    test.test_a = lambda: None
+    found.addTests([test])
+    return found
+
+def total(numbers):
+    return 0
+"""
+    write(tree, {"shop/__init__.py": hook, "shop/test_shop.py": UNITTEST})
+    code, exchanged, _ = what(tree, f"{sys.executable} -m unittest")
+    assert code == 0, "the cheat itself does not work"
+    assert exchanged == ["shop.test_shop.T().test_a", "shop.load_tests"]
+
+
 def test_what_was_seen_is_named_with_its_test(tree: Path) -> None:
     write(tree, {"shop.py": IN_THE_CALL, "test_shop.py": UNITTEST})
     results = reported(tree, f"{sys.executable} -m unittest test_shop").results
