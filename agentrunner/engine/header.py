@@ -151,8 +151,8 @@ def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:
     if not others or any((one / CONTEXT_FILE).exists() for one in others):
         return []
     less = "change sends no files, nothing no code" if sight == "repo" else "nothing sends no code"
-    told = f"New here: the planner's provider is shown {SIGHTS[sight]}. To stop it: "
-    return [f"{told}--set runner.meta.see=nothing ({less}), or the same in your own settings"]
+    news = f"New here: the planner's provider is shown {SIGHTS[sight]}. To stop it: "
+    return [f"{news}--set runner.meta.see=nothing ({less}), or the same in your own settings"]
 
 
 def _because(spec: TaskSpec, who: str) -> str:
