@@ -286,7 +286,7 @@ def not_ready(
     `path` is the setting that it stands in, if it is one.
     """
     message = f"{what} cannot start in the sandbox."
-    remedy = "task.setup.command   |   sandbox.read_paths   |   agentrunner doctor"
+    remedy = "task.setup.command   |   runner.sandbox.read_paths   |   agentrunner doctor"
     if why == NO_TESTS:
         message = f"{what} finds no tests."
         remedy = "task.test.baseline: false, where the run is to write the first ones"

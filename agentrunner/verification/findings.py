@@ -86,7 +86,7 @@ def findings_about(
                 code="flaky",
                 message=f"Red once and green once on this very tree: {', '.join(test.flaky[:3])}",
                 tests=test.flaky,
-                remedy="make it steady, or list it in task.test.known_red",
+                remedy="make it steady, or leave it out of task.test.command",
             )
         )
     return found
@@ -167,7 +167,7 @@ def flaky(names: Sequence[str]) -> Finding:
         code="flaky",
         message=f"Green once and red once on this very tree: {', '.join(names[:SHOWN])}{more}",
         tests=list(names[:MOST_PATHS]),
-        remedy="make it steady, or list it in task.test.known_red",
+        remedy="make it steady, or leave it out of task.test.command",
     )
 
 

@@ -79,8 +79,10 @@ def _mentioned(
 
 def _missed(results: Results | None, name: str, files: Sequence[str]) -> str:
     """The first of these files that a test complains to miss; "" for none."""
-    said = complaints("\n".join(one.message for one in results.named(name)) if results else "")
-    return next((file for file in files if naming(file, said).in_full), "")
+    complained = complaints(
+        "\n".join(one.message for one in results.named(name)) if results else ""
+    )
+    return next((file for file in files if naming(file, complained).in_full), "")
 
 
 def complaints(text: str) -> str:

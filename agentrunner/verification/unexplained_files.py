@@ -201,12 +201,12 @@ def _missing_in(ran: Measured) -> str:
     return complaints(text)
 
 
-def _not_missed(paths: Sequence[str], some: Sequence[str], said: str) -> list[str]:
+def _not_missed(paths: Sequence[str], some: Sequence[str], complained: str) -> list[str]:
     """Without those of some that a run complains to miss: it asked for them itself."""
     missed = {
         path
         for path in some
-        if naming(path, said).in_full
-        or (family_of(path) and has_word(PurePosixPath(path).stem, said))
+        if naming(path, complained).in_full
+        or (family_of(path) and has_word(PurePosixPath(path).stem, complained))
     }
     return [path for path in paths if path not in missed]

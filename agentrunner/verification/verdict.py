@@ -45,7 +45,7 @@ LAST = {
 """Of a check that was withdrawn: what it said last."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
 
-NOT_EXAMINED = "What turned green is looked at as a proof once nothing has to be mended any more."
+NOT_EXAMINED = "What turned green is examined as a proof as soon as nothing is red."
 
 
 @dataclass(frozen=True)

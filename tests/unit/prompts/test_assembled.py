@@ -57,6 +57,7 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.state.summary import summarize
 from agentrunner.state.worker_runs import CommandSeen, WorkerRun
+from agentrunner.text.tokens import tokens
 
 Golden = Callable[[str, str], None]
 TYPES: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")
@@ -622,7 +623,7 @@ def test_old_rounds_become_a_line_each_once_and_that_is_the_new_beginning() -> N
     last = texts[-1]
     assert "line 0\nline 1\n" in last[0] and "report 0" not in last[0]
     assert f"report {38}" in last[-1] and len(last) <= 11
-    assert sum(map(rounds_module.tokens, last)) < rounds_module.MOST_TOKENS * 1.1
+    assert sum(map(tokens, last)) < rounds_module.MOST_TOKENS * 1.1
 
 
 def test_what_stood_in_a_folded_round_is_told_again() -> None:
