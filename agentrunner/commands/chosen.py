@@ -48,7 +48,9 @@ def chosen(
             continue
         try:
             choice = choose()
-            found.append(DoctorItem("ok", name, f"{choice.kind}: {choice.reason}"))
+            text = f"{choice.kind}: {choice.reason}"
+            cure = "" if choice.ready else "agentrunner workers   tells how to install one"
+            found.append(DoctorItem("ok" if choice.ready else "--", name, text, cure))
         except InfraError as error:
             found.append(DoctorItem("--", name, error.message, error.remedy))
     found.append(_sight(runner.meta, places, policies))

@@ -68,6 +68,12 @@ PolicyFile = Annotated[
 Test = Annotated[
     str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
 ]
+RunTest = Annotated[
+    str | None,
+    typer.Option(
+        "--test", metavar="CMD", help="The test command; `auto` finds it, `none` runs none."
+    ),
+]
 CHOSEN = "Left out: what is ready here."
 PLAN_MAKERS = [kind for kind in PLANNERS if kind != "checklist"]
 Meta = Annotated[

@@ -67,6 +67,8 @@ class Story:
     statuses: dict[str, str] = field(default_factory=dict)
     """Latest outcome by check target."""
     _reason: str = ""
+    _told: set[str] = field(default_factory=set)
+    """Faults that a line has told: the next one like it names it in short."""
     _held: list[Event] = field(default_factory=list)
 
     @property
@@ -180,8 +182,17 @@ class Story:
             self.tokens, self._usage = self.tokens + used - self._usage, used
         elif kind == "error":
             message = str(event.get("message"))
-            return [_line(event, "worker", message, fields={"round": self.round, "error": message})]
+            fields = {"round": self.round, "error": message}
+            again = self._again(message) != message
+            return [_line(event, "worker", message, fields=fields, quiet=again)]
         return []
+
+    def _again(self, fault: str) -> str:
+        """A fault in full, or where it was told before, how it begins."""
+        if fault not in self._told:
+            self._told.add(fault)
+            return fault
+        return f"as before: {fault.partition(': ')[0]}"
 
     def _on_worker_finished(self, event: Event) -> list[StoryLine]:
         outcome, took = str(event.get("outcome")), duration(float(event.get("duration_sec") or 0))
@@ -196,7 +207,7 @@ class Story:
         if outcome != "completed":
             why = f"{outcome.replace('_', ' ')}, exit {event.get('exit_code')}"
             if error := str(event.get("error") or "").strip():
-                why = f"{outcome.replace('_', ' ')}: {error}"
+                why = f"{outcome.replace('_', ' ')}: {self._again(error)}"
             text = f"worker {_ENDS.get(outcome, why)}; {text}"
         if refused := event.get("hosts_refused"):
             text += f"; refused: {', '.join(map(str, refused))}"
@@ -218,7 +229,7 @@ class Story:
         aside = ""
         if self.waits_until is not None and since is not None:
             aside = duration((self.waits_until - since).total_seconds())
-        return [_line(event, "waiting", self.waits_for, aside, fields)]
+        return [_line(event, "waiting", self._again(self.waits_for), aside, fields)]
 
     def _on_question(self, event: Event) -> list[StoryLine]:
         fields = {"id": event.get("id"), "kind": event.get("kind"), "text": event.get("text")}
@@ -243,7 +254,8 @@ class Story:
     def _on_warning(self, event: Event) -> list[StoryLine]:
         message = str(event.get("message"))
         self.warnings.append(message)
-        return [_line(event, "warning", message, fields={"code": event.get("code"), "is": message})]
+        fields = {"code": event.get("code"), "is": message}
+        return [_line(event, "warning", self._again(message), fields=fields)]
 
 
 def moment(text: object) -> datetime | None:

@@ -129,3 +129,12 @@ def test_colours_mark_words_and_never_parts_of_words() -> None:
     lines = [line for event in story_events() for line in view.feed(event, 0.0)]
     (check,) = [line for line in lines if "43 passed" in line]
     assert "43 passed, 1 failed" in check and "\x1b[1;31mFAIL\x1b[0m" in check
+
+
+def test_a_fault_is_told_whole_once() -> None:
+    story = Story()
+    warning = {"event": "warning", "message": "AC-1 is not shown to be met: the model's word only"}
+    waiting = {"event": "waiting", "until": "2026-01-01T00:00:00Z", "reason": "down: no route"}
+    texts = [story.feed(event)[0].text for event in (warning, waiting, warning, waiting)]
+    assert texts[:2] == [warning["message"], waiting["reason"]]
+    assert texts[2:] == ["as before: AC-1 is not shown to be met", "as before: down"]
