@@ -6,6 +6,7 @@ plain.py). Checks and baselines of one round share a line, so a line may come on
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -141,9 +142,10 @@ class Story:
         self.usd += float(event.get("usd") or 0)
         fields = {"type": event.get("type"), "took": duration(took)}
         if error:
-            message = error.get("message") if isinstance(error, Mapping) else error
-            text = f"{event.get('type')}, try {event.get('attempt')}: {message}"
-            return [_line(event, "planner", text, duration(took), {**fields, "error": message})]
+            message = str(error.get("message") if isinstance(error, Mapping) else error)
+            text = f"{event.get('type')}, try {event.get('attempt')}: {_in_words(message)}"
+            fields, again = {**fields, "error": message}, self._again(message) != message
+            return [_line(event, "planner", text, duration(took), fields, quiet=again)]
         if looks := [str(one) for one in event.get("looks") or ()]:
             text = "looks: " + "; ".join(looks)
             return [_line(event, "planner", text, fields={**fields, "looks": "; ".join(looks)})]
@@ -256,6 +258,18 @@ class Story:
         self.warnings.append(message)
         fields = {"code": event.get("code"), "is": message}
         return [_line(event, "warning", self._again(message), fields=fields)]
+
+
+def _in_words(message: str) -> str:
+    """A server's fault without the JSON that it came in: what that says, where it says a thing."""
+    lead, brace, body = message.partition("{")
+    try:
+        value = json.loads(brace + body)
+    except ValueError:
+        return message
+    error = value.get("error", value)
+    said = error.get("message") if isinstance(error, Mapping) else error
+    return f"{lead.strip()} {said if isinstance(said, str) else ''}".strip()
 
 
 def moment(text: object) -> datetime | None:

@@ -136,5 +136,10 @@ def test_a_fault_is_told_whole_once() -> None:
     warning = {"event": "warning", "message": "AC-1 is not shown to be met: the model's word only"}
     waiting = {"event": "waiting", "until": "2026-01-01T00:00:00Z", "reason": "down: no route"}
     texts = [story.feed(event)[0].text for event in (warning, waiting, warning, waiting)]
+    fault = 'API error: 503 {"error": {"message": "overloaded", "code": "server_error"}}'
+    call = {"event": "meta_call", "type": "plan_task", "attempt": 1, "error": {"message": fault}}
+    first, second = (story.feed(call)[0] for _ in range(2))
+    assert first.text == "plan_task, try 1: API error: 503 overloaded"
+    assert (first.quiet, second.quiet, second.fields["error"]) == (False, True, fault)
     assert texts[:2] == [warning["message"], waiting["reason"]]
     assert texts[2:] == ["as before: AC-1 is not shown to be met", "as before: down"]
