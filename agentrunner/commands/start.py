@@ -241,7 +241,7 @@ def load_to_run(source: TaskSource, overrides: Sequence[str], named: Mapping[str
     if source.kind != "goal" or spec.task.test is not None:
         return spec
     from agentrunner.config.spec import TestSpec
-    from agentrunner.discovery import detect_tests
+    from agentrunner.discovery.repository import detect_tests
 
     found = detect_tests(Path(spec.repo))
     if found is None or found.needs:
