@@ -11,6 +11,7 @@ from agentrunner.screens.doctor import DoctorItem
 
 if TYPE_CHECKING:
     from agentrunner.config.agents import PlannerSpec
+    from agentrunner.config.spec import RunnerSection
     from agentrunner.discovery.agents import Choice
     from agentrunner.policy.policy_file import Policy
 
@@ -43,16 +44,26 @@ def chosen(
     for section, choose in ways.items():
         name, kind = PEOPLE[section], getattr(runner, section).kind
         if kind != AUTO:
-            source = places.get(f"runner.{section}.kind") or "runner.workers, the first"
+            source = places.get(f"runner.{section}.kind") or _unsaid(runner, places, section)
             found.append(DoctorItem("ok", name, f"{kind}: {source}"))
             continue
         try:
             choice = choose()
-            found.append(DoctorItem("ok", name, f"{choice.kind}: {choice.reason}"))
+            text = f"{choice.kind}: {choice.reason}"
+            cure = "" if choice.ready else "agentrunner workers   tells how to install one"
+            found.append(DoctorItem("ok" if choice.ready else "--", name, text, cure))
         except InfraError as error:
             found.append(DoctorItem("--", name, error.message, error.remedy))
     found.append(_sight(runner.meta, places, policies))
     return found
+
+
+def _unsaid(runner: RunnerSection, places: Mapping[str, str], section: str) -> str:
+    """Why a kind holds that no setting names."""
+    if section == "worker" and runner.workers:
+        return "runner.workers, the first"
+    where = places.get(f"runner.{section}")
+    return f"the default; {where} names no kind" if where else "the default"
 
 
 def _sight(meta: PlannerSpec, places: Mapping[str, str], policies: Sequence[Policy]) -> DoctorItem:

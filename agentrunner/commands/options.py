@@ -68,6 +68,12 @@ PolicyFile = Annotated[
 Test = Annotated[
     str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
 ]
+RunTest = Annotated[
+    str | None,
+    typer.Option(
+        "--test", metavar="CMD", help="The test command; `auto` finds it, `none` runs none."
+    ),
+]
 CHOSEN = "Left out: what is ready here."
 PLAN_MAKERS = [kind for kind in PLANNERS if kind != "checklist"]
 Meta = Annotated[
@@ -214,13 +220,14 @@ def budget_override(text: str) -> str:
     """`usd=5` as `--set` would say it; raises UsageError for what is no limit of a run."""
     from agentrunner.state.budget import NAMES
 
+    known = (*NAMES, "wait_sec")  # not spent like the others, but of the same section
     name, equals, amount = text.partition("=")
-    if name not in NAMES or not equals or not _is_limit(name, amount):
+    if name not in known or not equals or not _is_limit(name, amount):
         raise BadOption(
             f"--budget {text} sets no limit.",
             path="--budget",
             remedy="--budget NAME=AMOUNT, where AMOUNT is a number, 0 or more, and NAME one of "
-            f"{', '.join(NAMES)}",
+            f"{', '.join(known)}",
         )
     return f"runner.budget.{text}"
 

@@ -17,9 +17,10 @@ from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.commands.which_run import here, is_driven
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun, UnknownRun
-from agentrunner.screens.layout import cell, flat
+from agentrunner.screens.layout import fit, flat
 from agentrunner.screens.runs import facts_of
 from agentrunner.state.lifecycle import NextStep, end_of
+from agentrunner.text.terminal import cell_width
 
 if TYPE_CHECKING:
     from agentrunner.storage.index import RunRow
@@ -155,8 +156,9 @@ def _asked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
                 return found[0].run_id
         elif picked := _picked(verb, found, driven):
             return picked
+    why = "no run was named" if len(found) > 1 else "nobody said yes"
     raise AmbiguousRun(
-        "no run was named; nothing was changed.",
+        f"{why}; nothing was changed.",
         remedy=f"agentrunner {verb} {found[0].run_id}",
     )
 
@@ -184,9 +186,14 @@ def _row(row: RunRow, driven: Mapping[str, bool]) -> dict[str, Any]:
 def picker_screen(verb: str, rows: list[dict[str, Any]], width: int) -> str:
     """The candidates with their numbers: name and state, and the task where there is room."""
     now = datetime.now().astimezone()
+    table = [
+        (str(number), flat(str(row["run_id"])), facts["STATE"], facts["LAST"])
+        for number, row in enumerate(rows, start=1)
+        for facts in (facts_of(row, now),)
+    ]
+    widths = [max(map(cell_width, column)) for column in zip(*table, strict=True)]
     lines = [f"Which run should {verb} take?"]
-    for number, row in enumerate(rows, start=1):
-        facts = facts_of(row, now)
-        head = f"  {number}  {flat(str(row['run_id']))}  {facts['STATE']}  {facts['LAST']}"
-        lines.append(cell(f"{head.strip()}  {flat(str(row['title']))}", width - 2).rstrip())
-    return "\n".join([lines[0], *(f"  {line}" for line in lines[1:])])
+    for cells, row in zip(table, rows, strict=True):
+        head = "  ".join(fit(text, room) for text, room in zip(cells, widths, strict=True))
+        lines.append(fit(f"  {head}  {flat(str(row['title']))}", width).rstrip())
+    return "\n".join(lines)

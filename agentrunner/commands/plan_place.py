@@ -59,9 +59,10 @@ def task_called(plan: Plan, name: str) -> str:
     if wanted in plan.tasks:
         return wanted
     near = get_close_matches(wanted, plan.tasks, n=3)
+    shown = "agentrunner plan shows them" if plan.tasks else 'agentrunner plan "what you want"'
     raise UnknownTask(
         f"The plan has no task {name}.",
-        remedy=f"one of {', '.join(sorted(near))}" if near else "agentrunner plan shows them",
+        remedy=f"one of {', '.join(sorted(near))}" if near else shown,
     )
 
 

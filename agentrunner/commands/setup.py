@@ -166,10 +166,9 @@ def examine(
         report.verdict = "Not ready: a policy cannot be read. Nothing was started."
     elif report.ready:
         who = " or ".join(offer.kind for offer in planners if not offer.needs)
-        works = " or ".join([*ready, "command"])
-        report.verdict = (
-            f"Ready: planner {who}; worker {works}; sandbox {trial.kind}.   agentrunner run FILE.md"
-        )
+        works = " or ".join([*ready, "command"]) if ready else "only a command line of yours"
+        then = "agentrunner run FILE.md" if ready else "agentrunner workers"
+        report.verdict = f"Ready: planner {who}; worker {works}; sandbox {trial.kind}.   {then}"
     else:
         report.verdict = "Not ready: no sandbox works. Nothing was started, nothing was spent."
     return report

@@ -47,7 +47,7 @@ def run(
         str | None, typer.Option("--goal", "-g", metavar="TEXT", help="The requirements, in words.")
     ] = None,
     prd: Annotated[str | None, typer.Option("--prd", metavar="FILE", help="A PRD.")] = None,
-    test: opt.Test = None,
+    test: opt.RunTest = None,
     repo: Annotated[
         str | None, typer.Option("--repo", metavar="DIR", help="The repository to work in.")
     ] = None,
@@ -117,7 +117,7 @@ def run(
 
     def spec() -> TaskSpec:
         given = [*(overrides or []), *map(opt.budget_override, budget or [])]
-        task = load(source_of(file, goal, prd), given, named)
+        task = load_to_run(source_of(file, goal, prd), given, named)
         return with_landing(task, worktree, clean=clean, commit=commit)
 
     if dry_run:
@@ -227,6 +227,27 @@ def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource
     if file is not None:
         return TaskSource("goal" if is_goal(file) else "file", file)
     return TaskSource("goal", goal) if goal is not None else TaskSource("prd", str(prd))
+
+
+def load_to_run(source: TaskSource, overrides: Sequence[str], named: Mapping[str, Any]) -> TaskSpec:
+    """The task as `load` has it; a sentence that names no test command gets the repository's.
+
+    `none` as the command of --test says that none is to be run, whatever a file says. A task
+    file and a PRD say themselves what is run. Raises UsageError.
+    """
+    if named.get("test") == "none":
+        return load(source, [*overrides, "task.test=null"], {**named, "test": None})
+    spec = load(source, overrides, named)
+    if source.kind != "goal" or spec.task.test is not None:
+        return spec
+    from agentrunner.config.spec import TestSpec
+    from agentrunner.discovery.repository import detect_tests
+
+    found = detect_tests(Path(spec.repo))
+    if found is None or found.needs:
+        return spec
+    task = spec.task.model_copy(update={"test": TestSpec(command=found.command)})
+    return spec.model_copy(update={"task": task, "chosen": {**spec.chosen, "test": found.where}})
 
 
 def load(

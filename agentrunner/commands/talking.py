@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +19,7 @@ from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, author, repository
+from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
 from agentrunner.plans.patch import PatchRejected
@@ -117,23 +118,24 @@ async def proposed(
     Where somebody else changed the plan meanwhile, that is told and the planner asked again. A
     person who says what should be different gets another proposal.
     """
-    tries = TRIES
+    tries, former = TRIES, None
     while tries:
         if notice and sys.stderr.isatty():
             show(flat(notice), sys.stderr)
         async with answer_line(None if as_json else planner, talk.redact):
-            proposal = await talk.propose(text)
+            with _still_there(former):
+                proposal = await talk.propose(text, in_place_of=former)
         if not as_json:
             _show(proposal, talk, chat=chat)
         if proposal.empty:
+            _tell_kept(former)
             return _nothing(proposal, talk, as_json=as_json)
         keep(talk.store.path.parent, proposal)
         decision = await decide(proposal)
         if decision is None:
             return _kept(proposal, talk, as_json=as_json)
         if isinstance(decision, str):
-            talk.refuse(proposal)
-            text, tries = decision, TRIES
+            text, tries, former = decision, TRIES, proposal
             continue
         if not decision:
             talk.refuse(proposal)
@@ -147,6 +149,22 @@ async def proposed(
         else:
             return applied(proposal, plan, talk.store, as_json=as_json, chat=chat)
     raise conflict
+
+
+@contextlib.contextmanager
+def _still_there(proposal: Proposal | None) -> Iterator[None]:
+    """Say how to have a proposal after all, where no other one came in its place."""
+    try:
+        yield
+    except (AgentRunnerError, asyncio.CancelledError):
+        _tell_kept(proposal)
+        raise
+
+
+def _tell_kept(proposal: Proposal | None) -> None:
+    if proposal is not None:
+        command = f"agentrunner plan accept --id {proposal.id}"
+        show(f"What was proposed before is kept: {command}", sys.stderr)
 
 
 def ask_what(question: str) -> bool | str | None:

@@ -225,7 +225,13 @@ def _section_items(
                 current = None
         blank = line.kind == "blank"
     if not items:
-        raise _error(EmptyCriteria, f'"{opened.title}" has no list.', file_name, opened, "- [ ] …")
+        raise _error(
+            EmptyCriteria,
+            f'"{opened.title}" has no list: nothing says when it is done.',
+            file_name,
+            opened,
+            "write below it, for instance: - [ ] The total counts every piece (check: `COMMAND`)",
+        )
     return items
 
 

@@ -78,6 +78,8 @@ class Choice:
     reason: str
     auth: Auth | None = None
     """With what; None leaves it as it is written."""
+    ready: bool = True
+    """Whether it was seen on this machine."""
 
 
 def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
@@ -132,7 +134,7 @@ def choose_worker(facts: Facts, barred: Barred, sandbox_kind: str) -> Choice:
         allowed = [cli.kind for cli in facts.workers if not barred(cli.kind)]
         usual = [kind for kind in allowed if kind == USUAL_WORKER] or allowed
         if usual:
-            return Choice(usual[0], "none is ready here; an image may have it")
+            return Choice(usual[0], "none is ready here; an image may have it", ready=False)
     raise WorkerNotReady(
         f"{_listed([cli.kind for cli in installed])} installed here, and nothing that may be used "
         "has a way to its model."

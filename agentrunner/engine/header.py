@@ -54,9 +54,7 @@ def header_of(
         "reach": reach_of(spec, members),
         "setup": setup.command if setup else None,
         "tests": test.command if test else None,
-        "tests_where": Path(spec.task_file.path).name
-        if spec.task_file and spec.task_file.path
-        else None,
+        "tests_where": _tests_where(spec),
         "env": {name: text.removeprefix("literal:") for name, text in spec.task.env.items()},
         "inputs": inputs.lists,
         "limits": {
@@ -153,6 +151,13 @@ def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:
     less = "change sends no files, nothing no code" if sight == "repo" else "nothing sends no code"
     news = f"New here: the planner's provider is shown {SIGHTS[sight]}. To stop it: "
     return [f"{news}--set runner.meta.see=nothing ({less}), or the same in your own settings"]
+
+
+def _tests_where(spec: TaskSpec) -> str | None:
+    """Where the test command stands: in the task's file, or in one of the repository."""
+    if where := spec.chosen.get("test"):
+        return f"{where}; --test none runs none"
+    return Path(spec.task_file.path).name if spec.task_file and spec.task_file.path else None
 
 
 def _because(spec: TaskSpec, who: str) -> str:

@@ -143,7 +143,9 @@ def _task(state: TaskContext) -> TaskSpec:
             'Give the run an input: {"task_file": "path/to/task.yaml"}.',
             path="task_file",
         )
-    return load_task(TaskSource("file", path), environ=os.environ, cwd=Path.cwd())
+    # Where the server was started is a checkout of ours: nobody means that one.
+    file = Path.cwd() / Path(path).expanduser()
+    return load_task(TaskSource("file", str(file)), environ=os.environ, cwd=file.parent)
 
 
 @asynccontextmanager

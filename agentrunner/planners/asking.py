@@ -131,7 +131,8 @@ class Asker:
                 )
             fault, answer = outcome
         raise PlannerUnusable(
-            f"The planner gave no usable {prompt.type} in {ANSWERS} answers. The last one: {fault}",
+            f"The planner gave no usable answer in {ANSWERS} tries ({prompt.type}). The last one: "
+            f"{fault}",
             fault=str(fault),
             answer=answer,
             finish_reason=progress.finish_reason,

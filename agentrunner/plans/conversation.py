@@ -71,9 +71,11 @@ class Conversation:
     note: Callable[[str, str], None] = lambda *_: None
     """Keeps code and sentence of what was read otherwise than it was written."""
 
-    async def propose(self, text: str) -> Proposal:
+    async def propose(self, text: str, *, in_place_of: Proposal | None = None) -> Proposal:
         """What the planner makes of a message; the plan stays as it is.
 
+        `in_place_of` is a proposal of which `text` says what should be different. It waits to be
+        accepted until another one is there; a plan that begins keeps the goal it was made for.
         Message and answer are kept in the conversation, and what the planner asks as open
         questions. Raises UsageError (`message-too-long`, `message-empty`), TaskFailed
         (`chat-timeout`, `meta-garbage`, …) and InfraError.
@@ -82,7 +84,7 @@ class Conversation:
         text = self.redact(text)
         plan = self.store.load()
         seen = await asyncio.to_thread(self.look, f"{plan.goal}\n{text}")
-        prompt = self.prompt(plan, text, seen)
+        prompt = self.prompt(plan, text, seen, in_place_of)
 
         known = {*plan.tasks, *plan.nodes}
 
@@ -104,19 +106,28 @@ class Conversation:
             self.note(f"reply-{odd.code}", f"{message.type} {odd.path}: {odd.message}")
         reply = message.payload
         assert isinstance(reply, Decompose | PlanPatch)
-        proposal = proposals.propose(plan, text, reply)
-        self._keep(proposal)
+        proposal = proposals.propose(plan, text, reply, in_place_of.goal if in_place_of else "")
+        self._keep(proposal, in_place_of)
         return proposal
 
-    def _undecided(self, plan: Plan) -> list[str]:
-        """What to say of a proposal that was shown, and that nobody has decided on."""
+    def _not_applied(self, plan: Plan, former: Proposal | None) -> list[str]:
+        """What to say of a proposal that was shown, and that nobody has accepted."""
+        if former is not None:
+            return [remarks.refused(former.message, plan.goal)]
         waiting = proposals.waiting(self.store.path.parent)
         return [] if waiting is None else [remarks.undecided(waiting, plan.goal)]
 
-    def prompt(self, plan: Plan, text: str, repository: View | None = None) -> PromptInput:
+    def prompt(
+        self,
+        plan: Plan,
+        text: str,
+        repository: View | None = None,
+        in_place_of: Proposal | None = None,
+    ) -> PromptInput:
         """What the planner is asked: the same for the same plan, conversation and message."""
-        undecided = [ConversationMessage("user", asked) for asked in self._undecided(plan)]
-        facts = plan_facts(plan, [*self.store.conversation(), *undecided])
+        not_applied = self._not_applied(plan, in_place_of)
+        said = [ConversationMessage("user", remark) for remark in not_applied]
+        facts = plan_facts(plan, [*self.store.conversation(), *said])
         facts["questions"] = question_facts(self.store.questions())
         meta = self.spec.runner.meta
         return PromptInput(
@@ -141,10 +152,10 @@ class Conversation:
         wanted = self.spec.runner.meta.language
         return detect_language(f"{plan.goal}\n{text}") if wanted == "auto" else wanted
 
-    def _keep(self, proposal: Proposal) -> None:
+    def _keep(self, proposal: Proposal, former: Proposal | None) -> None:
         at = self.stamp()
         if not proposal.empty:  # it takes the place of one that waits
-            for remark in self._undecided(proposal.before):
+            for remark in self._not_applied(proposal.before, former):
                 self.store.say("user", remark, at)
             proposals.forget(self.store.path.parent)
         self.store.say("user", proposal.message, at)

@@ -47,6 +47,11 @@ class Proposal:
     after: Plan
 
     @property
+    def goal(self) -> str:
+        """What the plan is for: where it begins with this, the first message about it."""
+        return self.after.goal
+
+    @property
     def kind(self) -> Kind:
         """Which message the reply is."""
         return "decompose" if isinstance(self.reply, Decompose) else "plan_patch"
@@ -93,7 +98,7 @@ class Proposal:
 
     def on(self, plan: Plan) -> Proposal:
         """The same change of the plan as it stands now; raises PatchRejected."""
-        return propose(plan, self.message, self.reply)
+        return propose(plan, self.message, self.reply, self.goal)
 
 
 def is_empty(plan: Plan) -> bool:
@@ -101,13 +106,16 @@ def is_empty(plan: Plan) -> bool:
     return len(plan.nodes) == 1
 
 
-def propose(plan: Plan, message: str, reply: Reply) -> Proposal:
-    """What a reply would make of a plan; raises PatchRejected where it cannot be carried out."""
+def propose(plan: Plan, message: str, reply: Reply, goal: str = "") -> Proposal:
+    """What a reply would make of a plan; raises PatchRejected where it cannot be carried out.
+
+    A plan that has no goal yet gets `goal`, or without one the message.
+    """
     conflicts = conflicts_of(reply.potential_conflicts)
     if isinstance(reply, PlanPatch):
         after = apply(plan, edits_of_patch(reply), conflicts=conflicts)
     else:
-        goal = plan.goal or message.strip()[:GOAL_CHARS]
+        goal = plan.goal or goal or message.strip()[:GOAL_CHARS]
         after = apply(plan, edits_of_decompose(reply), conflicts=conflicts, goal=goal)
     return Proposal(message, reply, plan, after)
 
@@ -173,6 +181,7 @@ def kept(folder: Path, plan: Plan) -> Proposal:
         shape = Decompose if known["kind"] == "decompose" else PlanPatch
         reply = shape.model_validate(known["reply"])
         version, message = int(known["version"]), str(known["message"])
+        goal = str(known.get("goal", ""))  # not in a file of an earlier version
     except FileNotFoundError:
         raise NoProposal(
             "There is no proposal that waits to be accepted.",
@@ -189,7 +198,7 @@ def kept(folder: Path, plan: Plan) -> Proposal:
             f"{plan.version} now.",
             remedy='ask again: agentrunner plan "what you want"',
         )
-    return propose(plan, message, reply)
+    return propose(plan, message, reply, goal)
 
 
 def waiting(folder: Path) -> str | None:
@@ -211,5 +220,6 @@ def _as_json(proposal: Proposal) -> dict[str, object]:
         "kind": proposal.kind,
         "version": proposal.before.version,
         "message": proposal.message,
+        "goal": proposal.goal,
         "reply": proposal.reply.model_dump(mode="json", exclude_none=True),
     }

@@ -188,7 +188,7 @@ class PlanStore:
                     remark=taken_back(change.quote, current.goal),
                 )
                 return plan, change
-        raise NothingToUndo("There is no change to undo.")
+        raise NothingToUndo("There is no change to undo.", remedy="agentrunner plan shows the plan")
 
     def changes(self, since: int = 0) -> list[PlanChange]:
         """Every change after a version, in order."""

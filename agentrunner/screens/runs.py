@@ -221,7 +221,8 @@ def _row_lines(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
 def _step(command: str, what: str, width: int) -> str:
     """A command, and what it does where there is room for that."""
     line = f"    {command}"
-    return f"{line:<44} {what}" if what and width >= 46 + len(what) > 0 else line
+    whole = f"{line:<43}  {what}"
+    return whole if what and cell_width(whole) < width else line
 
 
 def _first_steps(width: int) -> list[str]:

@@ -6,6 +6,7 @@ plain.py). Checks and baselines of one round share a line, so a line may come on
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -67,6 +68,8 @@ class Story:
     statuses: dict[str, str] = field(default_factory=dict)
     """Latest outcome by check target."""
     _reason: str = ""
+    _told: set[str] = field(default_factory=set)
+    """Faults that a line has told: the next one like it names it in short."""
     _held: list[Event] = field(default_factory=list)
 
     @property
@@ -139,9 +142,10 @@ class Story:
         self.usd += float(event.get("usd") or 0)
         fields = {"type": event.get("type"), "took": duration(took)}
         if error:
-            message = error.get("message") if isinstance(error, Mapping) else error
-            text = f"{event.get('type')}, try {event.get('attempt')}: {message}"
-            return [_line(event, "planner", text, duration(took), {**fields, "error": message})]
+            message = str(error.get("message") if isinstance(error, Mapping) else error)
+            text = f"{event.get('type')}, try {event.get('attempt')}: {_in_words(message)}"
+            fields, again = {**fields, "error": message}, self._again(message) != message
+            return [_line(event, "planner", text, duration(took), fields, quiet=again)]
         if looks := [str(one) for one in event.get("looks") or ()]:
             text = "looks: " + "; ".join(looks)
             return [_line(event, "planner", text, fields={**fields, "looks": "; ".join(looks)})]
@@ -180,8 +184,17 @@ class Story:
             self.tokens, self._usage = self.tokens + used - self._usage, used
         elif kind == "error":
             message = str(event.get("message"))
-            return [_line(event, "worker", message, fields={"round": self.round, "error": message})]
+            fields = {"round": self.round, "error": message}
+            again = self._again(message) != message
+            return [_line(event, "worker", message, fields=fields, quiet=again)]
         return []
+
+    def _again(self, fault: str) -> str:
+        """A fault in full, or where it was told before, how it begins."""
+        if fault not in self._told:
+            self._told.add(fault)
+            return fault
+        return f"as before: {fault.partition(': ')[0]}"
 
     def _on_worker_finished(self, event: Event) -> list[StoryLine]:
         outcome, took = str(event.get("outcome")), duration(float(event.get("duration_sec") or 0))
@@ -196,7 +209,7 @@ class Story:
         if outcome != "completed":
             why = f"{outcome.replace('_', ' ')}, exit {event.get('exit_code')}"
             if error := str(event.get("error") or "").strip():
-                why = f"{outcome.replace('_', ' ')}: {error}"
+                why = f"{outcome.replace('_', ' ')}: {self._again(error)}"
             text = f"worker {_ENDS.get(outcome, why)}; {text}"
         if refused := event.get("hosts_refused"):
             text += f"; refused: {', '.join(map(str, refused))}"
@@ -218,7 +231,7 @@ class Story:
         aside = ""
         if self.waits_until is not None and since is not None:
             aside = duration((self.waits_until - since).total_seconds())
-        return [_line(event, "waiting", self.waits_for, aside, fields)]
+        return [_line(event, "waiting", self._again(self.waits_for), aside, fields)]
 
     def _on_question(self, event: Event) -> list[StoryLine]:
         fields = {"id": event.get("id"), "kind": event.get("kind"), "text": event.get("text")}
@@ -243,7 +256,20 @@ class Story:
     def _on_warning(self, event: Event) -> list[StoryLine]:
         message = str(event.get("message"))
         self.warnings.append(message)
-        return [_line(event, "warning", message, fields={"code": event.get("code"), "is": message})]
+        fields = {"code": event.get("code"), "is": message}
+        return [_line(event, "warning", self._again(message), fields=fields)]
+
+
+def _in_words(message: str) -> str:
+    """A server's fault without the JSON that it came in: what that says, where it says a thing."""
+    lead, brace, body = message.partition("{")
+    try:
+        value = json.loads(brace + body)
+    except ValueError:
+        return message
+    error = value.get("error", value)
+    said = error.get("message") if isinstance(error, Mapping) else error
+    return f"{lead.strip()} {said if isinstance(said, str) else ''}".strip()
 
 
 def moment(text: object) -> datetime | None:

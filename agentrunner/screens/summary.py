@@ -20,6 +20,7 @@ from agentrunner.screens.layout import (
     spread,
     tilde,
     worked_and_waited,
+    wrap,
 )
 from agentrunner.screens.red_tests import red_lines
 from agentrunner.state.lifecycle import end_of, rounds_of
@@ -230,10 +231,12 @@ def _facts(
     size = f", +{result.lines_added} -{result.lines_removed}" * bool(changed)
     lines.append(spread(f"  files    {len(changed)} changed{size}   {names}".rstrip(), "", width))
     findings = [finding.message for finding in result.findings]
-    look = list(dict.fromkeys([*_judged(result), *findings, *warnings]))
+    told = "; ".join(missing_sentences(result))  # stands above already
+    seen = [text for text in (*_judged(result), *findings, *warnings) if flat(text) != flat(told)]
+    look = list(dict.fromkeys(seen))
     shown = look if all_rows else look[:_LOOK]
     for index, text in enumerate(shown):
-        lines += labelled("" if index else "look", text, width)[:1]
+        lines.append(spread(f"  {'' if index else 'look':<9}{flat(text)}", "", width))
     lines += labelled("cost", cost_line(result), width)[:1]
     for index, text in enumerate(bill_lines(result) if all_rows else ()):
         lines += labelled("" if index else "bill", text, width)
@@ -374,10 +377,30 @@ def _review_ids(result: Result) -> list[str]:
 
 
 def next_lines(steps: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """`Next:  COMMAND   what it does`, the commands in one column and never cut."""
-    column = max(cell_width(command) for command, _ in steps)
-    return [
-        f"{'Next:' if index == 0 else '     '}  {fit(command, column)}  "
-        f"{cell(meaning, max(width - column - 9, 0))}".rstrip()
-        for index, (command, meaning) in enumerate(steps)
-    ]
+    """`Next:  COMMAND   what it does`, the commands in one column and neither of both cut.
+
+    What has no room beside its command stands below it.
+    """
+    column = _column(steps, width - _LEAD)
+    lines = []
+    for index, (command, meaning) in enumerate(steps):
+        lead = f"{'Next:' if index == 0 else '     '}  "
+        if cell_width(command) <= column:
+            lines.append(f"{lead}{fit(command, column)}  {flat(meaning)}".rstrip())
+        else:
+            lines += [lead + command, *wrap(meaning, width, " " * (_LEAD + 2))]
+    return lines
+
+
+_LEAD = len("Next:  ")
+
+
+def _column(steps: Sequence[tuple[str, str]], room: int) -> int:
+    """How wide a column of commands leaves every meaning beside it whole; 0 where none does."""
+    beside = sorted(steps, key=lambda step: cell_width(step[0]))
+    while beside:
+        column = cell_width(beside[-1][0])
+        if column + 2 + max(cell_width(flat(meaning)) for _, meaning in beside) <= room:
+            return column
+        beside.pop()
+    return 0

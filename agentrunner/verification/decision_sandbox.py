@@ -33,6 +33,7 @@ from agentrunner.verification.byte_code import compiled_elsewhere
 from agentrunner.verification.counts import Counts, read_counts
 from agentrunner.verification.start_up import NO_TESTS
 
+TEST_COMMAND = "task.test.command"
 OFFLINE: Mapping[str, str] = {
     "npm_config_offline": "true",  # npx and pnpm dlx, too
     "npm_config_update_notifier": "false",
@@ -290,6 +291,8 @@ def not_ready(
     if why == NO_TESTS:
         message = f"{what} finds no tests."
         remedy = "task.test.baseline: false, where the run is to write the first ones"
+    if path == TEST_COMMAND:
+        remedy += "   |   --test none"
     return EnvironmentNotReady(
         message,
         path=path,

@@ -29,7 +29,7 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.verification.checks import ReadFile, read_check
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
-from agentrunner.verification.decision_sandbox import DecisionSandbox, not_ready
+from agentrunner.verification.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
 from agentrunner.verification.findings import findings_about, not_held, not_kept, set_up_fails
 from agentrunner.verification.handed_over import HandedOver, installs_anew
 from agentrunner.verification.left_out import LeftOut, words_of_red
@@ -241,7 +241,7 @@ class Verifier:
                 why,
                 self.sandbox.describe(),
                 what="The test command",
-                path="task.test.command",
+                path=TEST_COMMAND,
             )
         if green := listed_but_green(self.test.known_red, measured.results):
             raise EnvironmentNotReady(

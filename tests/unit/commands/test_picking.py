@@ -103,7 +103,7 @@ def test_without_words_and_a_terminal_it_says_what_is_missing(shell: Shell) -> N
 def test_candidates_fit_a_narrow_terminal() -> None:
     row = {"run_id": "charge-for-every-piece-2q7x", "title": "T" * 90, "state": "FAILED"}
     screen = picker_screen("undo", [row] * 3, 44)
-    assert max(map(len, screen.split("\n"))) <= 44 and "3 charge-for" in screen
+    assert max(map(len, screen.split("\n"))) <= 44 and "3  charge-for" in screen
 
 
 SCRIPT = """

@@ -123,11 +123,11 @@ def test_a_cli_that_is_not_installed_is_to_be_installed_first() -> None:
         ),
         (
             (ABSENT, replace(GEMINI, installed=False)), "", (),
-            Choice("codex-cli", "none is ready here; an image may have it"),
+            Choice("codex-cli", "none is ready here; an image may have it", ready=False),
         ),
         (
             (ABSENT, replace(GEMINI, installed=False)), "", ("codex-cli",),
-            Choice("gemini-cli", "none is ready here; an image may have it"),
+            Choice("gemini-cli", "none is ready here; an image may have it", ready=False),
         ),
     ],
 )  # fmt: skip

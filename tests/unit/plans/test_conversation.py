@@ -547,3 +547,20 @@ async def test_what_leaves_is_what_the_person_allows(
         facts = RepositoryView(spec, talks.place, talks.state_dir, str).facts("Pages.")
     assert (facts is not None) == told
     assert facts is None or "def price" in facts["outline"]["files"]["shop.py"]
+
+
+async def test_a_proposal_that_is_to_be_different_waits_until_another_is_there(
+    tmp_path: Path,
+) -> None:
+    talks = Talks(tmp_path)
+    async with talks.open(FIRST, *[decompose()] * 4, FIRST) as talk:
+        first = await talk.propose("Make a product list page.")
+        keep(talk.store.path.parent, first)
+        with pytest.raises(TaskFailed):
+            await talk.propose("Styles first.", in_place_of=first)
+        assert kept(talk.store.path.parent, talk.store.load()).id == first.id
+        second = await talk.propose("Styles first.", in_place_of=first)
+        keep(talk.store.path.parent, second)
+        assert kept(talk.store.path.parent, talk.store.load()).id == second.id
+        assert talk.accept(second).goal == "Make a product list page."
+    assert 'Not accepted: "Make a product list page."' in talks.page(5)

@@ -8,7 +8,12 @@ import pytest
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.layout import Paint
 from agentrunner.screens.paused import approval_prompt, approval_screen, paused_screen
-from agentrunner.screens.summary import headline, missing_sentences, summary_screen
+from agentrunner.screens.summary import (
+    headline,
+    missing_sentences,
+    next_lines,
+    summary_screen,
+)
 from agentrunner.text.terminal import cell_width
 from tests.unit.screens.screen_samples import (
     CRITERIA,
@@ -185,3 +190,12 @@ def test_a_run_that_ended_for_its_budget_is_given_more() -> None:
     screen = summary_screen(result(state="FAILED", reason="budget: tokens"))
     assert "agentrunner resume --budget tokens=+AMOUNT" in screen
     assert 'resume -m "..."' not in screen
+
+
+def test_what_has_no_room_beside_a_command_stands_below_it() -> None:
+    steps = [("agentrunner accept " + "r" * 20, "your yes is recorded"), ("agentrunner undo", "x")]
+    assert next_lines(steps, 60) == [
+        "Next:  agentrunner accept " + "r" * 20,
+        "         your yes is recorded",
+        "       agentrunner undo  x",
+    ]

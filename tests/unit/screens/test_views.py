@@ -129,3 +129,17 @@ def test_colours_mark_words_and_never_parts_of_words() -> None:
     lines = [line for event in story_events() for line in view.feed(event, 0.0)]
     (check,) = [line for line in lines if "43 passed" in line]
     assert "43 passed, 1 failed" in check and "\x1b[1;31mFAIL\x1b[0m" in check
+
+
+def test_a_fault_is_told_whole_once() -> None:
+    story = Story()
+    warning = {"event": "warning", "message": "AC-1 is not shown to be met: the model's word only"}
+    waiting = {"event": "waiting", "until": "2026-01-01T00:00:00Z", "reason": "down: no route"}
+    texts = [story.feed(event)[0].text for event in (warning, waiting, warning, waiting)]
+    fault = 'API error: 503 {"error": {"message": "overloaded", "code": "server_error"}}'
+    call = {"event": "meta_call", "type": "plan_task", "attempt": 1, "error": {"message": fault}}
+    first, second = (story.feed(call)[0] for _ in range(2))
+    assert first.text == "plan_task, try 1: API error: 503 overloaded"
+    assert (first.quiet, second.quiet, second.fields["error"]) == (False, True, fault)
+    assert texts[:2] == [warning["message"], waiting["reason"]]
+    assert texts[2:] == ["as before: AC-1 is not shown to be met", "as before: down"]
