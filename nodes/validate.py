@@ -318,7 +318,7 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
             check=clear_verdict(asking["criteria"], view),
         )  # fmt: skip
         vote = assessment_of(message, state["criteria"], evidence.tree)
-        vote = as_said(vote, message, asking["criteria"])
+        vote = without_doubt(vote, message, asking["criteria"])
         votes.append(as_seen(vote, asking["criteria"], view))
     assessment = merged(votes)
     by_criterion: dict[str, str] = dict.fromkeys(assessment.passed, "passed")
@@ -383,7 +383,7 @@ def _contradicts(claim: CompletionAssessment, criteria: list[Criterion]) -> bool
     return named and claim.all_criteria_satisfied is False
 
 
-def as_said(vote: Assessment, message: Message, criteria: list[Criterion]) -> Assessment:
+def without_doubt(vote: Assessment, message: Message, criteria: list[Criterion]) -> Assessment:
     """The judgement of one who stays with a contradiction: the more negative word counts for what
     rests on the judgement alone.
     """

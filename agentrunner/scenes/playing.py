@@ -19,7 +19,7 @@ from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import seeing
 from agentrunner.nodes.decide import allowed
 from agentrunner.nodes.plan import criteria_of, merged
-from agentrunner.nodes.validate import as_said, as_seen, assessment_of, clear_verdict
+from agentrunner.nodes.validate import as_seen, assessment_of, clear_verdict, without_doubt
 from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable, answers_by_code
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import ROLES, Panel, make_panel
@@ -195,7 +195,7 @@ async def _about_run(named: Named, stage: Stage) -> Given:
         view=view,
         check=clear_verdict(criteria, view),
     )
-    vote = as_said(assessment_of(message, criteria, state["tree"]), message, criteria)
+    vote = without_doubt(assessment_of(message, criteria, state["tree"]), message, criteria)
     return Given(assessment=as_seen(vote, criteria, view))
 
 
