@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -315,9 +315,10 @@ async def _assess(state: TaskContext, deps: Deps) -> Update:
         view = seeing(asking, deps)
         message, counters = await ask(
             asking, deps, "completion_assessment", counters, view=view, vote=number,
-            check=looks_first(asking["criteria"], view),
+            check=clear_verdict(asking["criteria"], view),
         )  # fmt: skip
         vote = assessment_of(message, state["criteria"], evidence.tree)
+        vote = without_doubt(vote, message, asking["criteria"])
         votes.append(as_seen(vote, asking["criteria"], view))
     assessment = merged(votes)
     by_criterion: dict[str, str] = dict.fromkeys(assessment.passed, "passed")
@@ -351,9 +352,12 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
     )
 
 
-def looks_first(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
-    """Refuses, once, a judge who passes a critical criterion and has not looked at what is cut."""
+def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
+    """Refuses, once each, a judge who passes a critical criterion and has not looked at what is
+    cut, and one who passes them all and says that not all are met.
+    """
     asked: list[bool] = []
+    doubted: list[bool] = []
 
     def check(message: Message) -> None:
         claim = message.payload
@@ -365,8 +369,30 @@ def looks_first(criteria: list[Criterion], view: Seeing) -> Callable[[Message], 
             names = ", ".join(map(shown_name, view.change.to_look_at[:5]))
             text = f"the change is shown in part; look at it first, for instance at {names}"
             raise ReplyInvalid("looks", text)
+        if _contradicts(claim, criteria) and not doubted:
+            doubted.append(True)
+            text = "false, and by_criterion passes each criterion; say which is not met, or true"
+            raise ReplyInvalid("all_criteria_satisfied", text)
 
     return check
+
+
+def _contradicts(claim: CompletionAssessment, criteria: list[Criterion]) -> bool:
+    """Whether it passes each criterion by name and says that not all are met."""
+    named = {one.id for one in criteria} <= set(claim.passed_ids())
+    return named and claim.all_criteria_satisfied is False
+
+
+def without_doubt(vote: Assessment, message: Message, criteria: list[Criterion]) -> Assessment:
+    """The judgement of one who stays with a contradiction: the more negative word counts for what
+    rests on the judgement alone.
+    """
+    claim = message.payload
+    assert isinstance(claim, CompletionAssessment)
+    open_ = {one.id for one in criteria if one.status == "unknown"}
+    if not open_ or not _contradicts(claim, criteria):
+        return vote
+    return _failed(vote, open_, criteria, "the judge passed it and said that not all is met")
 
 
 def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assessment:
@@ -386,13 +412,21 @@ def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assess
     unproven = open_ & set(vote.passed)
     if not unproven:
         return vote
-    why = dict.fromkeys(unproven, "the change was shown in part, and the judge did not look")
+    why = "the change was shown in part, and the judge did not look"
+    return _failed(vote, unproven, criteria, why)
+
+
+def _failed(
+    vote: Assessment, ids: Collection[str], criteria: list[Criterion], why: str
+) -> Assessment:
+    """The judgement with these criteria as failed."""
+    critical = {one.id for one in criteria if one.critical}
     return vote.model_copy(
         update={
-            "satisfied": False,
-            "passed": sorted(set(vote.passed) - unproven),
-            "failed": sorted({*vote.failed, *unproven}),
-            "comments": {**vote.comments, **why},
+            "satisfied": vote.satisfied and critical.isdisjoint(ids),
+            "passed": sorted(set(vote.passed).difference(ids)),
+            "failed": sorted({*vote.failed, *ids}),
+            "comments": {**vote.comments, **dict.fromkeys(ids, why)},
         }
     )
 

@@ -19,7 +19,7 @@ from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import seeing
 from agentrunner.nodes.decide import allowed
 from agentrunner.nodes.plan import criteria_of, merged
-from agentrunner.nodes.validate import as_seen, assessment_of, looks_first
+from agentrunner.nodes.validate import as_seen, assessment_of, clear_verdict, without_doubt
 from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable, answers_by_code
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import ROLES, Panel, make_panel
@@ -188,9 +188,14 @@ async def _about_run(named: Named, stage: Stage) -> Given:
         return Given(action=message.payload, orders=orders)
     view, criteria = seeing(state, deps), state["criteria"]
     message, _ = await ask(
-        state, deps, "completion_assessment", counters, view=view, check=looks_first(criteria, view)
+        state,
+        deps,
+        "completion_assessment",
+        counters,
+        view=view,
+        check=clear_verdict(criteria, view),
     )
-    vote = assessment_of(message, criteria, state["tree"])
+    vote = without_doubt(assessment_of(message, criteria, state["tree"]), message, criteria)
     return Given(assessment=as_seen(vote, criteria, view))
 
 

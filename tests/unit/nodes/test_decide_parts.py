@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.nodes.decide import _state_for_worker
-from agentrunner.nodes.validate import assessment_of
+from agentrunner.nodes.validate import assessment_of, without_doubt
 from agentrunner.protocol import parse_reply
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Answer
@@ -124,6 +124,21 @@ def test_the_more_negative_word_wins() -> None:
 def test_all_means_all_where_none_is_named() -> None:
     assert claim(all_criteria_satisfied=True).passed == ["AC-1", "AC-2", "AC-3"]
     assert claim(all_criteria_satisfied=False).passed == []
+
+
+def test_of_a_contradiction_the_no_counts_for_what_rests_on_the_judgement() -> None:
+    verdicts = [{"id": f"AC-{n}", "status": "passed"} for n in (1, 2, 3)]
+    payload = {"summary": "s", "all_criteria_satisfied": False, "by_criterion": verdicts}
+    reply = {"type": "completion_assessment", "version": 1, "payload": payload}
+    message = parse_reply(json.dumps(reply), "completion_assessment")
+    open_ = [Criterion(id=f"AC-{n}", description="x", critical=n < 3) for n in (1, 2, 3)]
+    vote = assessment_of(message, open_, "t")
+    torn = without_doubt(vote, message, open_)
+    assert (torn.satisfied, torn.passed, torn.failed) == (False, [], ["AC-1", "AC-2", "AC-3"])
+    proven = [one.model_copy(update={"status": "passed"}) for one in open_]
+    assert without_doubt(vote, message, proven) == vote
+    (one_more,) = [Criterion(id="AC-4", description="x")]
+    assert without_doubt(vote, message, [*open_, one_more]) == vote  # of that one it says nothing
 
 
 def test_criteria_that_nobody_asked_about_are_left_out() -> None:
