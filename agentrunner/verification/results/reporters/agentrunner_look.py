@@ -133,6 +133,9 @@ class Look:
         self.count = 0
         self.known = {}
         self.own_cells = {}
+        self.called = set()
+        """Names that tests use: of functions, modules and methods."""
+        self.test_files = set()
         self.bodies = {}
         self.items = {}
         main = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -307,6 +310,8 @@ class Look:
                 self.note("sys.modules[%r]" % name)
         for entry in self.modules:
             self._compare_module(entry)
+        if last:
+            self.whole_library()
         changed = self._written()
         differ = {each[1] for each in self.classes if not self._compare_class(*each)}
         for label, cls, _, _ in self.classes:
@@ -462,28 +467,40 @@ class Look:
         if type(function) is not types.FunctionType:
             return
         names = names_in(function.__code__)
+        self.called |= names
+        self.test_files.add(file)
         for name in names:
             if name not in function.__globals__:
                 if name in self.builtin:
-                    self._library("builtins." + name, vars(builtins).get(name), names, file)
+                    self._library("builtins." + name, vars(builtins).get(name), names)
             elif is_of_python(function.__globals__[name]):
-                self._library(name, function.__globals__[name], names, file)
+                self._library(name, function.__globals__[name], names)
 
-    def _library(self, label, value, names, file, depth=0):
+    def whole_library(self):
+        """Look at all classes of Python for methods that tests call of whatever they are given."""
+        for name, module in list(sys.modules.items()):
+            if type(module) is types.ModuleType and is_of_python(module):
+                for cls in list(vars(module).values()):
+                    if isinstance(cls, type) and cls.__module__ == name:
+                        for key in self.called.intersection(vars(cls)):
+                            label = "%s.%s.%s" % (name, cls.__name__, key)
+                            self._library(label, vars(cls)[key], ())
+
+    def _library(self, label, value, names, depth=0):
         if isinstance(value, (types.ModuleType, type)):
             spaces = [vars(base) for base in value.__mro__] if isinstance(value, type) else [vars(value)]
-            for space in spaces if depth < 3 else ():
+            for space in spaces if names and depth < 3 else ():
                 for key in names.intersection(space):
                     inner = space[key]
                     if not isinstance(inner, types.ModuleType) or is_of_python(inner):
-                        self._library("%s.%s" % (label, key), inner, names, file, depth + 1)
+                        self._library("%s.%s" % (label, key), inner, names, depth + 1)
             return
         function = function_of(value)
         if function is not None:
             source = os.path.abspath(function.__code__.co_filename)
         else:
             source = file_of(sys.modules.get(type(value).__module__)) if callable(value) else "/"
-        if source not in ("/", file) and not is_installed(source):
+        if source != "/" and source not in self.test_files and not is_installed(source):
             if os.path.basename(source) != "conftest.py" and not source.startswith("/<"):
                 self.note(label)
 
