@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterable, Sized
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value", bound=Sized)
@@ -31,13 +31,18 @@ class Recent(Generic[Value]):
                 self._values.move_to_end(name)
                 return self._values[name]
         value = read()
-        if len(value) <= self._most // 2:
-            self._keep(name, value)
+        self.keep(name, value)
         return value
 
-    def _keep(self, name: str, value: Value) -> None:
+    def known(self, names: Iterable[str]) -> dict[str, Value]:
+        """Those of the values that are at hand, by name."""
         with self._lock:
-            if name not in self._values:
+            return {name: self._values[name] for name in names if name in self._values}
+
+    def keep(self, name: str, value: Value) -> None:
+        """Have the value of an object at hand."""
+        with self._lock:
+            if name not in self._values and len(value) <= self._most // 2:
                 self._values[name] = value
                 self._size += len(value)
             while self._size > self._most:

@@ -155,6 +155,7 @@ class Snapshots:
         self.options = TakeOptions(note_dir, worked, keep_up_to)
         self.git = Git(git_dir, find_git(work_tree), borrows=True)
         self._listed: Recent[Mapping[str, Entry]] = Recent(MOST_LISTED)
+        self._differing: Recent[Changes] = Recent(MOST_LISTED)
         self._read: Recent[bytes] = Recent(MOST_KEPT)
 
     def take(self) -> Snapshot:
@@ -190,6 +191,10 @@ class Snapshots:
         """What differs between two trees, by path."""
         if before == after:
             return []
+        compare = partial(self._compared, before, after)
+        return list(self._differing.get(f"{before} {after}", compare))
+
+    def _compared(self, before: str, after: str) -> Changes:
         raw = self.git.run(
             *BIG, "diff-tree", "-r", "-z", "--raw", "--numstat", *NO_SURPRISES, before, after
         )
@@ -437,8 +442,14 @@ class Snapshots:
         wanted = {
             path: one for path, one in entries.items() if sizes.get(path, -1) in _READ_AT_ONCE
         }
-        found = contents(self.git, wanted)
-        return {path: data for path, _, data in found if isinstance(data, bytes)}
+        known = self._read.known(blob for _, blob in wanted.values())
+        found = {path: known[blob] for path, (_, blob) in wanted.items() if blob in known}
+        unread = {path: one for path, one in wanted.items() if path not in found}
+        for path, _, data in contents(self.git, unread) if unread else ():
+            if isinstance(data, bytes):
+                found[path] = data
+                self._read.keep(unread[path][1], data)
+        return found
 
     def sizes(self, tree: str, paths: Collection[str]) -> dict[str, int]:
         """Bytes of these files of a tree, as they are kept; others are left out."""
@@ -446,10 +457,16 @@ class Snapshots:
         return self._sizes({path: listed[path] for path in paths if path in listed})
 
     def _sizes(self, entries: Mapping[str, Entry]) -> dict[str, int]:
-        names = "".join(f"{blob}\n" for _, blob in entries.values()).encode()
-        output = self.git.run("cat-file", "--batch-check=%(objectsize)", stdin=names).decode()
-        sizes = zip(entries, output.split("\n"), strict=False)
-        return {path: int(size) for path, size in sizes if size.isdigit()}
+        known = self._read.known(blob for _, blob in entries.values())
+        # A larger content may have been cut as it was read.
+        sizes = {name: len(data) for name, data in known.items() if len(data) in _READ_AT_ONCE}
+        names = [blob for _, blob in entries.values() if blob not in sizes]
+        if names:
+            asked = "".join(f"{name}\n" for name in names).encode()
+            output = self.git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked).decode()
+            lines = zip(names, output.split("\n"), strict=False)
+            sizes |= {name: int(size) for name, size in lines if size.isdigit()}
+        return {path: sizes[blob] for path, (_, blob) in entries.items() if blob in sizes}
 
 
 def followed(
