@@ -11,7 +11,14 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
 from agentrunner.verification.syntax.found import Found, TestSpan
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    is_comment,
+    parse,
+    walk,
+)
 from agentrunner.verification.syntax.programs import KILLS, WITH_TREES
 from agentrunner.verification.syntax.script_asserts import REQUIRED, script_asserts
 from agentrunner.verification.syntax.stated import Stated, negated
@@ -51,7 +58,7 @@ def failing_in_tree(source: bytes, language: str) -> list[Failing]:
     span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
     whole = Found(span, (), root, root, root, True, language)
     found = [*_stated(parsed, whole), *_conditions(parsed)]
-    return found or list(_flipped(parsed))
+    return found or list(_imports(parsed)) or list(_flipped(parsed))
 
 
 def _stated(parsed: Parsed, whole: Found) -> Iterator[Failing]:
@@ -141,6 +148,40 @@ def _conditions(parsed: Parsed) -> Iterator[Failing]:
             ends = (Edit(start + 1, start + 1, f"{kill}, "),)
         sure = bool(_UNEQUAL.search(text)) and not re.search(r"\+\+|--", text)
         yield Failing(f"if … {kind}", sure, line_of(node), edits, ends)
+
+
+def _imports(parsed: Parsed) -> Iterator[Failing]:
+    """Each import of a program that does nothing else: it asserts that what it names is there."""
+    found = []
+    for node in filter(lambda one: not is_comment(one), parsed.root.named_children):
+        name = _imported_name(parsed, node)
+        if name is None:
+            return
+        at = name.end_byte - (name.type == "string")
+        kill = Edit(node.start_byte, node.start_byte, f"{KILLS[parsed.language]}; ")
+        edits = (Edit(at, at, "_agentrunner"),)
+        found.append(Failing("import", True, line_of(node), edits, (kill,)))
+    yield from found
+
+
+def _imported_name(parsed: Parsed, statement: Node) -> Node | None:
+    """What an import asks for, last in it; None for another statement."""
+    if parsed.language == "python":
+        if statement.type not in ("import_statement", "import_from_statement"):
+            return None
+        last = field(statement.named_children[-1], "name") or statement.named_children[-1]
+        return last if last.type == "dotted_name" else None
+    if statement.type == "import_statement":
+        return field(statement, "source")
+    call = statement.named_children[0] if statement.type == "expression_statement" else None
+    function, given = field(call, "function"), field(call, "arguments")
+    if function is None or given is None or parsed.text(function) != "require":
+        return None
+    return (
+        given.named_children[0]
+        if [one.type for one in given.named_children] == ["string"]
+        else None
+    )
 
 
 def _flipped(parsed: Parsed) -> Iterator[Failing]:
