@@ -159,7 +159,9 @@ def without_unread(shell: str) -> str:
     return INLINE.sub(
         lambda one: (
             "false" + one[0][len(one["program"]) :]
-            if not one["mark"] and _takes(one) and _in_quotes(shell, one) is None
+            if not one["mark"]
+            and _takes(one, kind := _kind(shell, one))
+            and _in_quotes(shell, one, kind) is None
             else one[0]
         ),
         shell,

@@ -32,6 +32,7 @@ _SAME = re.compile(r"equal$|^is$|^same$", re.I)
 _ENDS = re.compile(
     r"\bthrow\b|\braise\b|\bexitCode\s*=\s*[1-9]|\b_?exit\(\s*[1-9]|\bexit\(\s*f?[\"']"
 )
+_EXITS = re.compile(r"(?:sys\.|os\._|process\.)?exit|quit|SystemExit")
 _UNEQUAL = re.compile(r"!==?|^\(?\s*(!|not\b)|\bis not\b")
 
 
@@ -57,7 +58,7 @@ def failing_in_tree(source: bytes, language: str) -> list[Failing]:
     root = parsed.root
     span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
     whole = Found(span, (), root, root, root, True, language)
-    found = [*_stated(parsed, whole), *_conditions(parsed)]
+    found = [*_stated(parsed, whole), *_conditions(parsed), *_codes(parsed)]
     return found or list(_imports(parsed)) or list(_flipped(parsed))
 
 
@@ -148,6 +149,34 @@ def _conditions(parsed: Parsed) -> Iterator[Failing]:
             ends = (Edit(start + 1, start + 1, f"{kill}, "),)
         sure = bool(_UNEQUAL.search(text)) and not re.search(r"\+\+|--", text)
         yield Failing(f"if … {kind}", sure, line_of(node), edits, ends)
+
+
+def _codes(parsed: Parsed) -> Iterator[Failing]:
+    """A condition that is the exit code: `sys.exit(took > 0.5)`, `process.exit(ok ? 0 : 1)`."""
+    edits: tuple[Edit, ...]
+    for node in walk(parsed.root):
+        given = field(node, "arguments")
+        called = field(node, "function")
+        if node.type not in ("call", "call_expression") or given is None or called is None:
+            continue
+        values = given.named_children
+        if not _EXITS.fullmatch(parsed.text(called)) or len(values) != 1:
+            continue
+        code, kill = values[0], KILLS[parsed.language]
+        start, end = code.start_byte, code.end_byte
+        if code.type in ("comparison_operator", "not_operator", "boolean_operator"):
+            edits = (Edit(start, start, "not ("), Edit(end, end, ")"))
+            kills = (Edit(start, start, f"{kill} or ("), Edit(end, end, ")"))
+        elif code.type == "ternary_expression" and (asked := field(code, "condition")) is not None:
+            edits = (negated(parsed, asked),)
+            kills = (Edit(start, start, f"({kill}, "), Edit(end, end, ")"))
+        elif code.type == "conditional_expression" and len(code.named_children) == 3:
+            asked = code.named_children[1]
+            edits = (replaced(asked, f"not ({parsed.text(asked)})"),)
+            kills = (Edit(start, start, f"{kill} or ("), Edit(end, end, ")"))
+        else:
+            continue
+        yield Failing("exit", True, line_of(node), edits, kills)
 
 
 def _imports(parsed: Parsed) -> Iterator[Failing]:
