@@ -131,12 +131,12 @@ class Differential:
         )
 
     def _data(self) -> set[str]:
-        """Of the latest `changes` tests, and the data that they read: golden files, tables."""
+        """Of the latest `changes` tests, settings, and data that is read: golden files, tables."""
         judged = self._judged.changes if self._judged else []
         return {
             one.path
             for one in judged
-            if (one.input.kind == "test" and not one.input.region)
+            if (one.input.kind in ("test", "config") and not one.input.region)
             or (one.input.kind == "fixture" and not family_of(one.path))
         }
 
@@ -155,10 +155,14 @@ class Differential:
         return found | {path for path in data if data_asked_in(text, path, paths)}
 
     def _changed_on_the_way(self, old: str, new: str, total: Changes) -> set[str]:
-        """Files that were only to be moved, but say something else now: where they were and are."""
+        """Inputs that were only to be moved, but say something else now: where they were and are.
+
+        What the product says is the work, also where it moves.
+        """
         text, paths = self.spec.wanted, [*total.all]
         moved = {path for path in total.all if moved_in(text, path, paths)}
-        left, reached = sorted(moved & total.deleted), sorted(moved & total.added)
+        left = sorted(moved & total.deleted & self._judged_paths())
+        reached = sorted(moved & total.added)
         if not left:
             return set()
         was, now = self.snapshots.reader(old), self.snapshots.reader(new)
@@ -405,6 +409,11 @@ class Differential:
             for path in added
             if (one := now.counts(path)) and one.kind in ("test", "runner", "recipe", "fixture")
         )
+
+    def decided_by_the_worker(self, old: str, new: str, target: Target) -> list[str]:
+        """New programs of a command, and changed inputs that nobody asked for."""
+        unsettled = self._judged_paths() - self._settled
+        return sorted({*self.new_programs(old, new, target), *unsettled})
 
     def with_new_programs(self, old: str, new: str, target: Target) -> str:
         """`old` with the programs and tests of this command as the worker left them."""

@@ -33,8 +33,11 @@ GREEN_BEFORE = "it is green on the code before the run as well"
 GREEN_BY_ITSELF = (
     "it is green on the old code as soon as what the worker wrote to decide it is there"
 )
-FILES_ONLY = "it only asks whether a file is there"
-TEXT_ONLY = "it reads the code and does not run it"
+FILES_ONLY = (
+    "it only asks whether a file is there: let it ask for what an empty file does not do, or name"
+    " the file in the criterion"
+)
+TEXT_ONLY = "it reads the code and does not run it: let it run what was changed"
 BY_RECIPE = "the worker wrote the recipe that it runs; without what the recipe does it is red"
 FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
 """Files that are spoken of without their ending: README, CHANGELOG, LICENSE."""
@@ -90,7 +93,12 @@ class ExitProof:
         if (await self.run(target, old, ())).passed:
             if author == "worker" and await self._is_a_wanted_recipe(target, world):
                 return ExitFound(author, "shown", notes=[BY_RECIPE])
-            return ExitFound(author, doubt=GREEN_BEFORE if author == "person" else GREEN_BY_ITSELF)
+            if author == "person":
+                return ExitFound(author, doubt=GREEN_BEFORE)
+            paths = await asyncio.to_thread(
+                self.differential.decided_by_the_worker, world.old, world.new, target
+            )
+            return ExitFound(author, doubt=f"{GREEN_BY_ITSELF}{_settled_by(paths)}")
         if author == "person":
             path, _ = await turned_by_data(self.run, self.differential, target, world)
             if path:
@@ -203,6 +211,12 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
             notes=[*found.notes, *dead.notes],
         )
     )
+
+
+def _settled_by(paths: Sequence[str]) -> str:
+    """What a person writes where files that decide are the work itself."""
+    listed = ", ".join(paths[:3])
+    return f" ({listed}); task.test.product: [{listed}] says that it is the work" if paths else ""
 
 
 def _text_of(target: Target, criteria: Sequence[Criterion]) -> str:

@@ -43,7 +43,10 @@ def failing_trees(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) ->
     texts = [
         one.path
         for one in inputs.tests
-        if one.path in entries and one.kind == "fixture" and language_of(one.path) is None
+        if one.path in entries
+        and one.kind == "fixture"
+        and not one.itself
+        and language_of(one.path) is None
     ]
     made = [
         (failing_programs(programs, read), "its program is green although it was made to fail"),

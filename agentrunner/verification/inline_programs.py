@@ -18,12 +18,13 @@ from agentrunner.verification.syntax.programs import KILLS, program_language
 
 INLINE = re.compile(
     r"(?:^|(?<=[\s;&|(/]))"
-    r"(?P<program>python[\d.]*|node|nodejs|php[\d.]*|ruby[\d.]*|perl|lua[\d.]*|(?:ba|da)?sh)"
+    r"(?P<program>python[\d.]*|node|nodejs|php[\d.]*|ruby[\d.]*|perl|lua[\d.]*|(?:ba|da)?sh"
+    r"|\"?\$(?:\w+|\{\w+(?::?-[\w./-]+)?\})\"?)"
     r"(?P<options>(?:[ \t]+-(?!m\b|f\b)[\w=./:+-]+(?:[ \t]+[\w./][\w./=:-]*)??)*?)"
     r"[ \t]+(?:(?P<option>-\w*[cerp]|--eval|--print)[ \t]*(?=['\"])"
     r"|(?:-[ \t]+)?<<-?[ \t]*(?P<quote>['\"])(?P<mark>\w+)(?P=quote)[ \t]*\n)"
 )
-"""An interpreter with a program behind its option, or in a document.
+"""An interpreter, also in a variable, with a program behind its option, or in a document.
 
 Options before it may have a value in a word of its own, but for those that name what is run.
 """
@@ -125,15 +126,16 @@ def _extracted(shell: str, stem: str, left: Sequence[int]) -> WrittenOut:
     at, number, unread = 0, -1, False
     while found := INLINE.search(shell, at):
         parts.append(shell[at : found.start()])
-        read = _in_document(shell, found) if found["mark"] else _in_quotes(shell, found)
+        kind = _kind(shell, found)
+        read = _read(shell, found, kind)
         number += read is not None
         if read is None or number in left:
-            unread = unread or (read is None and not found["mark"] and _takes(found))
+            unread = unread or (read is None and not found["mark"] and _takes(found, kind))
             at = found.end() if read is None else read[1]
             parts.append(shell[found.start() : at])
             continue
         text, at = read
-        ending, text = _as_file(_kind(found), found["options"], text)
+        ending, text = _as_file(kind, found["options"], text)
         name = f"{stem}{len(files)}{ending}"
         files[name] = text.encode("utf-8", "surrogateescape")
         options = re.sub(r"\s+--input-type=\w+", "", found["options"])
@@ -157,7 +159,9 @@ def without_unread(shell: str) -> str:
     return INLINE.sub(
         lambda one: (
             "false" + one[0][len(one["program"]) :]
-            if not one["mark"] and _takes(one) and _in_quotes(shell, one) is None
+            if not one["mark"]
+            and _takes(one, kind := _kind(shell, one))
+            and _in_quotes(shell, one, kind) is None
             else one[0]
         ),
         shell,
@@ -175,8 +179,23 @@ def killed_at_once(path: str) -> bytes:
     return (f"<?php {kill}" if path.endswith(".php") else kill).encode()
 
 
-def _kind(found: re.Match[str]) -> str:
-    return _named(found["program"])
+def _kind(shell: str, found: re.Match[str]) -> str:
+    """The kind of interpreter; of one in a variable by what the command gives that; "" for none."""
+    program = found["program"].strip('"')
+    if program.startswith("$"):
+        name, _, other = program.strip("${}").partition("-")
+        name = name.rstrip(":")
+        given = re.findall(rf"(?:^|[\s;&(]){name}=([\w./-]+)(?=[\s;&])", shell[: found.start()])
+        program = posixpath.basename((given or [other])[-1])
+    kind = _named(program)
+    return kind if kind in TAKES else ""
+
+
+def _read(shell: str, found: re.Match[str], kind: str) -> tuple[str, int] | None:
+    """A program and where it ends; None where it cannot be read."""
+    if not kind:
+        return None
+    return _in_document(shell, found) if found["mark"] else _in_quotes(shell, found, kind)
 
 
 def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
@@ -194,11 +213,11 @@ def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
     return (".php", f"<?php {text}") if kind == "php" else (ENDINGS[kind], text)
 
 
-def _takes(found: re.Match[str]) -> bool:
+def _takes(found: re.Match[str], kind: str) -> bool:
     """Whether the option is the one that takes a program."""
     if found["option"] in ("--eval", "--print"):
-        return True
-    return found["option"].endswith(TAKES[_kind(found)])
+        return bool(kind)
+    return bool(kind) and found["option"].endswith(TAKES[kind])
 
 
 def has_unread(shell: str) -> bool:
@@ -245,9 +264,9 @@ def _in_document(shell: str, found: re.Match[str]) -> tuple[str, int] | None:
     return (shell[found.end() : closed.start()], closed.end()) if closed else None
 
 
-def _in_quotes(shell: str, found: re.Match[str]) -> tuple[str, int] | None:
+def _in_quotes(shell: str, found: re.Match[str], kind: str) -> tuple[str, int] | None:
     """The program in quotes behind an option; None where the shell would change it."""
-    if not _takes(found):
+    if not _takes(found, kind):
         return None
     start = found.end()
     if shell[start] == "'":

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.results.names import PARAMETERS
+from agentrunner.verification.results.names import PARAMETERS, own_name
 from agentrunner.verification.syntax.definitions import definition, definitions
 from agentrunner.verification.syntax.languages import language_of
 
-SCRIPT_PLACE = re.compile(r"""(["'])(\.{1,2}/[^"']*)\1""")
+SCRIPT_PLACE = re.compile(
+    r"""(?:(?:\b__DIR__|\bdirname\(\s*__FILE__\s*\))\s*\.\s*)?(["'])(/?\.{1,2}/[^"']*)\1"""
+)
+"""A place beside the file that names it; PHP's begin with a slash."""
 PYTHON_PLACE = re.compile(r"(?m)^from (\.+)([\w.]*)")
 MOST_RENAMES = 50
 MOST = 200
@@ -46,8 +49,7 @@ def moved_to(
             continue
         if (text := _definition(by_name[name], cwd, read_old)) is None:
             continue
-        forms = [text, *(_renamed(text, one) for one in renames)]
-        places = [found.get((form, _parameters(name)), []) for form in forms]
+        places = [found.get((form, _parameters(name)), []) for form in _forms(text, renames)]
         if names := next(filter(None, places), None):
             pairs[name] = names.pop(0)
     return pairs
@@ -64,13 +66,41 @@ def _renamed(text: str, names: tuple[str, str]) -> str:
     return re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", names[1], text)
 
 
+def _forms(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A definition as it was, with each module named anew, and with all that only moved."""
+    yield text
+    for one in renames:
+        yield _renamed(text, one)
+    for one in renames:
+        if re.split(r"[/.]", one[0])[-1] == re.split(r"[/.]", one[1])[-1]:
+            text = _renamed(text, one)
+    yield text
+
+
 def renamed_modules(deleted: Sequence[str], added: Sequence[str]) -> list[tuple[str, str]]:
-    """Names of modules that may have become others: each that went, with each that came."""
-    stems = [
-        [path.rpartition("/")[2].partition(".")[0] for path in some] for some in (deleted, added)
+    """Names of modules that may have become others: each that went, with each that came.
+
+    One that came under the name of one that went is named by its place, as imports write it.
+    """
+    old_paths, new_paths = ([_without_ending(path) for path in some] for some in (deleted, added))
+    pairs = [
+        (_stem(old), _stem(new)) if _stem(old) != _stem(new) else (old, new)
+        for old in old_paths
+        for new in new_paths
+        if _stem(old) and _stem(new) and old != new
     ]
-    pairs = [(old, new) for old in stems[0] for new in stems[1] if old and new and old != new]
-    return list(dict.fromkeys(pairs))[:MOST_RENAMES]
+    moved = [pair for pair in pairs if "/" in f"{pair[0]}{pair[1]}"]
+    dotted = [(old.replace("/", "."), new.replace("/", ".")) for old, new in moved]
+    return list(dict.fromkeys([*moved, *dotted, *pairs]))[:MOST_RENAMES]
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _without_ending(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{name.partition('.')[0]}"
 
 
 def says_the_same(
@@ -86,7 +116,10 @@ def says_the_same(
     language = language_of(path)
     tests = definitions(before, language) if language else {}
     if language is None or not tests:
-        return before in others.values()
+        forms = set(_forms(_whole(before, path), renames))
+        return any(
+            before == source or _whole(source, other) in forms for other, source in others.items()
+        )
     found = {
         (name, _placed(text, other))
         for other, source in others.items()
@@ -94,8 +127,7 @@ def says_the_same(
         for name, text in definitions(source, language).items()
     }
     for name, text in tests.items():
-        form = _placed(text, path)
-        if not any((name, one) in found for one in (form, *(_renamed(form, r) for r in renames))):
+        if not any((name, form) in found for form in _forms(_placed(text, path), renames)):
             return False
     return True
 
@@ -117,8 +149,17 @@ def not_moved(
 def _definition(test: TestResult, cwd: str, read: ReadFile) -> str | None:
     path = posixpath.normpath(posixpath.join(cwd, test.file)) if test.file else ""
     language, source = language_of(path), read(path) if path else None
-    text = definition(source, language, test.name) if language and source is not None else None
+    if source is None:
+        return None
+    if language is None:  # without a grammar a test is what its whole file says
+        return f"{own_name(test.name)}\n{_whole(source, path)}"
+    text = definition(source, language, test.name)
     return text if text is None else _placed(text, path)
+
+
+def _whole(source: bytes, path: str) -> str:
+    """The text of a file, with relative places as paths from the root of the repository."""
+    return _placed(source.decode("utf-8", "replace"), path)
 
 
 def _placed(text: str, path: str) -> str:
@@ -131,6 +172,6 @@ def _placed(text: str, path: str) -> str:
         return f"from /{place}"
 
     def script(found: re.Match[str]) -> str:
-        return f"'/{posixpath.normpath(posixpath.join(folder, found[2]))}'"
+        return f"'/{posixpath.normpath(posixpath.join(folder, found[2].lstrip('/')))}'"
 
     return SCRIPT_PLACE.sub(script, PYTHON_PLACE.sub(python, text))

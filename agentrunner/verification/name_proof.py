@@ -17,7 +17,7 @@ from agentrunner.verification.findings import tests_gone
 from agentrunner.verification.integrity import exchanged
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import gone, unstable_names
+from agentrunner.verification.results.names import gone, stable, unstable_names
 from agentrunner.verification.set_up_again import holds_with_old_packages
 from agentrunner.verification.syntax import definition, language_of
 
@@ -101,16 +101,27 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
 
 
 async def _lost(exam: Examination, case: Case, now: Results) -> list[str]:
-    """Tests that are gone, and neither moved nor settled.
+    """Tests that are gone, and neither moved nor settled; claimed ones that were red among them.
 
     Before they are missed, the old tree is asked once more: names that differ between two runs of
     one tree are compared by what stays of them.
     """
-    if case.before is None or not (lost := await _left(exam, case, now, gone(case.before, now))):
+    if case.before is None:
+        return []
+    red = [name for name in sorted(exam.claims(case).claimed) if not _is_there(name, now)]
+    if not (lost := await _left(exam, case, now, [*gone(case.before, now), *red])):
         return []
     again = await exam.run(case.target, exam.world.old)
     unstable = unstable_names(case.before, again.results) if again.results else set()
-    return await _left(exam, case, now, gone(case.before, now, unstable)) if unstable else lost
+    if not unstable:
+        return lost
+    return await _left(exam, case, now, [*gone(case.before, now, unstable), *red])
+
+
+def _is_there(name: str, now: Results) -> bool:
+    """Whether a test is run now, by what stays of its name, or those of a file of that name are."""
+    parts = {stable(one) for one in now.names}
+    return stable(name) in parts or any(one.startswith((f"{name}.", f"{name}:")) for one in parts)
 
 
 async def _left(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:

@@ -19,6 +19,7 @@ from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.syntax.calls import names_called, names_changed
 from agentrunner.verification.syntax.empty import empty_functions
+from agentrunner.verification.syntax.empty_c import ENDINGS, emptied_in_c
 from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import is_empty_test
@@ -38,6 +39,9 @@ MISSING = re.compile(
 """A red that names something which is not there."""
 ASSERTED = re.compile(r"\s*(?:[\w.]*\.)?assert(?:ion\w*)?\b", re.IGNORECASE)
 """The beginning of an assertion that failed; it may quote the message of another error."""
+WORD = re.compile(r"[^\W\d]\w{2,}")
+MOST_READ = 500_000
+"""Bytes of a file without a grammar that are read for its words."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,9 @@ class TakenOut:
         files = {test.name: test for test in now.tests}
         refused: dict[str, str] = {}
         uses: dict[str, set[str]] = {}
+        words: dict[str, set[str]] = {}
         for name in names:
-            refused[name], uses[name] = await asyncio.to_thread(
+            refused[name], uses[name], words[name] = await asyncio.to_thread(
                 _read_test, files[name], target.cwd, read
             )
         left = [name for name in names if not refused[name]]
@@ -91,7 +96,10 @@ class TakenOut:
             hollow = await asyncio.to_thread(self._emptied, world, read_old, read)
             if hollow is None:
                 notes.append("not struck: no function was changed in a language that is known")
-                refused |= {n: _unrelated(uses[n], wanted) for n in left}
+                # What is no function may well be named in a text of the test: a column, a key.
+                refused |= {
+                    n: "" if added & words[n] else _unrelated(uses[n], wanted) for n in left
+                }
             else:
                 struck = await run(target, hollow, left)
                 refused |= _red_where_empty(left, struck)
@@ -109,40 +117,58 @@ class TakenOut:
         entries = self.snapshots.list(world.new)
         changed: dict[str, Entry | None] = {}
         for path in world.product:
-            language, after = language_of(path), read(path)
-            if language is None or after is None or path not in entries:
+            after = read(path)
+            if after is None or path not in entries:
                 continue
-            empty = empty_functions(read_old(path), after, language)
+            empty = _empty(path, read_old(path), after)
             if empty is not None:
-                changed[path] = (entries[path][0], self.snapshots.write_blob(empty.source))
+                changed[path] = (entries[path][0], self.snapshots.write_blob(empty))
         return self.snapshots.combine(world.new, changed) if changed else None
 
 
+def _empty(path: str, before: bytes | None, after: bytes) -> bytes | None:
+    """A file whose changed functions do nothing; None where none is known to have changed."""
+    language = language_of(path)
+    if language is not None:
+        made = empty_functions(before, after, language)
+        return made.source if made is not None else None
+    return emptied_in_c(before, after) if path.endswith(ENDINGS) else None
+
+
 def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
-    """Names that the work added or altered: of functions, classes and modules."""
+    """Names that the work added or altered: of functions, classes and modules.
+
+    Of files without a grammar all words that are new in them.
+    """
     found: set[str] = set()
     for path in world.product:
         stem = posixpath.basename(path).split(".")[0]
         if path not in world.old_paths:
             found |= {stem, *posixpath.dirname(path).split("/")} - {""}
         language, after = language_of(path), read(path)
-        if language is not None and after is not None:
+        if after is None:
+            continue
+        if language is not None:
             found |= names_changed(read_old(path), after, language)
+        else:
+            found |= _words(after) - _words(read_old(path) or b"")
     return found
 
 
-def _read_test(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[str]]:
-    """Why a test shows nothing, by its text alone ("" where it may), and what it uses."""
+def _words(source: bytes) -> set[str]:
+    return set(WORD.findall(source[:MOST_READ].decode("utf-8", "replace")))
+
+
+def _read_test(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[str], set[str]]:
+    """Why a test shows nothing, by its text alone ("" for none), what it uses, its words."""
     path = posixpath.normpath(posixpath.join(cwd, test.file)) if test.file else ""
     language, source = language_of(path), read(path) if path else None
-    if language is None or source is None:
-        return "", set()
-    span = find_test(source, language, test.name)
-    if span is None:
-        return "", set()
+    span = find_test(source, language, test.name) if language and source is not None else None
+    if language is None or source is None or span is None:
+        return "", set(), set()
     if is_empty_test(source, language, span):
-        return "it asserts nothing", set()
-    return "", names_called(source, language, span)
+        return "it asserts nothing", set(), set()
+    return "", names_called(source, language, span), _words(source[span.start : span.end])
 
 
 def _unrelated(uses: set[str], wanted: set[str]) -> str:

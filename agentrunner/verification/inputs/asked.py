@@ -30,7 +30,7 @@ ADDS = re.compile(
 ADDED_TO = re.compile(r"(?i)\b(?:to|in|into|onto|for|of|about|at|on|after|before|between)\b")
 """Between a verb of adding and a path: it is something else that is added."""
 JA_ADDS = re.compile(
-    r"^[`」』\"'*_）)\s]*(?:（[^）\n]*）)?(?:を|も)([^。\n]{0,40}?)(?:追加|作成|新設|作[るりっ]|置[くいき])([^。\n]{0,12})"
+    r"^[`」』\"'*_）)\s]*(?:（[^）\n]*）)?(?:を|も)([^。\n]{0,40}?)(?:追加|作成|新設|作[るりっ]|置[くいき]|書[くいき](?!換|直)|用意)([^。\n]{0,12})"
 )
 MOVES = re.compile(r"(?i)renam|mov|port|convert|migrat|replac|split|merg")
 KEEPS_TEXT = re.compile(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
@@ -100,8 +100,10 @@ BECOMES = re.compile(
     r"|(?:is|are)\s+to)\s+(?:be|get))\s+(?:(?:also|then|therefore|thus|likewise|accordingly)\s+)?"
     r"(?:updated|changed|edited|rewritten|replaced|regenerated|refreshed|extended|adapted|adjusted"
     r"|modified|amended|revised|removed|deleted|dropped|renamed|moved|renewed|remade"
-    r"|(?:generated|made|written)\s+(?:anew|again)|brought\s+up\s+to\s+date)"
-    r"|needs?\s+(?:updating|regenerating|refreshing|adapting|adjusting|an\s+update))"
+    r"|(?:generated|made|written)\s+(?:anew|again)|brought\s+(?:up\s+to\s+date|in(?:to)?\s+line))"
+    r"|(?:(?:must|should|shall|will|has\s+to|have\s+to)\s+)?changes?\s+(?:accordingly|likewise|too|as\s+well)"
+    r"|needs?\s+(?:updating|regenerating|refreshing|adapting|adjusting|an\s+update)"
+    r"|(?:gets?|receives?)\s+(?:an?|new|another|real|proper)\b)"
     r"(?=[\s.,;:!?)]|$)((?:[^.;:!?\n]|\n(?!\s*\n)){0,100})"
 )
 """Behind a path: it is what has to change, in the passive voice."""

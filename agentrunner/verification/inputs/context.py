@@ -69,9 +69,9 @@ class Context:
     built: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By path of a program that a command builds: its sources."""
     written: set[str] = field(default_factory=set)
+    """What the commands write themselves."""
     copies: dict[str, str] = field(default_factory=dict)
     """Words that a command copies a file to, with that file."""
-    """What the commands write themselves."""
     product_programs: set[str] = field(default_factory=set)
     """Sources of programs that the project builds for more than its tests."""
     only_tested: set[str] = field(default_factory=set)
@@ -79,13 +79,22 @@ class Context:
     _waiting: deque[Text] = field(default_factory=deque)
     _seen: set[Text] = field(default_factory=set)
 
-    def add(self, path: str, why: str, kind: Kind, *, region: bool = False, part: str = "") -> None:
+    def add(
+        self,
+        path: str,
+        why: str,
+        kind: Kind,
+        *,
+        region: bool = False,
+        part: str = "",
+        itself: bool = False,
+    ) -> None:
         """One file of the tree counts; the first reason stays, parts come together."""
         if not is_inside(path) or not self.tree.exists(path):
             return
         old = self.inputs.get(path)
-        if old is None or (old.region and not region):
-            self.inputs[path] = old = Input(path, why, kind, region=region)
+        if old is None or (old.region and not region) or (old.itself and not itself):
+            self.inputs[path] = old = Input(path, why, kind, region=region, itself=itself)
         if part and part not in old.parts:
             self.inputs[path] = replace(old, parts=(*old.parts, part))
 

@@ -119,8 +119,8 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
         for source in context.built[built]:
             context.execute(source, step, by)
         hand_over(context, step, words[1:], by)
-    elif program == "cp" and len(words) == 3:
-        context.copies[words[2]] = words[1]
+    elif program == "cp":
+        _copied(context, words[1:])
     elif program in COMPARES:
         _compared(context, step, words[1:], by)
     elif program == "java":
@@ -246,19 +246,31 @@ def asks_for_paths(command: str) -> bool:
     return bool(steps) and all(PATH_TEST.fullmatch(" ".join(step.words)) for step in steps)
 
 
+def _copied(context: Context, words: list[str]) -> None:
+    """`cp FILE COPY`, `cp FILE FOLDER`."""
+    named = [word for word in words if not word.startswith("-")]
+    if len(named) == 2:
+        source, copy = named
+        within = f"{copy.rstrip('/')}/{source.rpartition('/')[2]}"
+        context.copies |= {copy: source, within: source}
+
+
 def _compared(context: Context, step: Step, words: list[str], by: str) -> None:
     """What output is compared with, unless the commands themselves wrote it.
 
-    A copy that they made speaks for its source.
+    A copy that they made speaks for its source. Where that stands on both sides, a command asks
+    whether the file stays as it is: another text in it would stand on both sides, too.
     """
-    for word in [context.copies.get(word, word) for word in words]:
+    compared = [context.copies.get(word, word) for word in words]
+    for word in compared:
         path = None if word.startswith("-") else context.existing(step.folder, word)
         if not path or path in context.written:
             continue
         if path in context.tree.folders:
             context.collect(f"{path}/**", f"{by} compares with it", "fixture")
         else:
-            context.add(path, f"{by} compares with it", "fixture")
+            itself = compared.count(word) > 1
+            context.add(path, f"{by} compares with it", "fixture", itself=itself)
 
 
 def _pattern_files(context: Context, step: Step, words: list[str], by: str) -> None:

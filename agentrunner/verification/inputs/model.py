@@ -43,6 +43,8 @@ class Input:
     """Of a glob: only files that were there before the run count."""
     parts: tuple[str, ...] = ()
     """Of a recipe: the targets or scripts that the commands use."""
+    itself: bool = False
+    """Only a copy of the file, made by the same command, is compared with it."""
 
 
 @dataclass

@@ -9,6 +9,7 @@ from agentrunner.verification.syntax.find import around, fitting, standing
 from agentrunner.verification.syntax.found import Found
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse
+from agentrunner.verification.syntax.regions import Region, regions_of_tests
 from agentrunner.verification.syntax.scripts import FUNCTIONS, given
 
 _LEVELS = 8
@@ -50,6 +51,7 @@ class _Writer:
         self._context = Context(parsed)
         self._imports = imports_in(parsed)
         self._texts: dict[int, str] = {}
+        self._modules: list[Region] | None = None
 
     def text(self, found: list[Found]) -> str:
         """The tests with what they rest on, one part a line."""
@@ -60,6 +62,8 @@ class _Writer:
             if not inside(one.whole, one.function):
                 own.append(one.function)
             helpers = self._context.followed([*own, *self._bases(one), *set_up], _LEVELS)
+            if self._is_within(one.whole):  # what stands around a module of tests is the product
+                helpers = [helper for helper in helpers if self._is_within(helper)]
             nodes = [*set_up, *own, *helpers]
             used: set[str] = set()
             for node in nodes:
@@ -68,6 +72,13 @@ class _Writer:
             lines += self._heads(one) + self._marks(one)
             lines += [self._normal(node) for node in nodes]
         return "\n".join(dict.fromkeys(lines))
+
+    def _is_within(self, node: Node) -> bool:
+        """Whether a node stands in a module of tests inside of a product file."""
+        if self._modules is None:
+            regions = regions_of_tests(self._parsed.source, self._parsed.language)
+            self._modules = [one for one in regions if one.kind == "module"]
+        return any(one.start <= node.start_byte < one.end for one in self._modules)
 
     def _bases(self, found: Found) -> list[Node]:
         outer = around(self._parsed, found.whole, "class_definition", "class_declaration")

@@ -11,7 +11,14 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
 from agentrunner.verification.syntax.found import Found, TestSpan
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    is_comment,
+    parse,
+    walk,
+)
 from agentrunner.verification.syntax.programs import KILLS, WITH_TREES
 from agentrunner.verification.syntax.script_asserts import REQUIRED, script_asserts
 from agentrunner.verification.syntax.stated import Stated, negated
@@ -25,6 +32,7 @@ _SAME = re.compile(r"equal$|^is$|^same$", re.I)
 _ENDS = re.compile(
     r"\bthrow\b|\braise\b|\bexitCode\s*=\s*[1-9]|\b_?exit\(\s*[1-9]|\bexit\(\s*f?[\"']"
 )
+_EXITS = re.compile(r"(?:sys\.|os\._|process\.)?exit|quit|SystemExit")
 _UNEQUAL = re.compile(r"!==?|^\(?\s*(!|not\b)|\bis not\b")
 
 
@@ -50,8 +58,8 @@ def failing_in_tree(source: bytes, language: str) -> list[Failing]:
     root = parsed.root
     span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
     whole = Found(span, (), root, root, root, True, language)
-    found = [*_stated(parsed, whole), *_conditions(parsed)]
-    return found or list(_flipped(parsed))
+    found = [*_stated(parsed, whole), *_conditions(parsed), *_codes(parsed)]
+    return found or list(_imports(parsed)) or list(_flipped(parsed))
 
 
 def _stated(parsed: Parsed, whole: Found) -> Iterator[Failing]:
@@ -141,6 +149,68 @@ def _conditions(parsed: Parsed) -> Iterator[Failing]:
             ends = (Edit(start + 1, start + 1, f"{kill}, "),)
         sure = bool(_UNEQUAL.search(text)) and not re.search(r"\+\+|--", text)
         yield Failing(f"if … {kind}", sure, line_of(node), edits, ends)
+
+
+def _codes(parsed: Parsed) -> Iterator[Failing]:
+    """A condition that is the exit code: `sys.exit(took > 0.5)`, `process.exit(ok ? 0 : 1)`."""
+    edits: tuple[Edit, ...]
+    for node in walk(parsed.root):
+        given = field(node, "arguments")
+        called = field(node, "function")
+        if node.type not in ("call", "call_expression") or given is None or called is None:
+            continue
+        values = given.named_children
+        if not _EXITS.fullmatch(parsed.text(called)) or len(values) != 1:
+            continue
+        code, kill = values[0], KILLS[parsed.language]
+        start, end = code.start_byte, code.end_byte
+        if code.type in ("comparison_operator", "not_operator", "boolean_operator"):
+            edits = (Edit(start, start, "not ("), Edit(end, end, ")"))
+            kills = (Edit(start, start, f"{kill} or ("), Edit(end, end, ")"))
+        elif code.type == "ternary_expression" and (asked := field(code, "condition")) is not None:
+            edits = (negated(parsed, asked),)
+            kills = (Edit(start, start, f"({kill}, "), Edit(end, end, ")"))
+        elif code.type == "conditional_expression" and len(code.named_children) == 3:
+            asked = code.named_children[1]
+            edits = (replaced(asked, f"not ({parsed.text(asked)})"),)
+            kills = (Edit(start, start, f"{kill} or ("), Edit(end, end, ")"))
+        else:
+            continue
+        yield Failing("exit", True, line_of(node), edits, kills)
+
+
+def _imports(parsed: Parsed) -> Iterator[Failing]:
+    """Each import of a program that does nothing else: it asserts that what it names is there."""
+    found = []
+    for node in filter(lambda one: not is_comment(one), parsed.root.named_children):
+        name = _imported_name(parsed, node)
+        if name is None:
+            return
+        at = name.end_byte - (name.type == "string")
+        kill = Edit(node.start_byte, node.start_byte, f"{KILLS[parsed.language]}; ")
+        edits = (Edit(at, at, "_agentrunner"),)
+        found.append(Failing("import", True, line_of(node), edits, (kill,)))
+    yield from found
+
+
+def _imported_name(parsed: Parsed, statement: Node) -> Node | None:
+    """What an import asks for, last in it; None for another statement."""
+    if parsed.language == "python":
+        if statement.type not in ("import_statement", "import_from_statement"):
+            return None
+        last = field(statement.named_children[-1], "name") or statement.named_children[-1]
+        return last if last.type == "dotted_name" else None
+    if statement.type == "import_statement":
+        return field(statement, "source")
+    call = statement.named_children[0] if statement.type == "expression_statement" else None
+    function, given = field(call, "function"), field(call, "arguments")
+    if function is None or given is None or parsed.text(function) != "require":
+        return None
+    return (
+        given.named_children[0]
+        if [one.type for one in given.named_children] == ["string"]
+        else None
+    )
 
 
 def _flipped(parsed: Parsed) -> Iterator[Failing]:

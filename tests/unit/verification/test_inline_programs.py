@@ -27,6 +27,11 @@ from agentrunner.verification.inline_programs import written_out
             },
         ),
         (
+            'PY=python3; "$PY" -c "import shop"; ${P:-perl} -e "exit 1"',
+            'PY=python3; "$PY" ./x0.py; ${P:-perl} ./x1.pl',
+            {"src/x0.py": "import shop", "src/x1.pl": "exit 1"},
+        ),
+        (
             "node --input-type=module -e 'import {a} from \"./a.js\"'",
             "node ./x0.mjs",
             {"src/x0.mjs": 'import {a} from "./a.js"'},

@@ -78,6 +78,12 @@ def test_nothing():
 IN_SCRIPT = b"""const { total } = require('../src/shop');
 test('total', () => { expect(total([1])).toBe(1); });
 """
+IN_PHP = b"""<?php
+require_once __DIR__ . '/../src/Cart.php';
+class CartTest extends TestCase {
+    public function testTotal() { $this->assertSame(3, Cart::total([1, 2])); }
+}
+"""
 DATA = b"1,2\n"
 
 
@@ -91,6 +97,9 @@ DATA = b"1,2\n"
         ("a/tests/t.py", IN_PYTHON, "a/tests/u.py", (b"tests.helper", b"shop.helper"), False),
         ("test/t.js", IN_SCRIPT, "test/cart/t.js", (b"../src", b"../../src"), True),
         ("test/t.js", IN_SCRIPT, "test/cart/t.js", (b"toBe(1)", b"toBeTruthy()"), False),
+        ("tests/T.php", IN_PHP, "tests/Cart/T.php", (b"/../src", b"/../../src"), True),
+        ("tests/T.php", IN_PHP, "tests/Cart/T.php", (b"/../src", b"/../../fake"), False),
+        ("tests/T.php", IN_PHP, "tests/U.php", (b"assertSame(3", b"assertSame(2"), False),
         ("data/a.csv", DATA, "tests/data/a.csv", (b"", b""), True),
         ("data/a.csv", DATA, "tests/data/a.csv", (b"1", b"2"), False),
     ],

@@ -10,6 +10,7 @@ from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.rust_sources import file_of
 from agentrunner.verification.results.tools.shims import shimmed
 
 LOG, TEXT = range(2)
@@ -93,7 +94,8 @@ def _logs(ran: Ran, sections: list[tuple[str, str, str]]) -> Results | None:
     messages = {hit[1]: hit[2] for _, _, block in sections for hit in PRINTED.finditer(block)}
     for report in reports(ran.place, "agentrunner_cargo-*.cargo"):
         any_report = True
-        complete &= _log(report.content.decode("utf-8", "replace"), targets, messages, found)
+        log = report.content.decode("utf-8", "replace")
+        complete &= _log(log, targets, messages, found, ran)
         complete &= not report.cut
     docs = [section for section in sections if section[0].startswith("doc ")]
     if docs and (text := _text(docs)) is not None:
@@ -108,7 +110,11 @@ def _logs(ran: Ran, sections: list[tuple[str, str, str]]) -> Results | None:
 
 
 def _log(
-    text: str, targets: dict[str, str], messages: dict[str, str], found: list[TestResult]
+    text: str,
+    targets: dict[str, str],
+    messages: dict[str, str],
+    found: list[TestResult],
+    ran: Ran,
 ) -> bool:
     package, binary, ended = "", "", False
     listed: dict[str, None] = {}
@@ -131,7 +137,7 @@ def _log(
             seen.add(test)
             test = re.sub(r" - should panic$", "", test)
             target = targets.get(binary) or re.sub(r"-[0-9a-f]{16}$", "", binary)
-            file = target if target.endswith(".rs") else ""
+            file = file_of(target, test, ran.cwd, ran.paths) if target.endswith(".rs") else ""
             outcome = WORDS[word.rstrip(":,")]
             found.append(
                 made(f"{package} {target} {test}", outcome, file, message=messages.get(test, ""))

@@ -39,3 +39,20 @@ def test_a_document_of_node_is_read_too() -> None:
     shell = "node - <<'E'\nrequire('assert').equal(require('./cart'), require('./want.json'))\nE"
     found = _counted(shell, {"cart.js": "module.exports = 1\n", "want.json": "1"})
     assert list(found) == ["want.json"]
+
+
+@pytest.mark.parametrize(
+    ("shell", "itself"),
+    [
+        ("cp a.csv /tmp/b && python3 m.py && diff a.csv /tmp/b", True),
+        ("cp -p a.csv /tmp/ && python3 m.py && diff a.csv /tmp/a.csv", True),
+        ("cp a.csv /tmp/b && python3 m.py > out && diff out /tmp/b", False),
+        ("cp a.csv /tmp/b; cmp a.csv /tmp/b; python3 m.py | diff - a.csv", False),
+    ],
+)
+def test_a_file_that_is_compared_with_its_own_copy_is_known(shell: str, itself: bool) -> None:
+    tree = {"a.csv": b"1", "m.py": b"print(1)\n"}
+    found = find_inputs([(shell, ".")], list(tree), tree.get)
+    assert [(one.kind, one.itself) for one in found.tests if one.path == "a.csv"] == [
+        ("fixture", itself)
+    ]
