@@ -192,6 +192,12 @@ function arm(tool) {
   guard(Module, 'Module');
   guard(Module.prototype, 'Module.prototype');
   guard(Module._extensions, 'Module._extensions');
+  // What tests themselves read and compute with.
+  const library = { fs, 'fs.promises': fs.promises, path, Math, JSON, Date };
+  for (const label of keys(library)) if (library[label]) watch(library[label], label);
+  for (const type of [Object, Array, String, Number, RegExp, Map, Set, Date]) {
+    watch(type.prototype, `${type.name}.prototype`);
+  }
   for (const name of ['assert', 'assert/strict', 'test']) absent(Module._cache, name, `require.cache.${name}`);
   hear(Object, 'defineProperty', ([object, key, descriptor]) => redefined(object, key, descriptor));
   hear(Reflect, 'defineProperty', ([object, key, descriptor]) => redefined(object, key, descriptor));
