@@ -193,7 +193,7 @@ function arm(tool) {
   guard(Module.prototype, 'Module.prototype');
   guard(Module._extensions, 'Module._extensions');
   // What tests themselves read and compute with.
-  const library = { fs, 'fs.promises': fs.promises, path, Math, JSON, Date };
+  const library = { fs, 'fs.promises': fs.promises, path };
   for (const label of keys(library)) if (library[label]) watch(library[label], label);
   for (const type of [Object, Array, String, Number, RegExp, Map, Set, Date]) {
     watch(type.prototype, `${type.name}.prototype`);
