@@ -58,7 +58,10 @@ class Own:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._words = [set(_words(text)) for text in texts]
-        self._code = [identifiers(text) for text in texts]
+        self._code = [
+            identifiers(text) | {one for one in NAME.findall(text) if _is_name(one)}
+            for text in texts
+        ]
 
     def words(self, number: int) -> set[str]:
         """The words of one text that no other one has in any form."""
@@ -71,7 +74,7 @@ class Own:
 
     def code(self, number: int) -> set[str]:
         """Its identifiers that no other text has."""
-        return self._code[number] - self._all(self._code, number) - self._all(self._words, number)
+        return self._code[number] - self._all(self._code, number)
 
     @staticmethod
     def _all(each: Sequence[set[str]], number: int) -> set[str]:
