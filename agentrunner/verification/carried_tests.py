@@ -149,12 +149,12 @@ def _went(exam: Examination) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for old in sorted(exam.total.deleted)[:MOST_MOVED]:
         path = PurePosixPath(old)
-        came = [
+        added = [
             one for one in map(PurePosixPath, sorted(exam.total.added)) if one.suffix == path.suffix
         ][:MOST_MOVED]
         text = before(old) or b""
-        same = [one for one in came if one.name == path.name] or sorted(
-            came, key=lambda one: _likeness(text, after(str(one)) or b"")
+        same = [one for one in added if one.name == path.name] or sorted(
+            added, key=lambda one: _likeness(text, after(str(one)) or b"")
         )[-1:]
         if same:
             found[path.stem] = frozenset(part for one in same for part in one.with_suffix("").parts)
