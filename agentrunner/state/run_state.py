@@ -251,6 +251,10 @@ class Proof(StateModel):
     """The tests by name, at most 50; none where an exit code decides."""
     names: list[str] = []
     """Identifiers that a worker's tests use, for the criteria they can stand for; at most 200."""
+    about: dict[str, list[str]] = {}
+    """By test: words of its name and text, for the criterion it can stand for; at most 200 each."""
+    unasked: list[str] = []
+    """Tests that share no word with anything that was asked for."""
     notes: list[str] = []
     """What could not be tried: "not struck", "no canary"."""
 

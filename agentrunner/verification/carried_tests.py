@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence, Set
+from difflib import SequenceMatcher
+from pathlib import PurePosixPath
 
 from agentrunner.git.restore import Entry
 from agentrunner.verification.case import Case
@@ -19,6 +21,8 @@ from agentrunner.verification.struck import MISSING
 from agentrunner.verification.syntax.carried import bound_otherwise, carried, defined_instead
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
+
+MOST_MOVED = 20
 
 
 async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[str] | None:
@@ -42,10 +46,11 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
         if (names := defined_instead(one, other, language_of(path) or ""))
     ]
     asked = exam.verifier.spec.wanted
+    went = await asyncio.to_thread(_went, exam)
     instead += [
         f"{path} imports {', '.join(names)} as something else than before"
         for path, (one, other) in pairs.items()
-        if (names := bound_otherwise(one, other, language_of(path) or "", asked))
+        if (names := bound_otherwise(one, other, language_of(path) or "", asked, went))
     ]
     target = case.target
     if instead:
@@ -132,3 +137,30 @@ def _tree(exam: Examination, pairs: Mapping[str, tuple[bytes, bytes]]) -> str | 
         if text is not None and text != after:
             made[path] = (entries[path][0], snapshots.write_blob(text))
     return snapshots.combine(exam.world.new, made) if read else None
+
+
+def _went(exam: Examination) -> dict[str, frozenset[str]]:
+    """By the name of a module whose file is gone: parts of the path where it stands now. Blocks.
+
+    That is the new file of its name, or else the one that is most like it.
+    """
+    before = exam.verifier.snapshots.reader(exam.world.old)
+    after = exam.verifier.snapshots.reader(exam.world.new)
+    found: dict[str, frozenset[str]] = {}
+    for old in sorted(exam.total.deleted)[:MOST_MOVED]:
+        path = PurePosixPath(old)
+        added = [
+            one for one in map(PurePosixPath, sorted(exam.total.added)) if one.suffix == path.suffix
+        ][:MOST_MOVED]
+        text = before(old) or b""
+        same = [one for one in added if one.name == path.name] or sorted(
+            added, key=lambda one: _likeness(text, after(str(one)) or b"")
+        )[-1:]
+        if same:
+            found[path.stem] = frozenset(part for one in same for part in one.with_suffix("").parts)
+    return found
+
+
+def _likeness(one: bytes, other: bytes) -> float:
+    """From 0 to 1: how many lines two files share."""
+    return SequenceMatcher(None, one.splitlines(), other.splitlines(), autojunk=False).ratio()

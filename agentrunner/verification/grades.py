@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from agentrunner.config.spec import TestSpec
 from agentrunner.state.run_state import Criterion, Evidence, Grade, Proof
 from agentrunner.verification.claims import words_of
+from agentrunner.verification.subject_words import Own, has_any
 
 ORDER: tuple[Grade, ...] = ("none", "judged", "shown", "accepted", "kept", "proven")
 """From the weakest to the strongest."""
@@ -62,7 +63,8 @@ def assigned(
                     spent.update(proof.tests)
     without = [c for c in criteria if c.check is None and c.withdrawn is None]
     open_ones = [c for c in without if c.id not in found]
-    for criterion, proof in _by_subject(open_ones, others, evidence.proofs, spent):
+    mapped = [c for c in without if c.id in found]
+    for criterion, proof in _by_subject(open_ones, others, evidence.proofs, spent, mapped):
         found[criterion.id] = proof
     nameless = next((p for p in evidence.proofs if p.target == TEST and not p.tests), None)
     if len(open_ones) == 1 and not others and nameless is not None:
@@ -110,10 +112,13 @@ def _by_subject(
     others: Sequence[Criterion],
     proofs: Sequence[Proof],
     spent: set[str],
+    rivals: Sequence[Criterion],
 ) -> list[tuple[Criterion, Proof]]:
     """Criteria with the test of the suite that is about them, most alike first.
 
     A test that is as much about one of `others`, which have checks of their own, stands for none.
+    Of tests that say nothing which only one of the criteria says, one stands for one criterion:
+    what they are about is said of the others as well. `rivals` are all that was asked for.
     """
     tests = [
         (name, proof)
@@ -121,30 +126,49 @@ def _by_subject(
         for name in proof.tests
         if proof.target == TEST and name not in spent
     ]
+    own = Own([_text(one) for one in [*criteria, *rivals]])
     ranked = sorted(
         (
-            (score, -place, number)
+            (ties, score, -place, number)
             for number, criterion in enumerate(criteria)
             for place, (name, proof) in enumerate(tests)
             if (score := _alike(criterion, name, proof)) > 0
             and all(_alike(other, name, proof) < score for other in others)
+            and ((ties := _ties(own, number, name, proof)) or not own.code(number))
         ),
         reverse=True,
     )
     taken: set[int] = set()
     given: dict[int, int] = {}
-    for _, place, number in ranked:
-        if number not in given and -place not in taken:
+    vague = 0
+    for ties, _, place, number in ranked:
+        if number not in given and -place not in taken and (ties or not vague):
             given[number] = -place
             taken.add(-place)
-    if len(criteria) == 1 and not others and tests and not given:
-        given[0] = 0  # there is nothing else that it could be about
+            vague += not ties
+    asked = [place for place, (name, proof) in enumerate(tests) if name not in proof.unasked]
+    if len(criteria) == 1 and not others and asked and not given and not rivals:
+        given[0] = asked[0]  # there is nothing else that it could be about
     return [(criteria[number], _one(*tests[place])) for number, place in sorted(given.items())]
+
+
+def _ties(own: Own, number: int, name: str, proof: Proof) -> bool:
+    """Whether a test says something that only this criterion says; of one whose text is not
+    known, everything may be so.
+    """
+    words = own.words(number)
+    if name not in proof.about:
+        return True
+    return has_any([*proof.about[name], *proof.names], {*words, *own.code(number)})
+
+
+def _text(criterion: Criterion) -> str:
+    return f"{criterion.description}\n{criterion.detail}"
 
 
 def _alike(criterion: Criterion, name: str, proof: Proof) -> int:
     """How many words a criterion shares with a test's name, or code words with what it uses."""
-    text = f"{criterion.description}\n{criterion.detail}"
+    text = _text(criterion)
     words = words_of(text)
     code = {part for hit in CODE.finditer(text) for part in re.findall(r"\w+", hit[0])}
     return len(words & words_of(re.split(r"::|/|\s>\s", name)[-1])) + 2 * len(

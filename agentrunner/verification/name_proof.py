@@ -19,10 +19,13 @@ from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import gone, stable, unstable_names
 from agentrunner.verification.set_up_again import holds_with_old_packages
+from agentrunner.verification.subject_words import about, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
+from agentrunner.verification.verifier import wanted_by
 
 MOST_NAMES = 50
 BY_NAMES = "confirmed by these tests alone: a run of all takes over a minute, or the task says so"
+UNASKED = "{} failed before and passes now, and shares no word with what was asked for"
 NOTHING_TURNED = "no test that was red before is green now"
 
 
@@ -71,6 +74,12 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if report.stopped_by(dead.finding, target.id):
         return
     how = [BY_NAMES] if exam.by_names(case) else []
+    words = await asyncio.to_thread(_about, exam, case, now, names[:MOST_NAMES])
+    wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
+    unasked = [name for name, own in words.items() if not shares_a_word(own, wanted)]
+    if names and len(unasked) == len(words) == len(names):
+        for criterion in exam.criteria:
+            report.doubts.setdefault(criterion.id, UNASKED.format(names[0]))
     if stood:
         report.proofs.append(
             Proof(
@@ -79,6 +88,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                 grade="shown" if dead.shows_only or NO_CANARY in dead.notes else "proven",
                 text=text_of(target, stood, "failed before and passes now"),
                 tests=stood[:MOST_NAMES],
+                about={name: words[name] for name in stood if name in words},
+                unasked=[name for name in unasked if name in stood],
                 notes=[*dead.notes, *how],
             )
         )
@@ -95,9 +106,19 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                 ),
                 tests=shown.names[:MOST_NAMES],
                 names=sorted(shown.uses)[:200],
+                about={name: words[name] for name in shown.names if name in words},
                 notes=[*shown.notes, *dead.notes, *how],
             )
         )
+
+
+def _about(
+    exam: Examination, case: Case, now: Results, names: Sequence[str]
+) -> dict[str, list[str]]:
+    """What each of these tests is about, by name. Blocks."""
+    read = exam.verifier.snapshots.reader(exam.world.new)
+    files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
+    return {name: about(name, files.get(name, ""), read, exam.world.product) for name in names}
 
 
 async def _lost(exam: Examination, case: Case, now: Results) -> list[str]:

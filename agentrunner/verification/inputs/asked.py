@@ -37,9 +37,19 @@ KEEPS_TEXT = re.compile(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネー
 """Of those the ones that leave a file's text as it is."""
 BREAK = re.compile(
     r"(?i)\b(?:so|until|till|such|because|which|while|when|where|if|unless|like|as|using|with|without"
-    r"|pass|passes|passing|green|succeeds?|to\s+(?:make|get|let|satisfy|fix)|and\s+(?:make|run|check"
-    r"|keep|see)|then|see|per|from|against|according|but|except|via|by)\b|[;:!?]|\.\s"
+    r"|pass|passes|passing|green|succeeds?|to\s+(?:make|get|let|satisfy|fix|match|fit|suit|meet)"
+    r"|and\s+(?:make|run|check|keep|see)|then|see|per|from|against|according|but|except|via|by)\b|[;:!?]|\.\s"
 )
+ANOTHER = re.compile(
+    r"(?i)\b(?:nothing|no|not|never|none|neither|nor|that|which|what|who|whose|whatever|leave|keep)\b"
+)
+"""Between a verb and a path: the change is denied, or is that of something else."""
+INTO = re.compile(r"(?i)\b(?:to|into|onto|in|with|by|as)\b")
+_OWN = r"^(?!.*\b(?:tests?|specs?|cases?|snapshots?|files?|contents?|expected|golden|fixtures?)\b)"
+TOWARDS = re.compile(rf"(?i){_OWN}.*\b(?:to|into|onto)\b(?!.*\b(?:in|at)\b)")
+"""Before the object of a verb that moves nothing: what something else is adapted to."""
+PART_OF = re.compile(rf"(?i){_OWN}.*\bof\b")
+"""Between a verb that moves and a path: it is something else that is moved."""
 NEGATED = re.compile(
     r"(?i)(?:\bnot|\bnever|n't|\bwithout|\bno need to|\binstead of|\brather than|\bavoid|\bno)"
     r"\W+(?:\w+\W+){0,3}$"
@@ -57,9 +67,14 @@ JOINS = re.compile(
 SUBJECT = re.compile(
     r"(?i)^[`'\"*_)]*\s+(?:is|are|must|should|shall|will|has|have|can|may|covers?|checks?|shows?|tells?"
     r"|says?|asks?|describes?|expects?|fails?|decides?|defines?|proves?|verif(?:y|ies)|asserts?|stays?"
-    r"|remains?|keeps?|needs?|do(?:es)?)\b"
+    r"|remains?|keeps?|needs?|do(?:es)?|complains?|breaks?|wants?|works?|uses?|holds?)\b"
 )
 """Behind the last path of a list that has more words than paths: it begins another sentence."""
+REST = re.compile(
+    r"(?i)[`'\"*_)]*(?:(?:\s*,\s*|\s+and\s+|\s+or\s+){1,2}(?:the\s+|its\s+|all\s+)?[`'\"*_(]*"
+    r"[\w./-]*\w[`'\"*_)]*){0,5}"
+)
+"""The rest of a list behind one of its paths."""
 TO = re.compile(r"(?:[^.;:!?]|\.\S){0,40}?\b(?:to|into|as|in|with|by)\b[\s`'\"*_]*", re.IGNORECASE)
 CLAIMED = re.compile(
     r"(?i)^[`'\"*_)]*\s*(?:\(.*?\)\s*)?(?:must|should|shall|has to|have to|to|now|again|then"
@@ -109,7 +124,8 @@ BECOMES = re.compile(
 """Behind a path: it is what has to change, in the passive voice."""
 HABIT = re.compile(
     r"(?i)\b(?:if|when|whenever|while|unless|until|once|each|every|after|before|always|only|whether"
-    r"|nightly|daily|weekly|automatically|later|separately|elsewhere|already|which"
+    r"|next|soon|eventually|nightly|daily|weekly|automatically|later|separately|elsewhere|already"
+    r"|which"
     r"|by\b(?!\s+(?:hand|\w+ing)\b))\b"
 )
 """Words by which a sentence tells when something happens, or who does it."""
@@ -313,13 +329,16 @@ def _requests(
         between = text[at : starts[index]]
         if BREAK.search(between) or "\n\n" in between or len(between.split()) > 8:
             continue
+        moved = bool(MOVES.match(verb[0]))
+        if verbs is VERB and _is_another(text, between, tokens[index], moved):
+            continue
         if verbs is ADDS and ADDED_TO.search(between):
             continue
         yield index, verb[0]
-        moved = bool(MOVES.match(verb[0]))
         while index + 1 < len(tokens):
             gap = text[tokens[index].end() : tokens[index + 1].start()]
-            target = moved and TO.fullmatch(gap)
+            target = moved and TO.fullmatch(gap) and not ANOTHER.search(gap)
+            target = target and len(INTO.findall(gap)) == 1
             if "\n" in gap or not (target or _is_list(text, gap, tokens[index + 1])):
                 break
             index += 1
@@ -341,8 +360,23 @@ def _is_list(text: str, gap: str, token: re.Match[str]) -> bool:
     """Whether a path goes on with a list of paths, as nothing but `gap` stands before it."""
     if not gap.strip() or len(gap) > MOST_BETWEEN or not JOINS.fullmatch(gap):
         return False
-    plain = re.fullmatch(r"(?i)(?:[\s`'\"*_]|,|\band\b|\bor\b|&)*", gap)
-    return bool(plain) or not SUBJECT.match(text[token.end() : token.end() + 60])
+    return not _is_subject(text, token)
+
+
+def _is_subject(text: str, token: re.Match[str]) -> bool:
+    """Whether a path, alone or with the rest of its list, is that of which something is told."""
+    behind = text[token.end() : token.end() + 200]
+    if SUBJECT.match(behind):
+        return True
+    rest = REST.match(behind)
+    return bool(rest and SUBJECT.match(behind[rest.end() :]))
+
+
+def _is_another(text: str, between: str, token: re.Match[str], moved: bool) -> bool:
+    """Whether something else than the path behind a verb is what the verb changes."""
+    if ANOTHER.search(between) or (between.strip(" `'\"*_(") and _is_subject(text, token)):
+        return True
+    return bool((PART_OF if moved else TOWARDS).search(between))
 
 
 def _is_list_before(text: str, one: re.Match[str], other: re.Match[str]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import re
+from collections.abc import Collection, Mapping
 from itertools import zip_longest
 
 from tree_sitter import Node
@@ -10,6 +12,7 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse
+from agentrunner.verification.syntax.words import identifiers
 
 _IMPORTS = frozenset(
     "import_statement import_from_statement import_declaration package_clause use_declaration"
@@ -56,29 +59,50 @@ def defined_instead(before: bytes, after: bytes, language: str) -> list[str]:
     return sorted(left & set(_defined(new)))
 
 
-def bound_otherwise(before: bytes, after: bytes, language: str, asked: str) -> list[str]:
+def bound_otherwise(
+    before: bytes,
+    after: bytes,
+    language: str,
+    asked: str,
+    went: Mapping[str, Collection[str]] | None = None,
+) -> list[str]:
     """Names of the old file that the new one's imports give another meaning.
 
-    One may come from where its module went: a module of the same name, or of one that stands in
-    `asked`. What else it is bound to, and a name that was no import's, is the new file's own.
+    One may come from where its module went: a module of the same name, one that `asked` writes as
+    code, as a module or in a path, or a part of the path to which `went` says, by the old module's
+    name, that its file was moved. What else it is bound to is the new file's own; so is a name that
+    was no import's, and never that of something that the language itself brings.
     """
     old, new = parse(before, language), parse(after, language)
     if old is None or new is None:
         return []
-    words = frozenset(re.findall(r"\w+", asked))
+    written = _written(asked)
     was, now = imports_in(old), imports_in(new)
     found = [
         name
         for name in was.keys() & now.keys()
         if was[name] != now[name]
         and any(
-            there != here and there not in words
+            there != here and there not in written and there not in _went(was[name], went or {})
             for here, there in zip_longest(_end_of(was[name]), _end_of(now[name]), fillvalue="")
         )
     ]
     used = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", old.text(old.root)))
+    if language == "python":
+        written -= set(dir(builtins))
     own = {*was, *_defined(old)}
-    return sorted([*found, *(name for name in now if name in used - own - words)])
+    return sorted([*found, *(name for name in now if name in used - own - written)])
+
+
+def _went(imported: str, went: Mapping[str, Collection[str]]) -> set[str]:
+    """Where the file that something is imported from, has gone."""
+    return {part for one in _end_of(imported) for part in went.get(one, ())}
+
+
+def _written(asked: str) -> set[str]:
+    """What a text writes as code: identifiers, and the parts of paths and modules."""
+    paths = re.findall(r"[\w@-]*(?:[./][\w@-]+)+", asked, re.ASCII)
+    return identifiers(asked) | {part for one in paths for part in re.findall(r"\w+", one)}
 
 
 def _end_of(imported: str) -> list[str]:

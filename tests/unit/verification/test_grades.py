@@ -136,6 +136,28 @@ def test_a_test_that_another_check_names_or_is_about_stands_for_nothing_else() -
     assert given([suite, more], proof(RATE), proof(RATE, target="AC-1"))["AC-2"] == [RATE]
 
 
+def test_two_tests_of_one_criterion_stand_for_no_other_one() -> None:
+    """Half of the work was done, and the other half was "proven" by one common word."""
+    both = [
+        criterion(1, "`total` multiplies price by count"),
+        criterion(2, "`total` of a negative count raises ValueError"),
+    ]
+    three, many = "test_total_of_three", "test_total_of_many"
+    half = proof(three, many).model_copy(
+        update={"about": {three: ["total", "three"], many: ["total", "many"]}}
+    )
+    assert given(both, half) == {"AC-1": [three]}
+    whole = half.model_copy(update={"about": {three: ["total"], many: ["total", "ValueError"]}})
+    assert given(both, whole) == {"AC-1": [three], "AC-2": [many]}
+    vague = [criterion(1, "The total counts"), criterion(2, "A total warns when stock is low")]
+    assert len(given(vague, half)) == 1
+
+
+def test_a_test_without_a_common_word_proves_nothing() -> None:
+    unasked = proof(TOTAL).model_copy(update={"unasked": [TOTAL]})
+    assert given([criterion(description="Pages are printed")], unasked) == {}
+
+
 def test_the_suite_of_a_check_is_no_test_of_the_suite() -> None:
     assert given([criterion()], proof("test_it_works", target="AC-2")) == {}
 

@@ -1,0 +1,116 @@
+"""What tests are about, as words: their names, what they say, and the changed code that they use.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from agentrunner.verification.claims import words_of
+from agentrunner.verification.syntax import definition, language_of
+from agentrunner.verification.syntax.context import definitions_in
+from agentrunner.verification.syntax.languages import parse
+from agentrunner.verification.syntax.words import identifiers
+
+STEM = 6
+"""Letters that two words of one stem have in common."""
+SHORT_STEM = 4
+MOST_WORDS = 200
+MOST_FILES = 40
+NUMBER = re.compile(r"(?<![\w.])\d{2,}(?![\w])")
+FAR_EAST = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+NAME = re.compile(r"[A-Za-z_]\w+")
+
+Read = Callable[[str], bytes | None]
+
+
+def about(name: str, path: str, read: Read, changed: Collection[str]) -> list[str]:
+    """Words that say what a test is about, with the names of code that it uses; at most 200.
+
+    They are those of its name, its file's name and its text, or of the whole file where the test
+    cannot be found in it, and of what it uses by name out of the files `changed`.
+    """
+    source, language = read(path) if path else None, language_of(path) if path else None
+    text = definition(source, language, name) if source is not None and language else None
+    if text is None:
+        text = (source or b"").decode("utf-8", "replace")[:20_000]
+    names = set(NAME.findall(text))
+    used = [_defined(one, read, names) for one in sorted(changed)[:MOST_FILES]]
+    first = _words(f"{name} {path.rsplit('/', 1)[-1]}") + _words(text)
+    return list(dict.fromkeys([*first, *_words("\n".join(used))]))[:MOST_WORDS]
+
+
+def shares_a_word(words: Iterable[str], wanted: str) -> bool:
+    """Whether any of these words stands in what was asked for, in any form of it.
+
+    Words of a text in Japanese and those of a test cannot be compared: then nothing is denied.
+    """
+    if FAR_EAST.search(wanted):
+        return True
+    asked = set(_words(wanted))
+    return not asked or any(_is_same(word, other) for word in words for other in asked)
+
+
+class Own:
+    """Of several texts: the words that one has and none of the other ones has."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._words = [set(_words(text)) for text in texts]
+        self._code = [
+            identifiers(text) | {one for one in NAME.findall(text) if _is_name(one)}
+            for text in texts
+        ]
+
+    def words(self, number: int) -> set[str]:
+        """The words of one text that no other one has in any form."""
+        others = self._all(self._words, number)
+        return {
+            word
+            for word in self._words[number]
+            if not any(_is_same(word, other) for other in others)
+        }
+
+    def code(self, number: int) -> set[str]:
+        """Its identifiers that no other text has."""
+        return self._code[number] - self._all(self._code, number)
+
+    @staticmethod
+    def _all(each: Sequence[set[str]], number: int) -> set[str]:
+        return {word for at, one in enumerate(each) if at != number for word in one}
+
+
+def has_any(words: Iterable[str], wanted: Collection[str]) -> bool:
+    """Whether any of these words is one of `wanted`, in any form of it."""
+    return any(_is_same(word, other) for word in words for other in wanted)
+
+
+def _words(text: str) -> list[str]:
+    """Words in one form, numbers, and names of code as they are written."""
+    return sorted(words_of(text)) + sorted(
+        {*NUMBER.findall(text), *(one for one in NAME.findall(text) if _is_name(one))}
+    )
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word is spelt as code is: with an underscore, or with a capital inside."""
+    return "_" in word.strip("_") or bool(re.search(r"[a-z][A-Z]", word))
+
+
+def _is_same(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) < SHORT_STEM or not shorter.isalpha():
+        return False
+    return longer.startswith(shorter) or (one[:STEM] == other[:STEM] and len(shorter) >= STEM)
+
+
+def _defined(path: str, read: Read, names: Collection[str]) -> str:
+    """The text of what a file defines under one of these names."""
+    source, language = read(path), language_of(path)
+    if source is None or language is None or (parsed := parse(source, language)) is None:
+        return ""
+    found = {node.id: node for name, node in definitions_in(parsed) if name in names}
+    return "\n".join(parsed.text(node) for node in found.values())

@@ -1,0 +1,45 @@
+"""What tests are about, as words."""
+
+from agentrunner.verification.subject_words import about, shares_a_word
+
+CART = b"""def total(items):
+    discount = 10
+    return sum(items) - discount
+
+
+def label(name):
+    return name.upper()
+"""
+TESTS = b"""from cart import label, total
+
+
+def test_sum():
+    assert total([100]) == 90
+
+
+def test_upper():
+    assert label("pen") == "PEN"
+"""
+FILES = {"cart.py": CART, "tests/test_cart.py": TESTS}
+
+
+def words(name: str) -> list[str]:
+    return about(f"tests/test_cart.py::{name}", "tests/test_cart.py", FILES.get, ["cart.py"])
+
+
+def test_a_test_is_about_what_it_says_and_what_it_uses_of_the_change() -> None:
+    assert {"sum", "total", "100", "discount"} <= set(words("test_sum"))
+    assert "discount" not in words("test_upper")
+    assert about("test_x", "", FILES.get, []) == ["test_x"]
+
+
+def test_a_word_is_shared_in_any_form() -> None:
+    asked = "# Discounts\nFrom 99 on there are ten per cent off"
+    assert shares_a_word(words("test_sum"), asked)
+    assert not shares_a_word(words("test_upper"), asked)
+    assert shares_a_word(words("test_upper"), "Labels in capitals")
+
+
+def test_what_cannot_be_compared_denies_nothing() -> None:
+    assert shares_a_word(words("test_upper"), "百円から一割引")
+    assert shares_a_word(words("test_upper"), "")
