@@ -231,8 +231,12 @@ def _facts(
     size = f", +{result.lines_added} -{result.lines_removed}" * bool(changed)
     lines.append(spread(f"  files    {len(changed)} changed{size}   {names}".rstrip(), "", width))
     findings = [finding.message for finding in result.findings]
-    told = "; ".join(missing_sentences(result))  # stands above already
-    seen = [text for text in (*_judged(result), *findings, *warnings) if flat(text) != flat(told)]
+    missing_text = "; ".join(missing_sentences(result))  # stands above already
+    seen = [
+        text
+        for text in (*_judged(result), *findings, *warnings)
+        if flat(text) != flat(missing_text)
+    ]
     look = list(dict.fromkeys(seen))
     shown = look if all_rows else look[:_LOOK]
     for index, text in enumerate(shown):
