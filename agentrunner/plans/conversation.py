@@ -126,8 +126,8 @@ class Conversation:
     ) -> PromptInput:
         """What the planner is asked: the same for the same plan, conversation and message."""
         not_applied = self._not_applied(plan, in_place_of)
-        said = [ConversationMessage("user", remark) for remark in not_applied]
-        facts = plan_facts(plan, [*self.store.conversation(), *said])
+        remarks = [ConversationMessage("user", remark) for remark in not_applied]
+        facts = plan_facts(plan, [*self.store.conversation(), *remarks])
         facts["questions"] = question_facts(self.store.questions())
         meta = self.spec.runner.meta
         return PromptInput(

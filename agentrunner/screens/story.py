@@ -68,7 +68,7 @@ class Story:
     statuses: dict[str, str] = field(default_factory=dict)
     """Latest outcome by check target."""
     _reason: str = ""
-    _shown_faults: set[str] = field(default_factory=set)
+    _faults: set[str] = field(default_factory=set)
     """Faults that a line has told: the next one like it names it in short."""
     _held: list[Event] = field(default_factory=list)
 
@@ -191,8 +191,8 @@ class Story:
 
     def _again(self, fault: str) -> str:
         """A fault in full, or where it was told before, how it begins."""
-        if fault not in self._shown_faults:
-            self._shown_faults.add(fault)
+        if fault not in self._faults:
+            self._faults.add(fault)
             return fault
         return f"as before: {fault.partition(': ')[0]}"
 
@@ -268,8 +268,8 @@ def _in_words(message: str) -> str:
     except ValueError:
         return message
     error = value.get("error", value)
-    said = error.get("message") if isinstance(error, Mapping) else error
-    return f"{lead.strip()} {said if isinstance(said, str) else ''}".strip()
+    words = error.get("message") if isinstance(error, Mapping) else error
+    return f"{lead.strip()} {words if isinstance(words, str) else ''}".strip()
 
 
 def moment(text: object) -> datetime | None:
