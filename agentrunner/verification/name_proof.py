@@ -129,7 +129,10 @@ async def _lost(exam: Examination, case: Case, now: Results) -> list[str]:
     """
     if case.before is None:
         return []
-    red = [name for name in sorted(exam.claims(case).claimed) if not _is_there(name, now)]
+    # What could not even be loaded is no test yet.
+    failed = {test.name for test in case.before.red if test.outcome == "failed"}
+    claimed = sorted(failed.intersection(exam.claims(case).claimed))
+    red = [name for name in claimed if not _is_there(name, now)]
     if not (lost := await _left(exam, case, now, [*gone(case.before, now), *red])):
         return []
     again = await exam.run(case.target, exam.world.old)

@@ -56,9 +56,11 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     claims = exam.claims(case)
     tests = case.before.tests if case.before else ()
     must = [test.name for test in tests if test.outcome == "passed"]
-    # One that was red and is not run any more has to pass where it stood, as it was worded.
-    now = case.now
-    must += [one for one in sorted(claims.claimed) if now.passed(one) or one not in now.names]
+    # One that failed and is not run any more has to pass where it stood, as it was worded. What
+    # could not even be loaded is no test yet.
+    now, failed = case.now, {test.name for test in tests if test.outcome == "failed"}
+    claimed = sorted(claims.claimed)
+    must += [one for one in claimed if now.passed(one) or (one in failed - now.names.keys())]
     lost = [name for name in dict.fromkeys(must) if not held.passed(name)]
     # What is gone with and without the worker's tests is not their doing; see `tests_gone`.
     there = held.names.keys() | case.now.names.keys()

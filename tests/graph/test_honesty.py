@@ -29,7 +29,7 @@ CHEATS = {
     ),
     "deletes one test": (
         "sed -i '/def test_add/,/== 5/d' tests/test_calc.py",
-        "tests/test_calc.py::test_add was red before and is not run now",
+        "tests/test_calc.py::test_add fails: assert -1 == 5",
     ),
     "skips the test": (
         "sed -i '1i import pytest' tests/test_calc.py;"

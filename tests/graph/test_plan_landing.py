@@ -54,7 +54,7 @@ def test_tests_that_only_the_room_of_a_run_passes_are_for_another_round(tmp_path
         "[ ! -e 1.done ] || [ -e kept ] && exit\n"
         f"case $PWD in */merged/tree) touch {seen};; esac\n[ ! -e {seen} ]\n"
     )
-    plan = PlanProject.make(tmp_path, [Work(do)], {**START, "t.sh": test})
+    plan = PlanProject.make(tmp_path, [Work(do, files=["kept"])], {**START, "t.sh": test})
     result = plan.carry(settings=plan.settings(test="sh t.sh"))
     assert result["exit_code"] == 0, plan.events
     (fixing,) = plan.told("plan_fixing")

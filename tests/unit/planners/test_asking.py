@@ -204,7 +204,7 @@ async def test_after_four_bad_answers_it_is_over(make_spec: MakeSpec, clock: Vir
     with pytest.raises(TaskFailed) as caught:
         await desk.asker.ask(desk.prompt)
     assert caught.value.code == "meta-garbage" and caught.value.exit_code == 1
-    assert "4 answers" in str(caught.value) and "not_found" in str(caught.value)
+    assert "4 tries" in str(caught.value) and "not_found" in str(caught.value)
     ((label, answer),) = caught.value.details
     assert label == "last answer" and answer.startswith("Let me think.") and len(answer) < 2100
     assert len(desk.calls) == 4
