@@ -19,7 +19,7 @@ from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import gone, stable, unstable_names
 from agentrunner.verification.set_up_again import holds_with_old_packages
-from agentrunner.verification.subject_words import about, shares_a_word
+from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
 from agentrunner.verification.verifier import wanted_by
 
@@ -76,7 +76,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     how = [BY_NAMES] if exam.by_names(case) else []
     words = await asyncio.to_thread(_about, exam, case, now, names[:MOST_NAMES])
     wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
-    unasked = [name for name, own in words.items() if not shares_a_word(own, wanted)]
+    denies = is_about_something(exam.verifier.spec.wanted)
+    unasked = [name for name, own in words.items() if denies and not shares_a_word(own, wanted)]
     if names and len(unasked) == len(words) == len(names):
         for criterion in exam.criteria:
             report.doubts.setdefault(criterion.id, UNASKED.format(names[0]))

@@ -20,6 +20,13 @@ SHORT_STEM = 4
 MOST_WORDS = 200
 MOST_FILES = 40
 NUMBER = re.compile(r"(?<![\w.])\d{2,}(?![\w])")
+RED_TESTS = re.compile(
+    r"(?i)\b(?:fail\w*|broken|red|green|pass\w*|flaky)\W+(?:\w+\W+){0,3}?(?:tests?|suite|build|ci)\b"
+    r"|\b(?:tests?|suite|build|ci)\W+(?:\w+\W+){0,4}?(?:fail\w*|broken|red|green|pass\w*)\b"
+)
+"""Words about tests that are red: then any of them is what was asked for."""
+FEW_WORDS = 2
+"""With fewer, as in "Make it work", nothing is denied."""
 FAR_EAST = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 NAME = re.compile(r"[A-Za-z_]\w+")
 
@@ -51,6 +58,11 @@ def shares_a_word(words: Iterable[str], wanted: str) -> bool:
         return True
     asked = set(_words(wanted))
     return not asked or any(_is_same(word, other) for word in words for other in asked)
+
+
+def is_about_something(wanted: str) -> bool:
+    """Whether what people ask for says so much that a test can be about something else."""
+    return RED_TESTS.search(wanted) is None and len(_words(wanted)) >= FEW_WORDS
 
 
 class Own:

@@ -1,6 +1,8 @@
 """What tests are about, as words."""
 
-from agentrunner.verification.subject_words import about, shares_a_word
+import pytest
+
+from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 
 CART = b"""def total(items):
     discount = 10
@@ -43,3 +45,19 @@ def test_a_word_is_shared_in_any_form() -> None:
 def test_what_cannot_be_compared_denies_nothing() -> None:
     assert shares_a_word(words("test_upper"), "百円から一割引")
     assert shares_a_word(words("test_upper"), "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "denies"),
+    [
+        ("Fix the failing test.", False),
+        ("Make it work.", False),
+        ("CI is broken on main. Please fix.", False),
+        ("Bring the suite back to green", False),
+        ("The tests in this repository should all pass", False),
+        ("From 100 on there are ten per cent off", True),
+        ("Add a discount of ten per cent, with tests", True),
+    ],
+)
+def test_what_is_asked_for_may_be_any_red_test(wanted: str, denies: bool) -> None:
+    assert is_about_something(wanted) is denies
