@@ -22,7 +22,7 @@ MOST_FILES = 40
 NUMBER = re.compile(r"(?<![\w.])\d{2,}(?![\w])")
 RED_TESTS = re.compile(
     r"(?i)\b(?:fail\w*|broken|red|green|pass\w*|flaky)\W+(?:\w+\W+){0,3}?(?:tests?|suite|build|ci)\b"
-    r"|\b(?:tests?|suite|build|ci)\W+(?:\w+\W+){0,4}?(?:fail\w*|broken|red|green|pass\w*)\b"
+    r"|\b(?:tests?|suite|build|ci)\W+(?:\w+\W+){0,6}?(?:fail\w*|broken|red|green|pass\w*)\b"
 )
 """Words about tests that are red: then any of them is what was asked for."""
 FEW_WORDS = 2
