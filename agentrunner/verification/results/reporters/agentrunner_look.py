@@ -497,11 +497,12 @@ class Look:
             return
         function = function_of(value)
         if function is not None:
-            source = os.path.abspath(function.__code__.co_filename)
+            source = function.__code__.co_filename
+            source = "/" if source.startswith("<") else os.path.abspath(source)
         else:
             source = file_of(sys.modules.get(type(value).__module__)) if callable(value) else "/"
         if source != "/" and source not in self.test_files and not is_installed(source):
-            if os.path.basename(source) != "conftest.py" and not source.startswith("/<"):
+            if os.path.basename(source) != "conftest.py":
                 self.note(label)
 
     # -- pytest -----------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The look into the process of real test tools: what is exchanged there, and who is left alone."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -579,3 +580,35 @@ def mocha() -> Path:
     place = TOOLS / "test-tools/node_modules/.bin/mocha"
     need(str(place))
     return place
+
+
+EVERY_NAME = """
+import builtins, sys, types
+import asyncio, collections.abc, decimal, email.message, enum, json, logging, pathlib, unittest
+sys.path.insert(0, sys.argv[1])
+import agentrunner_look as look
+
+loaded = [one for one in list(sys.modules.values()) if type(one) is types.ModuleType]
+modules = [one for one in loaded if look.is_of_python(one)]
+one = look.Look(dict(vars(builtins)))
+for module in modules:
+    one.called |= set(vars(module))
+    for value in list(vars(module).values()):
+        one.called |= set(vars(value)) if isinstance(value, type) else set()
+one.whole_library()
+for module in modules:
+    one._library(module.__name__, module, one.called)
+print(len(modules) > 50, one.found)
+"""
+
+
+def test_pythons_own_library_is_its_own_whatever_names_a_test_uses() -> None:
+    """Some of it is frozen into the interpreter, and says no file."""
+    reporters = Path(__file__).parents[4] / "agentrunner/verification/results/reporters"
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_NAME, str(reporters)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "True {}\n", done.stderr
