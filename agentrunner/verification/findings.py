@@ -233,7 +233,7 @@ def tool_changed(target: Target, what: str) -> Finding:
     return Finding(
         code="tool_changed",
         message=f"{_name(target)} does not say no any more: {what}",
-        remedy="agentrunner diff shows what was changed; something in it speaks for the test tool",
+        remedy="agentrunner diff shows what was changed; something in it answers for the test",
     )
 
 

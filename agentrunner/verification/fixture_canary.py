@@ -7,12 +7,11 @@ test reads a file at all is seen on the old tree, where it misses the file as so
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.file_names import naming
+from agentrunner.verification.file_names import complaints, naming
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import Results
@@ -21,11 +20,6 @@ from agentrunner.verification.world import SnapshotTrees
 
 MOST = 50
 """Files that are taken away."""
-NO_FILE = re.compile(
-    r"(?i)no such file|not found|cannot find|can't find|could not find|cannot open|can't open"
-    r"|no module named|does not exist|doesn't exist|missing|enoent|unresolved|unable to load"
-)
-"""How tools say that a file is not there."""
 
 
 async def not_read(
@@ -83,8 +77,3 @@ def _missed(results: Results | None, name: str, files: Sequence[str]) -> str:
         "\n".join(one.message for one in results.named(name)) if results else ""
     )
     return next((file for file in files if naming(file, complained).in_full), "")
-
-
-def complaints(text: str) -> str:
-    """The lines in which a tool says that something is not there."""
-    return "\n".join(line for line in text.splitlines() if NO_FILE.search(line))

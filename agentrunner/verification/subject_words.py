@@ -27,7 +27,8 @@ RED_TESTS = re.compile(
 """Words about tests that are red: then any of them is what was asked for."""
 FEW_WORDS = 2
 """With fewer, as in "Make it work", nothing is denied."""
-FAR_EAST = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+ENGLISH = frozenset("the there this that these are and with from should when which its".split())
+"""Words that texts in English have, and those in languages near to it have not."""
 NAME = re.compile(r"[A-Za-z_]\w+")
 
 Read = Callable[[str], bytes | None]
@@ -50,19 +51,24 @@ def about(name: str, path: str, read: Read, changed: Collection[str]) -> list[st
 
 
 def shares_a_word(words: Iterable[str], wanted: str) -> bool:
-    """Whether any of these words stands in what was asked for, in any form of it.
-
-    Words of a text in Japanese and those of a test cannot be compared: then nothing is denied.
-    """
-    if FAR_EAST.search(wanted):
-        return True
+    """Whether any of these words stands in what was asked for, in any form of it."""
     asked = set(_words(wanted))
     return not asked or any(_is_same(word, other) for word in words for other in asked)
 
 
 def is_about_something(wanted: str) -> bool:
-    """Whether what people ask for says so much that a test can be about something else."""
-    return RED_TESTS.search(wanted) is None and len(_words(wanted)) >= FEW_WORDS
+    """Whether what people ask for says so much that a test can be about something else.
+
+    Code has words in English: those of a text in another language cannot be compared with it.
+    """
+    english = not ENGLISH.isdisjoint(re.findall(r"[a-z]+", wanted.casefold()))
+    foreign = any(one.isalpha() and not one.isascii() for one in wanted)
+    return (
+        english
+        and not foreign
+        and RED_TESTS.search(wanted) is None
+        and len(_words(wanted)) >= FEW_WORDS
+    )
 
 
 class Own:

@@ -17,9 +17,8 @@ from time import monotonic
 
 from agentrunner.verification.case import Case
 from agentrunner.verification.examination import Examination
-from agentrunner.verification.file_names import Naming, best, has_word, naming
+from agentrunner.verification.file_names import Naming, best, complaints, has_word, naming
 from agentrunner.verification.findings import tests_changed
-from agentrunner.verification.fixture_canary import complaints
 from agentrunner.verification.inputs.follow import only_reads
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.smallest import smallest

@@ -42,8 +42,7 @@ def test_a_word_is_shared_in_any_form() -> None:
     assert shares_a_word(words("test_upper"), "Labels in capitals")
 
 
-def test_what_cannot_be_compared_denies_nothing() -> None:
-    assert shares_a_word(words("test_upper"), "百円から一割引")
+def test_who_asks_for_nothing_denies_nothing() -> None:
     assert shares_a_word(words("test_upper"), "")
 
 
@@ -57,6 +56,11 @@ def test_what_cannot_be_compared_denies_nothing() -> None:
         ("The tests in this repository should all pass", False),
         ("From 100 on there are ten per cent off", True),
         ("Add a discount of ten per cent, with tests", True),
+        ("Der Warenkorb rechnet die Menge nicht mit", False),
+        ("De korting is niet in het totaal van de winkelwagen", False),
+        ("Le total ne compte pas la remise (see the cart)", True),
+        ("Скидка не учитывается in the total", False),
+        ("100以上は1割引", False),
     ],
 )
 def test_what_is_asked_for_may_be_any_red_test(wanted: str, denies: bool) -> None:
