@@ -48,7 +48,8 @@ BODIES: dict[str, Any] = {
 }  # fmt: skip
 
 Fault = int | str
-"""A status to answer with, or "silence", "close", or for `stream` "cut" in the middle."""
+"""A status to answer with, "silence" or "close"; for `stream` "cut" in the middle, or "late": its
+last words come when somebody has been told that the command is over."""
 
 
 @dataclass
@@ -63,6 +64,8 @@ class FakeEngine:
     """Bodies of the create calls."""
     once: set[str] = field(default_factory=set)
     """Faults that happen one time only."""
+    inspected: threading.Event = field(default_factory=threading.Event)
+    """Somebody was told that the command is over."""
 
     @property
     def address(self) -> str:
@@ -131,13 +134,19 @@ def _answer(engine: FakeEngine, call: str, client: socket.socket, over: threadin
     if call == "stream":
         client.sendall(b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
         client.recv(1)  # our first line: only then does it print
+        engine.inspected.clear()
         client.sendall(_frame(b"clean 0\n"))
         if fault == "cut":
             client.sendall(_frame(b"begun\n") + _frame(b"and cut off")[:12])
+        elif fault == "late":
+            engine.inspected.wait()
+            client.sendall(_frame(b"last words\n"))
         elif fault == "hang":
             over.wait()
         return False
     _send(client, 201 if call in ("create", "exec") else 200, BODIES.get(call, {}))
+    if call == "inspect":
+        engine.inspected.set()
     return True
 
 

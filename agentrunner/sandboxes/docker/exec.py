@@ -9,6 +9,7 @@ from typing import Any
 
 from agentrunner.sandboxes.docker.engine import Engine, EngineError
 from agentrunner.sandboxes.docker.stream import Frames, Piece, Pipe, Stream
+from agentrunner.sandboxes.process import DRAIN_SEC
 
 Hear = Callable[[Stream, bytes], None]
 
@@ -115,14 +116,21 @@ class Exec:
         self._pipe.end_input()
 
     async def _chunks(self) -> AsyncIterator[list[Piece]]:
-        """Its output until it has ended, even if something else holds the stream open."""
+        """Its output until it has ended, even if something else holds the stream open.
+
+        What it printed last may still be on its way when the engine says that it has ended.
+        """
         assert self._pipe is not None
+        clock = asyncio.get_running_loop().time
+        last: float | None = None
         while True:
             reading = asyncio.ensure_future(self._pipe.read())
             try:
-                while not (await asyncio.wait({reading}, timeout=POLL_SEC))[0]:
-                    if not (await self._state())["Running"]:
+                while not (await asyncio.wait({reading}, timeout=_wait(last, clock())))[0]:
+                    if last is not None:
                         return
+                    if not (await self._state())["Running"]:
+                        last = clock() + DRAIN_SEC
             finally:
                 reading.cancel()
             if not (data := reading.result()):
@@ -146,3 +154,8 @@ class Exec:
             "run", lambda api: api.exec_inspect(self._id)
         )
         return state
+
+
+def _wait(last: float | None, now: float) -> float:
+    """For how long to wait for output; none comes after `last`, once the command has ended."""
+    return POLL_SEC if last is None else max(0.0, last - now)

@@ -58,6 +58,15 @@ async def test_an_engine_that_works(tmp_path: Path) -> None:
     assert engine.calls.count("remove") == 1
 
 
+async def test_last_words_count_though_the_engine_tells_of_the_end_first(tmp_path: Path) -> None:
+    with fake_engine(tmp_path / "e.sock", stream="late") as engine:
+        sandbox = box(tmp_path, engine.address)
+        await sandbox.open()
+        result = await sandbox.run(Request(("true",), tmp_path / "repo"))
+        await sandbox.close()
+    assert (result.exit_code, result.stdout) == (0, b"last words\n")
+
+
 @pytest.mark.parametrize("fault", ["silence", "close", 500])
 async def test_an_engine_that_cannot_be_used_is_unavailable(tmp_path: Path, fault: Fault) -> None:
     start = time.monotonic()
