@@ -27,8 +27,8 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.state.run_state import Baseline, Evidence
 from agentrunner.storage.run_folder import RunFolder
-from agentrunner.verification.decision_sandbox import DecisionSandbox
-from agentrunner.verification.proving import make_prover
+from agentrunner.verification.proof.proving import make_prover
+from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import make_members

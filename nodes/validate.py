@@ -40,7 +40,7 @@ from agentrunner.state.summary import REFUSED
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_log import RunLog
 from agentrunner.verification.findings import EXAMINED
-from agentrunner.verification.steering import matches
+from agentrunner.verification.inputs.steering import matches
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verdict import (
     Judgement,

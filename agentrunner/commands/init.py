@@ -60,7 +60,7 @@ def init(
     from agentrunner.discovery.found import FoundCommand
     from agentrunner.discovery.set_up import propose_setup
     from agentrunner.discovery.starter import render_task_file
-    from agentrunner.verification.registries import registries_of
+    from agentrunner.verification.rooms.registries import registries_of
 
     if not is_safe_id(name):
         raise BadName(f'"{name}" cannot name a task: letters, digits, ".", "_" and "-" only.')

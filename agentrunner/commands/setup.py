@@ -215,7 +215,7 @@ def _tests(repo: Path, trial: SandboxTrial) -> list[DoctorItem]:
     """What was seen of the best test command; only what ran tests is called good."""
     from agentrunner.discovery.services import likely_lacking
     from agentrunner.discovery.set_up import propose_setup
-    from agentrunner.verification.registries import registries_of
+    from agentrunner.verification.rooms.registries import registries_of
 
     best = trial.best
     if best is None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
-from agentrunner.verification.decision_sandbox import CopyOfRepo
-from agentrunner.verification.sealed import copy_folder, fits
+from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo
+from agentrunner.verification.rooms.sealed import copy_folder, fits
 
 
 def copy_of(repo: Path, place: Path) -> CopyOfRepo:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError
-from agentrunner.verification.scripts import texts_run
+from agentrunner.verification.results.scripts import texts_run
 
 if TYPE_CHECKING:
     from agentrunner.discovery.found import FoundCommand
     from agentrunner.discovery.judging import TriedCommand
     from agentrunner.sandboxes.base import Caches, Sandbox
     from agentrunner.storage.run_folder import RunFolder
-    from agentrunner.verification.decision_sandbox import (
+    from agentrunner.verification.rooms.decision_sandbox import (
         CommandOutcome,
         CopyOfRepo,
         DecisionSandbox,
@@ -120,7 +120,7 @@ class _Attempt:
         from agentrunner.sandboxes.choose import open_sandbox
         from agentrunner.sandboxes.find_caches import find_caches
         from agentrunner.storage.run_folder import RunFolder
-        from agentrunner.verification.decision_sandbox import DecisionSandbox
+        from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 
         home = home_of(self.environ)
         words = [word for found in chosen for word in first_words(found.command)]
@@ -191,7 +191,7 @@ class _Attempt:
         copy: CopyOfRepo | None,
     ) -> TriedCommand:
         from agentrunner.discovery.judging import TriedCommand
-        from agentrunner.verification.start_up import why_not_started
+        from agentrunner.verification.rooms.start_up import why_not_started
 
         if self.on_try:
             self.on_try(found.command)

@@ -14,8 +14,8 @@ from typing import Literal
 
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.services import lacking
-from agentrunner.verification.decision_sandbox import CommandOutcome
-from agentrunner.verification.start_up import NO_TESTS, why_not_started
+from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
+from agentrunner.verification.rooms.start_up import NO_TESTS, why_not_started
 
 Kind = Literal["passes", "red", "no_count", "running", "unclear", "not_tried", "no_tests", "fails"]
 """`no_count`: exit 0, and nothing counts tests; `unclear`: tests passed, and yet it ends red;

@@ -34,7 +34,7 @@ def proof_inputs(
     paths = files_of(repo, most_files)
     if paths is None:
         return ProofInputs()
-    from agentrunner.verification.inputs.listing import inputs_of_task, listed, problems
+    from agentrunner.verification.listing import inputs_of_task, listed, problems
 
     found_problems = [f"{where}: {text}" for where, text in problems(spec, paths)]
     return ProofInputs(listed(inputs_of_task(spec, paths, read), most_listed), found_problems)

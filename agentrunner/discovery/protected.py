@@ -6,7 +6,7 @@ import posixpath
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.verification.inputs.asked import named_new
-from agentrunner.verification.steering import is_executable_config, matches
+from agentrunner.verification.inputs.steering import is_executable_config, matches
 
 FREE = ".gitattributes"
 """A question only where it names a driver, which nobody knows yet."""

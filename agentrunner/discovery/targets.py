@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agentrunner.discovery.found import FoundCommand, line_of
 from agentrunner.discovery.reading import exists, names_inside, read_inside
-from agentrunner.verification.scripts import texts_run
+from agentrunner.verification.results.scripts import texts_run
 
 _FILES = (
     ("Makefile", "make"),

@@ -34,11 +34,11 @@ from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.text.redaction import Redactor
 from agentrunner.verification.checks import command_of
-from agentrunner.verification.decision_sandbox import DecisionSandbox
 from agentrunner.verification.measure import Measurer
-from agentrunner.verification.proving import make_prover
-from agentrunner.verification.room import Rooms
-from agentrunner.verification.sealed import Sealed
+from agentrunner.verification.proof.proving import make_prover
+from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
+from agentrunner.verification.rooms.room import Rooms
+from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import Member
 

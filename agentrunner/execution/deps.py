@@ -26,7 +26,7 @@ from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.unicode import clean
-from agentrunner.verification.proving import Prover
+from agentrunner.verification.proof.proving import Prover
 from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import Member
 

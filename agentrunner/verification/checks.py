@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agentrunner.config.spec import Check, TaskSpec, TestSpec
+from agentrunner.verification.inputs.steering import matches
 from agentrunner.verification.regex import PatternError, search
-from agentrunner.verification.steering import matches
 
 ReadFile = Callable[[str], bytes | None]
 """A file of the tree under judgement, None where there is none."""

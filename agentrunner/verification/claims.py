@@ -11,18 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from agentrunner.text.content_words import content_words
 from agentrunner.verification.results.model import Results, TestResult
-
-WORD = re.compile(
-    r"[A-Za-z][a-z]+|[A-Z]{2,}s?(?![a-z])|[a-z]+|[\u30a0-\u30ff]{2,}|[\u4e00-\u9fff]{2,}"
-)
-SHORT = 3
-"""Letters of a word that says nothing by itself."""
-EMPTY_WORDS = frozenset(
-    """the and for not are was has all any can but its one out test tests should when with without
-    that this from into have does returns return given case cases spec works work class method
-    function value values error errors raises check make must main init file code unit""".split()
-)
 
 
 @dataclass(frozen=True)
@@ -65,7 +55,7 @@ def asked_for(
 ) -> set[str]:
     """The red tests that a criterion stands on, or that a text names by test, file or subject."""
     text = "\n".join(wanted)
-    words = words_of(text)
+    words = content_words(text)
     return {name for name, test in red.items() if name in mapped or _names(test, text, words)}
 
 
@@ -134,20 +124,8 @@ def _names(test: TestResult, text: str, words: Collection[str]) -> bool:
         return True
     if test.file and (test.file in text or test.file.rsplit("/", 1)[-1] in text):
         return True
-    subject = words_of(last) | words_of(test.file.rsplit("/", 1)[-1].rsplit(".", 1)[0])
+    subject = content_words(last) | content_words(test.file.rsplit("/", 1)[-1].rsplit(".", 1)[0])
     return not subject.isdisjoint(words)
-
-
-def words_of(text: str) -> set[str]:
-    """Words that say what something is about, in one form for singular and plural."""
-    found = set()
-    for word in WORD.findall(text):
-        plain = word.lower()
-        if len(plain) > SHORT and plain.endswith("s"):
-            plain = plain[:-1]
-        if (len(plain) >= SHORT or not plain.isascii()) and plain not in EMPTY_WORDS:
-            found.add(plain)
-    return found
 
 
 def red_names(results: Results) -> list[str]:

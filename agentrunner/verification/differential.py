@@ -12,7 +12,6 @@ from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots, folders_of
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
 from agentrunner.verification.inputs.asked import (
     asked_in,
     data_asked_in,
@@ -28,14 +27,15 @@ from agentrunner.verification.inputs.changes import (
 )
 from agentrunner.verification.inputs.find import find_inputs
 from agentrunner.verification.inputs.follow import asks_for_paths, only_reads
+from agentrunner.verification.inputs.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.shell import steps_of
+from agentrunner.verification.inputs.steering import matches
 from agentrunner.verification.linked_inputs import with_links
 from agentrunner.verification.moves import renamed_modules, says_the_same
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.rewritten_data import single_changes
-from agentrunner.verification.steering import matches
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests, with_regions_of

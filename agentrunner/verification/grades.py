@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from agentrunner.config.spec import TestSpec
 from agentrunner.state.run_state import Criterion, Evidence, Grade, Proof
-from agentrunner.verification.claims import words_of
+from agentrunner.text.content_words import content_words
 from agentrunner.verification.subject_words import Own, has_any
 
 ORDER: tuple[Grade, ...] = ("none", "judged", "shown", "accepted", "kept", "proven")
@@ -169,9 +169,9 @@ def _text(criterion: Criterion) -> str:
 def _alike(criterion: Criterion, name: str, proof: Proof) -> int:
     """How many words a criterion shares with a test's name, or code words with what it uses."""
     text = _text(criterion)
-    words = words_of(text)
+    words = content_words(text)
     code = {part for hit in CODE.finditer(text) for part in re.findall(r"\w+", hit[0])}
-    return len(words & words_of(re.split(r"::|/|\s>\s", name)[-1])) + 2 * len(
+    return len(words & content_words(re.split(r"::|/|\s>\s", name)[-1])) + 2 * len(
         code.intersection(proof.names)
     )
 

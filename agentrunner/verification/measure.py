@@ -18,7 +18,6 @@ from agentrunner.sandboxes.base import Mount
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder, make_private
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.decision_sandbox import CommandOutcome, DecisionSandbox
 from agentrunner.verification.results.model import Exchanged, Results, TestResult
 from agentrunner.verification.results.registry import (
     instrument,
@@ -27,7 +26,8 @@ from agentrunner.verification.results.registry import (
     select,
     weaker,
 )
-from agentrunner.verification.room import Room
+from agentrunner.verification.rooms.decision_sandbox import CommandOutcome, DecisionSandbox
+from agentrunner.verification.rooms.room import Room
 from agentrunner.verification.target import Measured, Target
 
 PLAIN = -1

@@ -8,11 +8,11 @@ from typing import Literal
 from agentrunner.state.run_state import CheckOutcome, RedTest, TestOutcome
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.claims import Claims, red_names
-from agentrunner.verification.counts import Counts, disbelief
-from agentrunner.verification.decision_sandbox import TIMED_OUT
+from agentrunner.verification.results.counts import Counts, disbelief
 from agentrunner.verification.results.hints import hint_of
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import changing, gone, settled
+from agentrunner.verification.rooms.decision_sandbox import TIMED_OUT
 from agentrunner.verification.target import Measured
 
 Colour = Literal["green", "red", "unknown"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from agentrunner.verification.claims import words_of
+from agentrunner.text.content_words import content_words
 from agentrunner.verification.syntax import definition, language_of
 from agentrunner.verification.syntax.context import definitions_in
 from agentrunner.verification.syntax.languages import parse
@@ -106,7 +106,7 @@ def has_any(words: Iterable[str], wanted: Collection[str]) -> bool:
 
 def _words(text: str) -> list[str]:
     """Words in one form, numbers, and names of code as they are written."""
-    return sorted(words_of(text)) + sorted(
+    return sorted(content_words(text)) + sorted(
         {*NUMBER.findall(text), *(one for one in NAME.findall(text) if _is_name(one))}
     )
 

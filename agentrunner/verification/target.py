@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.state.run_state import Author, Criterion
 from agentrunner.verification.checks import Command, ReadFile, command_of
-from agentrunner.verification.decision_sandbox import CommandOutcome
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 
 TEST = "test"
 """The id of the test command among targets."""

@@ -29,19 +29,19 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.verification.checks import ReadFile, read_check
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
-from agentrunner.verification.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
 from agentrunner.verification.findings import findings_about, not_held, not_kept, set_up_fails
 from agentrunner.verification.handed_over import HandedOver, installs_anew
-from agentrunner.verification.left_out import LeftOut, words_of_red
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, check_outcome, outcome_of
-from agentrunner.verification.registries import asked_for
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.registry import readers_of
-from agentrunner.verification.room import Room, Rooms
-from agentrunner.verification.set_up import run_set_up, set_up_failed, withheld
+from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
+from agentrunner.verification.rooms.left_out import LeftOut, words_of_red
+from agentrunner.verification.rooms.registries import asked_for
+from agentrunner.verification.rooms.room import Room, Rooms
+from agentrunner.verification.rooms.set_up import run_set_up, set_up_failed, withheld
+from agentrunner.verification.rooms.start_up import NO_TESTS, tool_lacking, why_not_started
 from agentrunner.verification.stages import is_one_stage
-from agentrunner.verification.start_up import NO_TESTS, tool_lacking, why_not_started
 from agentrunner.verification.target import Measured, Target, target_of, test_target
 from agentrunner.verification.trees import Changes, Trees, WorkerChange
 

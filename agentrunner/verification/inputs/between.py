@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from agentrunner.verification.claims import words_of
+from agentrunner.text.content_words import content_words
 
 DEFINED = re.compile(
     r"(?:\b(?:def|class|function|const|let|var|func|fn|sub|interface|struct|trait|enum|type|module)\s+"
@@ -25,7 +25,7 @@ class Asked:
 
     def __init__(self, text: str) -> None:
         """`text` is empty where it is not known what was asked for."""
-        self.words = words_of(text)
+        self.words = content_words(text)
         self._written = frozenset(re.findall(r"\w+", text))
         self._names = frozenset(name.casefold() for name in self._written)
 
@@ -34,7 +34,7 @@ class Asked:
 
     def names(self, path: str, text: str) -> bool:
         """Whether it speaks of a file: by its name, or by something that is defined in it."""
-        stem = words_of(path.rpartition("/")[2].partition(".")[0])
+        stem = content_words(path.rpartition("/")[2].partition(".")[0])
         if stem and stem <= self.words:
             return True
         return any(map(self.names_code, dict.fromkeys(DEFINED.findall(text)[:MOST])))
@@ -46,5 +46,5 @@ class Asked:
         """
         if name.isupper():
             return name in self._written
-        words = words_of(name)
+        words = content_words(name)
         return name.casefold() in self._names or (len(words) > 1 and words <= self.words)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from itertools import takewhile
 
-from agentrunner.verification.stated_literals import comparing_functions, functions_of_two
+from agentrunner.verification.syntax.stated_literals import comparing_functions, functions_of_two
 
 _CALL = (
     r"[ \t]*(?:await[ \t]+)?(?:\$?\w+(?:::|\.|->|\\))*(?P<name>\w+)!?(?:\(|[ \t]+)(?P<given>.*)$"

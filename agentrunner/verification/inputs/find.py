@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from agentrunner.verification.inline_programs import STEM, for_people, written_out
 from agentrunner.verification.inputs.asked import outside_of_checks
 from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.fixtures import Fixtures
 from agentrunner.verification.inputs.follow import follow_all
+from agentrunner.verification.inputs.inline_programs import STEM, for_people, written_out
 from agentrunner.verification.inputs.leads import Leads, family_of
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.inputs.programs import classify
 from agentrunner.verification.inputs.recipes import LIFE_CYCLE
 from agentrunner.verification.inputs.shadows import shadows_of
+from agentrunner.verification.inputs.steering import matches
 from agentrunner.verification.inputs.tree import ReadFile, ReadMany, Tree, folder_of, join
-from agentrunner.verification.steering import matches
 
 
 def find_inputs(

@@ -20,7 +20,7 @@ from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.inputs.product import Product
 from agentrunner.verification.inputs.subjects import Subjects, paired
 from agentrunner.verification.inputs.tree import above, folder_of
-from agentrunner.verification.stated_literals import comparing_functions, functions_of_two
+from agentrunner.verification.syntax.stated_literals import comparing_functions, functions_of_two
 
 ASSERTS = re.compile(
     r"\bassert\b|AssertionError|\.fail\(|\bexpect\(|self\.assert|t\.(?:Error|Fatal)"

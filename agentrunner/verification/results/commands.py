@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.results.scripts import PACKAGE_MANAGERS, RECIPES, delegated
 from agentrunner.verification.results.shell import SimpleCommand, quoted, simple_commands
-from agentrunner.verification.scripts import PACKAGE_MANAGERS, RECIPES, delegated
 
 MOST_COMMANDS = 300
 MOST_DEPTH = 8

@@ -15,8 +15,8 @@ from agentrunner.sandboxes.base import CommandResult, Request, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox
 from agentrunner.testing.sandboxes.workbench import git
-from agentrunner.verification.room import Rooms
-from agentrunner.verification.sealed import Sealed
+from agentrunner.verification.rooms.room import Rooms
+from agentrunner.verification.rooms.sealed import Sealed
 from tests.kit.docker import docker, require_docker
 
 from .conftest import Place

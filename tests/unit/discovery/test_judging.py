@@ -17,8 +17,8 @@ from agentrunner.discovery.judging import (
     without_missing_plugins,
 )
 from agentrunner.state.state_model import FileRef
-from agentrunner.verification.counts import read_counts
-from agentrunner.verification.decision_sandbox import CommandOutcome
+from agentrunner.verification.results.counts import read_counts
+from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 
 
 def ran(

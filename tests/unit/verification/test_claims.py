@@ -5,6 +5,7 @@ import pytest
 from agentrunner.config.agents import PlannerSpec
 from agentrunner.config.spec import Check, PrdSpec, RunnerSection, TaskSection, TaskSpec, TestSpec
 from agentrunner.state.run_state import Criterion
+from agentrunner.text.content_words import content_words
 from agentrunner.verification.claims import (
     Claims,
     Picked,
@@ -14,7 +15,6 @@ from agentrunner.verification.claims import (
     pick,
     red_names,
     turned,
-    words_of,
 )
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
 from agentrunner.verification.verifier import wanted_by
@@ -92,7 +92,7 @@ def test_a_listed_red_that_is_green_is_a_mistake_in_the_list() -> None:
     ],
 )
 def test_words_say_what_something_is_about(text: str, words: set[str]) -> None:
-    assert words_of(text) == words
+    assert content_words(text) == words
 
 
 def test_what_was_claimed_and_passes_has_turned() -> None:
@@ -149,7 +149,7 @@ def test_a_criterion_asks_for_what_it_and_its_check_say_and_for_no_name_of_a_fie
     quoted = f"The tests pass: `{test.command}`."
     check = Check(kind="test", name="test_rate")
     model = Criterion(id="AC-1", description=quoted, origin="model", check=check)
-    asked = words_of("\n".join(wanted_by(spec, [model])))
-    assert asked == words_of("Carts Add it up. The tests pass test_rate")
+    asked = content_words("\n".join(wanted_by(spec, [model])))
+    assert asked == content_words("Carts Add it up. The tests pass test_rate")
     person = Criterion(id="AC-1", description=quoted)
-    assert "tax" in words_of("\n".join(wanted_by(spec, [person])))
+    assert "tax" in content_words("\n".join(wanted_by(spec, [person])))

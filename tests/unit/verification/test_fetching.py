@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.counts import Counts
-from agentrunner.verification.start_up import why_not_started
+from agentrunner.verification.results.counts import Counts
+from agentrunner.verification.rooms.start_up import why_not_started
 
 NPX = """npm error code ENOTCACHED
 npm error request to https://npm.example.org/playwright failed: cache mode is 'only-if-cached' \

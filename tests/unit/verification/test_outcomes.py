@@ -7,10 +7,10 @@ import pytest
 from agentrunner.state.run_state import Author, TestOutcome
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.claims import Claims
-from agentrunner.verification.counts import Counts
-from agentrunner.verification.decision_sandbox import TIMED_OUT, CommandOutcome
 from agentrunner.verification.outcomes import check_outcome, counts_of, outcome_of, red_tests
+from agentrunner.verification.results.counts import Counts
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
+from agentrunner.verification.rooms.decision_sandbox import TIMED_OUT, CommandOutcome
 from agentrunner.verification.target import TEST, Measured, Target
 
 

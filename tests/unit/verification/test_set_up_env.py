@@ -11,8 +11,8 @@ from agentrunner.config.spec import PrdSpec, RunnerSection, SetupSpec, TaskSecti
 from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.storage.run_folder import RunFolder
-from agentrunner.verification.decision_sandbox import CopyOfRepo, DecisionSandbox
-from agentrunner.verification.set_up import run_set_up
+from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo, DecisionSandbox
+from agentrunner.verification.rooms.set_up import run_set_up
 from tests.kit.bwrap import require_bwrap
 
 ASK = "echo $A $B $TOKEN $OURS"

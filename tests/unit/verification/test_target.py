@@ -7,7 +7,7 @@ import pytest
 from agentrunner.config.spec import Check, RunnerSection, TaskSection, TaskSpec, TestSpec
 from agentrunner.state.run_state import Criterion
 from agentrunner.state.state_model import FileRef
-from agentrunner.verification.decision_sandbox import CommandOutcome
+from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.target import TEST, Measured, Target, target_of
 from agentrunner.verification.target import test_target as suite_target
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from agentrunner.state.run_state import Baseline, CheckOutcome
-from agentrunner.verification.decision_sandbox import CopyOfRepo
-from agentrunner.verification.proving import written_before
-from agentrunner.verification.room import Room
+from agentrunner.verification.proof.proving import written_before
+from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo
+from agentrunner.verification.rooms.room import Room
 from agentrunner.verification.target import TEST
 
 

@@ -14,8 +14,8 @@ from agentrunner.config.prd import describe_check
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.state.run_state import TestOutcome
-from agentrunner.verification.counts import disbelief
 from agentrunner.verification.outcomes import counts_of
+from agentrunner.verification.results.counts import disbelief
 
 MAX_NAMES = 20
 """Failing tests that are told of by name."""

@@ -8,7 +8,7 @@ from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.inputs.by_use import asserted_calls, called_as_statements
 from agentrunner.verification.inputs.find import find_inputs
 from agentrunner.verification.inputs.follow import only_reads
-from agentrunner.verification.stated_literals import functions_of_two
+from agentrunner.verification.syntax.stated_literals import functions_of_two
 
 CART = b"def total(items):\n    return 0\n"
 TEST = b"from cart import total\nfrom matchers import same\n\n\ndef test_it():\n    %s\n"

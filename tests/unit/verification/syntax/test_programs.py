@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.inline_programs import STEM, for_people
+from agentrunner.verification.inputs.inline_programs import STEM, for_people
 from agentrunner.verification.syntax.programs import program_language
 
 

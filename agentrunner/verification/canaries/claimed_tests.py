@@ -1,0 +1,463 @@
+"""Whether the test tool can still say no: canaries made of the claimed tests themselves.
+
+Each claimed test gets a failing end, then its expected literals changed, in its own file and under
+its own name; both must be reported as failed. Beside them stand tests of a random name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import secrets
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.state.run_state import Finding
+from agentrunner.verification.canaries.failing_trees import FailingTree, failing_trees
+from agentrunner.verification.canaries.fixture_canary import not_read
+from agentrunner.verification.canaries.own_assertions import Passes, ask_assertions
+from agentrunner.verification.canaries.red_lines import RedLines, red_lines
+from agentrunner.verification.canaries.script_canary import unequal_test
+from agentrunner.verification.canaries.table_rows import row_not_asked, row_of_test_not_asked
+from agentrunner.verification.canaries.word_canaries import NOT_ITSELF, WordCanaries
+from agentrunner.verification.findings import tool_changed
+from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import own_name
+from agentrunner.verification.syntax.beside import random_tests
+from agentrunner.verification.syntax.canary import changed_literal, changed_where_red
+from agentrunner.verification.syntax.edits import Canary, Edit, applied, combined
+from agentrunner.verification.syntax.ends import failing_end
+from agentrunner.verification.syntax.find import TestSpan, find_test
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.world import SnapshotTrees
+
+MOST_TESTS = 200
+"""Claimed tests of which canaries are made; with more, what is claimed is shown at most."""
+Places = Mapping[str, Sequence[str]]
+"""By file: names of tests in it."""
+NO_CANARY = "no canary: none could be made of these tests"
+TOO_MANY = f"of more than {MOST_TESTS} claimed tests only so many were made to fail"
+PASSED_BY = "passes by the assertion that was red before; so this shows, and no more"
+
+
+@dataclass(frozen=True)
+class CanaryReport:
+    """What the canaries say; a finding where the tool is."""
+
+    finding: Finding | None = None
+    notes: list[str] = field(default_factory=list)
+    shows_only: bool = False
+    """Whether what is claimed is shown at most: no canary failed as the program itself does."""
+
+
+@dataclass(frozen=True)
+class _Flock:
+    """A tree with canaries, and the names that must be red in it."""
+
+    tree: str
+    names: tuple[str, ...]
+    random: Mapping[str, str] = field(default_factory=dict)
+    """Of tests with a random name: their files."""
+    may_be_red: tuple[str, ...] = ()
+    """Names with another value, of which nobody knows that it is expected."""
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """Makes and runs canaries. Methods raise what runs in rooms raise."""
+
+    snapshots: Snapshots
+
+    async def dead(
+        self,
+        run: Run,
+        target: Target,
+        names: Sequence[str],
+        world: SnapshotTrees,
+        now: Results,
+        inputs: Inputs,
+        before: Results | None = None,
+    ) -> CanaryReport:
+        """A finding where a canary of `names`, which all pass on the new tree, is not seen.
+
+        `before` has what was red on the old tree, and where: that is what is asked first.
+        """
+        places = _places(names[:MOST_TESTS], target, now)
+        old = await asyncio.to_thread(self.snapshots.reader, world.old)
+        red = await asyncio.to_thread(red_lines, before, places, old)
+        ends = await self._asked(run, target, self._ends, places, world)
+        if ends and await self._swallowed(run, target, ends, places, world):
+            return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
+        if unread := await not_read(run, target, places, self.snapshots, world, inputs):
+            return CanaryReport(tool_changed(target, unread))
+        literals = await self._asked(
+            run, target, partial(self._literals, red=red), places, world, narrow=True
+        )
+        if not ends and not any(flock.names or _any_red(flock, seen) for flock, seen in literals):
+            return await self._by_programs(run, target, names, places, world, now, inputs, red)
+        changed = {name for flock, _ in literals for name in flock.names}
+        unseen_ends = [name for flock, seen in ends for name in _unseen(flock.names, seen)]
+        unseen_literals = [name for flock, seen in literals for name in _unseen(flock.names, seen)]
+        both = [name for name in unseen_ends if name not in changed] + unseen_literals
+        if both:
+            what = "another expected value" if unseen_literals else "a failing statement at its end"
+            return CanaryReport(tool_changed(target, f"{both[0]} passes with {what}"))
+        if gone := await self._row_not_asked(run, target, places, world):
+            return CanaryReport(tool_changed(target, gone))
+        by_words = await self._by_words(run, target, places, world, now, red)
+        notes = [TOO_MANY] * (len(names) > MOST_TESTS)
+        where_red = partial(self._literals, make=changed_where_red, red=red)
+        for flock, seen in await self._asked(run, target, where_red, places, world, narrow=True):
+            notes += [f"{name} {PASSED_BY}" for name in _unseen(flock.names, seen)][:1]
+        return replace(
+            by_words,
+            notes=[*by_words.notes, *notes],
+            shows_only=by_words.shows_only or bool(notes),
+        )
+
+    async def _row_not_asked(
+        self, run: Run, target: Target, places: Places, world: SnapshotTrees
+    ) -> str:
+        """Why claimed tests cannot say no in a row of a table that they loop over; "" for none."""
+        for path, names in places.items():
+
+            async def passes(tree: str, names: Sequence[str] = names) -> bool:
+                seen = await run(target, tree, names)
+                return seen.results is not None and all(map(seen.results.passed, names))
+
+            if gone := await row_of_test_not_asked(passes, self.snapshots, world, path):
+                return gone
+        return ""
+
+    async def _by_words(
+        self,
+        run: Run,
+        target: Target,
+        places: Places,
+        world: SnapshotTrees,
+        now: Results,
+        red: RedLines,
+    ) -> CanaryReport:
+        """Claimed tests in files without a grammar, each made to fail itself."""
+
+        async def run_only(tree: str, names: Sequence[str]) -> Measured:
+            return await run(target, tree, names)
+
+        asked = await WordCanaries(run_only, self.snapshots, world.new).ask(places, now, red)
+        if asked.dead:
+            return CanaryReport(tool_changed(target, asked.dead))
+        if asked.unconfirmed:
+            return CanaryReport(notes=[f"{asked.unconfirmed[0]} {NOT_ITSELF}"], shows_only=True)
+        return CanaryReport()
+
+    async def _asked(
+        self,
+        run: Run,
+        target: Target,
+        make: Callable[[Places, SnapshotTrees], _Flock | None],
+        places: Places,
+        world: SnapshotTrees,
+        *,
+        narrow: bool = False,
+    ) -> list[tuple[_Flock, Measured]]:
+        """Canaries of all files at once, and what was seen of them; [] where none can be made.
+
+        A tool that stops at the first red file reports nothing of the others: those are asked
+        once more, each alone.
+        """
+        found: list[tuple[_Flock, Measured]] = []
+
+        async def ask(some: Places) -> tuple[_Flock, Measured] | None:
+            flock = await asyncio.to_thread(make, some, world)
+            if flock is None:
+                return None
+            seen = await run(
+                target, flock.tree, [*flock.names, *flock.may_be_red] if narrow else ()
+            )
+            found.append((flock, seen))
+            return flock, seen
+
+        asked = await ask(places)
+        if asked is not None and len(places) > 1:
+            for path in _not_reported(*asked, places):
+                await ask({path: places[path]})
+        return found
+
+    async def _swallowed(
+        self,
+        run: Run,
+        target: Target,
+        asked: Sequence[tuple[_Flock, Measured]],
+        places: Places,
+        world: SnapshotTrees,
+    ) -> bool:
+        """Whether a test of a random name, which has to fail, is not reported as failed.
+
+        Where the suite does not take up such a test on the old tree either, it says nothing.
+        """
+        unseen: dict[str, None] = {}
+        fine: set[str] = set()
+        for flock, seen in asked:
+            for name, path in flock.random.items():
+                if _is_red(name, seen):
+                    fine.add(path)
+                elif _is_there(name, seen) and not _is_skipped(name, seen):
+                    return True
+                else:  # also one that a chosen name leaves out: Node reports such as skipped
+                    unseen[path] = None
+        for path in unseen:
+            if path not in fine and await self._seen_before(
+                run, target, {path: places[path]}, world
+            ):
+                return True
+        return False
+
+    async def _seen_before(
+        self, run: Run, target: Target, places: Places, world: SnapshotTrees
+    ) -> bool:
+        """Whether a test of a random name beside those of the old tree is reported as failed."""
+        read = await asyncio.to_thread(self.snapshots.reader, world.old)
+        entries = await asyncio.to_thread(self.snapshots.list, world.old)
+        changed: dict[str, Entry | None] = {}
+        names = []
+        for path in places:
+            source = read(path) if path in entries else None
+            token = f"agentrunner_{secrets.token_hex(4)}"
+            made = _beside(source, path, token) if source is not None else None
+            if made is not None:
+                changed[path] = (entries[path][0], self.snapshots.write_blob(made))
+                names.append(token)
+        if not changed:
+            return False
+        seen = await run(target, self.snapshots.combine(world.old, changed), ())
+        return any(_is_red(name, seen) for name in names)
+
+    async def _by_programs(
+        self,
+        run: Run,
+        target: Target,
+        names: Sequence[str],
+        places: Places,
+        world: SnapshotTrees,
+        now: Results,
+        inputs: Inputs,
+        red: RedLines,
+    ) -> CanaryReport:
+        """Claimed tests that have no end here: themselves by their words, or their programs."""
+        by_words = await self._by_words(run, target, places, world, now, red)
+        if by_words.finding or (
+            places and not by_words.shows_only and all(language_of(path) is None for path in places)
+        ):
+            return by_words
+
+        async def passes(tree: str) -> bool:
+            seen = await run(target, tree, ())
+            named = seen.results and all(seen.results.passed(name) for name in names)
+            return seen.passed or bool(named)
+
+        async def fails(one: FailingTree) -> tuple[bool, bool]:
+            if not one.programs:
+                return False, False  # texts may be those of other tests
+            seen = await run(target, one.tree, ())
+            green = bool(seen.results and all(map(seen.results.passed, names)))
+            return seen.passed or (green and one.whole), not green
+
+        return await self._programs(fails, passes, target, world, inputs)
+
+    async def _programs(
+        self,
+        fails: Callable[[FailingTree], Awaitable[tuple[bool, bool]]],
+        passes: Passes,
+        target: Target,
+        world: SnapshotTrees,
+        inputs: Inputs,
+    ) -> CanaryReport:
+        """The programs behind a command, made to fail; `fails` says if one is dead, and if red."""
+        trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
+        confirmed = False
+        for one in trees:
+            dead, red = await fails(one)
+            if dead:
+                return CanaryReport(tool_changed(target, one.what))
+            confirmed = confirmed or red
+        asked = await ask_assertions(passes, self.snapshots, world, inputs)
+        if asked.dead:
+            return CanaryReport(tool_changed(target, asked.dead))
+        if gone := await row_not_asked(passes, self.snapshots, world, inputs, target.shell):
+            return CanaryReport(tool_changed(target, gone))
+        notes = list(asked.notes)
+        if not confirmed and not asked.confirmed:
+            notes.append(NO_CANARY)
+        return CanaryReport(notes=notes, shows_only=asked.shows_only)
+
+    async def program_is_dead(
+        self, run: Run, target: Target, world: SnapshotTrees, inputs: Inputs
+    ) -> CanaryReport:
+        """The same for a command without names: its programs and tables, made to fail.
+
+        A program fails wherever it ends, and by its own assertions where it has some; the tables
+        and texts that it compares with hold something else.
+        """
+
+        async def passes(tree: str) -> bool:
+            return (await run(target, tree, ())).passed
+
+        async def fails(one: FailingTree) -> tuple[bool, bool]:
+            green = await passes(one.tree)
+            return green, not green
+
+        return await self._programs(fails, passes, target, world, inputs)
+
+    def _ends(self, places: Places, world: SnapshotTrees) -> _Flock | None:
+        read = self.snapshots.reader(world.new)
+        made: dict[str, bytes] = {}
+        names: list[str] = []
+        random: dict[str, str] = {}
+        for path, wanted in places.items():
+            source, language = read(path), language_of(path)
+            if source is None:
+                continue
+            if language is None:
+                token = f"agentrunner_{secrets.token_hex(4)}"
+                if text := unequal_test(source, path, token):
+                    made[path] = text
+                    random[token] = path
+                continue
+            edits, failing = _edits(source, language, wanted, _end, {})
+            names += failing
+            # The ends first: a test beside the last one begins where that one ends.
+            text = applied(source, edits)
+            token = f"agentrunner_{secrets.token_hex(4)}"
+            beside = random_tests(text, language, path, token)
+            random |= {own_name(canary.name): path for canary in beside}
+            text = combined(text, beside)
+            if text != source:
+                made[path] = text
+        return self._flock(world, made, names, random)
+
+    def _literals(
+        self,
+        places: Places,
+        world: SnapshotTrees,
+        *,
+        red: RedLines,
+        make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None] = changed_literal,
+    ) -> _Flock | None:
+        read = self.snapshots.reader(world.new)
+        made: dict[str, bytes] = {}
+        kinds: dict[str, str] = {}
+        for path, wanted in places.items():
+            source, language = read(path), language_of(path)
+            if source is None or language is None:
+                continue
+            edits, struck = _edits(source, language, wanted, make, red)
+            kinds |= struck
+            if edits:
+                made[path] = applied(source, edits)
+        sure = [name for name in kinds if kinds[name] != "case"]
+        return self._flock(world, made, sure, {}, [name for name in kinds if name not in sure])
+
+    def _flock(
+        self,
+        world: SnapshotTrees,
+        made: Mapping[str, bytes],
+        names: Sequence[str],
+        random: Mapping[str, str],
+        may_be_red: Sequence[str] = (),
+    ) -> _Flock | None:
+        if not made:
+            return None
+        entries = self.snapshots.list(world.new)
+        changed: dict[str, Entry | None] = {
+            path: (entries[path][0], self.snapshots.write_blob(text)) for path, text in made.items()
+        }
+        tree = self.snapshots.combine(world.new, changed)
+        return _Flock(tree, tuple(names), random, tuple(may_be_red))
+
+
+def _edits(
+    source: bytes,
+    language: str,
+    wanted: Sequence[str],
+    make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None],
+    red: RedLines,
+) -> tuple[list[Edit], dict[str, str]]:
+    """What makes canaries of these tests of a file, and the names and kinds of those made."""
+    edits: list[Edit] = []
+    kinds: dict[str, str] = {}
+    for name in wanted:
+        span = find_test(source, language, name)
+        canary = make(source, language, span, red.get(name, ())) if span else None
+        if canary is not None and not set(canary.edits) & set(edits):
+            edits += canary.edits
+            kinds[name] = canary.kind
+    return edits, kinds
+
+
+def _end(source: bytes, language: str, span: TestSpan, _: Collection[str]) -> Canary | None:
+    return failing_end(source, language, span)
+
+
+def _beside(source: bytes, path: str, name: str) -> bytes | None:
+    """A test file with failing tests of a random name."""
+    language = language_of(path)
+    if language is None:
+        return unequal_test(source, path, name)
+    made = random_tests(source, language, path, name)
+    return combined(source, made) if made else None
+
+
+def _places(names: Sequence[str], target: Target, now: Results) -> dict[str, list[str]]:
+    """The files of tests, relative to the repository, with the names in each."""
+    files = {test.name: test.file for test in now.tests if test.file}
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if name in files:
+            path = posixpath.normpath(posixpath.join(target.cwd, files[name]))
+            found.setdefault(path, []).append(name)
+    return found
+
+
+def _not_reported(flock: _Flock, seen: Measured, places: Places) -> list[str]:
+    """Files of which a canary is not in the results at all."""
+    if seen.results is None:
+        return []
+    missing = {flock.random[name] for name in flock.random if not _is_there(name, seen)}
+    names = {name for name in flock.names if name not in seen.results.names}
+    return [path for path in places if path in missing or names.intersection(places[path])]
+
+
+def _unseen(names: Sequence[str], seen: Measured) -> list[str]:
+    """Canaries that are not reported as failed."""
+    if seen.results is None:
+        return list(names) if seen.passed else []
+    if not seen.results.tests and not seen.passed:
+        return []  # everything broke, which is a no as well
+    return [name for name in names if seen.results.passed(name)]
+
+
+def _any_red(flock: _Flock, seen: Measured) -> bool:
+    """Whether a test that another value may turn red is so."""
+    red = {test.name for test in seen.results.red} if seen.results else set()
+    return not red.isdisjoint(flock.may_be_red)
+
+
+def _is_there(name: str, seen: Measured) -> bool:
+    return seen.results is not None and any(name in test.name for test in seen.results.tests)
+
+
+def _is_red(name: str, seen: Measured) -> bool:
+    return seen.results is not None and any(
+        name in test.name and test.red for test in seen.results.tests
+    )
+
+
+def _is_skipped(name: str, seen: Measured) -> bool:
+    return seen.results is not None and all(
+        test.outcome == "skipped" for test in seen.results.tests if name in test.name
+    )

@@ -1,0 +1,169 @@
+"""One tree under examination: the commands it is asked with, and what is confirmed by them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agentrunner.state.run_state import Criterion
+from agentrunner.verification.canaries.claimed_tests import Canaries
+from agentrunner.verification.claims import Claims, red_names
+from agentrunner.verification.differential import Differential
+from agentrunner.verification.findings import flaky, inputs_written
+from agentrunner.verification.inputs.asked import is_looked_at
+from agentrunner.verification.moves import renamed_modules
+from agentrunner.verification.proof.case import Case, Report
+from agentrunner.verification.proof.struck import TakenOut
+from agentrunner.verification.target import TEST, Measured, Target
+from agentrunner.verification.trees import Changes
+from agentrunner.verification.verifier import Verifier
+from agentrunner.verification.world import SnapshotTrees
+
+LONG_SEC = 60
+"""A suite that takes longer is confirmed by the names that matter."""
+TRIES, SUSPICIOUS_TRIES = 2, 5
+"""How often red on the old tree is seen once more."""
+FLAKY_TRIES = 6
+"""How often the old tree is asked whether a test was flaky before."""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What is known of the tree, and how it is asked. Methods raise what runs in rooms raise."""
+
+    verifier: Verifier
+    differential: Differential
+    canaries: Canaries
+    struck: TakenOut
+    world: SnapshotTrees
+    criteria: Sequence[Criterion]
+    total: Changes
+    """What differs between the old tree and the one that is examined."""
+    writes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By target: what its command wrote before the run as well."""
+    report: Report = field(default_factory=Report)
+    same_code: bool = False
+    """Whether only comments and layout were changed, which turns a test only by chance."""
+
+    async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
+        """Run a target on a tree, in a room of its own that is set up as that tree asks for."""
+        read = await asyncio.to_thread(self.verifier.trees.reader, tree)
+        async with self.verifier.rooms.open(tree) as room:
+            if tree != self.world.old:
+                room, _ = await self.verifier.set_up_room(room, self.total)
+            return await self.verifier.measurer.run(target, room, read, only=only)
+
+    async def confirmed_red(self, case: Case, names: list[str]) -> list[str]:
+        """Those of `names` that are never green on the old tree in further runs.
+
+        A test that is red only after others is green by itself, and red in the whole run. One
+        that is now red and now green was flaky before.
+        """
+        if not names:
+            return []
+        red, green = await self._colours(case, self.world.old, names, names)
+        if green:
+            late, _ = await self._colours(case, self.world.old, green, ())
+            red += late
+        return [name for name in names if name in red]
+
+    async def _colours(
+        self, case: Case, tree: str, names: Sequence[str], only: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        """Those of `names` that are red in all of a few runs, and those that are green in all."""
+        red, green = list(names), list(names)
+        for _ in range(self.tries):
+            again = await self.run(case.target, tree, only)
+            if again.results is None:
+                passed = set(names) if again.passed else set()
+            else:
+                passed = {name for name in names if again.results.passed(name)}
+            red = [name for name in red if name not in passed]
+            green = [name for name in green if name in passed]
+            if not red:
+                break
+        return red, green
+
+    @property
+    def tries(self) -> int:
+        """How often a colour is asked for: more often where nothing says that it could change."""
+        return SUSPICIOUS_TRIES if self.same_code else TRIES
+
+    async def confirmed_green(
+        self,
+        case: Case,
+        names: Sequence[str],
+        only: Sequence[str],
+    ) -> bool:
+        """Whether what passed once passes in other fresh rooms; else a finding about flakiness."""
+        if self.verifier.test is not None and self.verifier.test.confirm == "once":
+            return True
+        again = await self.run(case.target, self.world.new, only)
+        assert case.now is not None
+        was_red = set(red_names(case.now))
+        red = (
+            []
+            if again.results is None
+            else [name for name in red_names(again.results) if name not in was_red]
+        )
+        lost = [n for n in names if again.results is not None and not again.results.passed(n)]
+        if again.results is None and not again.passed:
+            lost = list(names)
+        written = await asyncio.to_thread(self.deciding, again.moved, case.target)
+        if written and self.report.stopped_by(inputs_written(written), case.target.id):
+            return False
+        if self.same_code and not lost:
+            _, green = await self._colours(case, self.world.new, names, names)
+            lost = [name for name in names if name not in green]
+        both = list(dict.fromkeys([*lost, *red]))
+        if not both:
+            return True
+        if not set(both) & set(names) and await self._was_flaky(case, both):
+            self.report.findings.append(flaky(both).model_copy(update={"blocks": False}))
+            return True
+        return not self.report.stopped_by(flaky(both), case.target.id)
+
+    async def _was_flaky(self, case: Case, names: Sequence[str]) -> bool:
+        """Whether each of these tests has both colours on the old tree, too."""
+        seen: dict[str, set[bool]] = {
+            name: {case.before.passed(name)} for name in names if case.before
+        }
+        for _ in range(FLAKY_TRIES):
+            if seen and all(len(colours) > 1 for colours in seen.values()):
+                return True
+            again = await self.run(case.target, self.world.old, names)
+            for name in seen:
+                if again.results is not None and again.results.named(name):
+                    seen[name].add(again.results.passed(name))
+        return bool(seen) and all(len(colours) > 1 for colours in seen.values())
+
+    def deciding(self, paths: Sequence[str], target: Target) -> list[str]:
+        """Of files that changed during a run the inputs that were not written before. Blocks.
+
+        What the test command wrote before the run may be written by a check as well, which often
+        runs a part of it; but not what another check wrote. A file that the PRD wants changed may
+        be written by a command that compares it with its own copy: nothing changes on a second run.
+        """
+        asked = self.differential.permitted(self.world.allowed)
+        known = self.writes.get(TEST, frozenset()) | self.writes.get(target.id, frozenset())
+        return [
+            path
+            for path in paths
+            if path not in known
+            and not (path in asked and is_looked_at(target.shell, path))
+            and self.differential.counts(path, self.world.old, [target])
+        ]
+
+    def by_names(self, case: Case) -> bool:
+        """Whether a command is confirmed by the names that matter, not whole."""
+        mode = self.verifier.test.confirm if self.verifier.test else "auto"
+        return mode == "names" or (mode == "auto" and case.seconds > LONG_SEC)
+
+    def renames(self) -> list[tuple[str, str]]:
+        """Modules that stand elsewhere now: pairs of old and new names."""
+        return renamed_modules(sorted(self.total.deleted), sorted(self.total.added))
+
+    def claims(self, case: Case) -> Claims:
+        """The red tests of before the run that this run has to turn, and those it need not."""
+        return self.verifier.claims(case.before, self.criteria)

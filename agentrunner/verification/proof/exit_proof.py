@@ -1,0 +1,238 @@
+"""Commands whose tests have no names: an exit code that was red before and is green now.
+
+What that is worth depends on who wrote the program that decides, and on whether it runs the code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agentrunner.state.run_state import Author, Criterion, Grade, Proof
+from agentrunner.verification.differential import Differential
+from agentrunner.verification.findings import (
+    flaky,
+    inputs_written,
+    looks_at_nothing,
+)
+from agentrunner.verification.proof.case import Case, label
+from agentrunner.verification.proof.data_alone import BY_DATA, turned_by_data
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.inline_canaries import canaries_of_programs
+from agentrunner.verification.proof.moved_back import red_where_it_was
+from agentrunner.verification.proof.set_up_again import holds_with_old_packages
+from agentrunner.verification.proof.struck import TakenOut
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.target import Run, Target
+from agentrunner.verification.world import SnapshotTrees
+
+GREEN_BEFORE = "it is green on the code before the run as well"
+GREEN_BY_ITSELF = (
+    "it is green on the old code as soon as what the worker wrote to decide it is there"
+)
+FILES_ONLY = (
+    "it only asks whether a file is there: let it ask for what an empty file does not do, or name"
+    " the file in the criterion"
+)
+TEXT_ONLY = "it reads the code and does not run it: let it run what was changed"
+BY_RECIPE = "the worker wrote the recipe that it runs; without what the recipe does it is red"
+FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
+"""Files that are spoken of without their ending: README, CHANGELOG, LICENSE."""
+
+
+WHOSE: dict[Author, str] = {
+    "person": "",
+    "planner": ", a check of the planner,",
+    "worker": ", the worker's own,",
+}
+
+
+@dataclass(frozen=True)
+class ExitFound:
+    """What an exit code is worth; `doubt` says why it is worth nothing."""
+
+    author: Author = "person"
+    grade: Grade = "proven"
+    doubt: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ExitProof:
+    """Examines commands without names. Methods raise what runs in rooms raise."""
+
+    differential: Differential
+    struck: TakenOut
+    run: Run
+
+    async def examine(
+        self,
+        target: Target,
+        world: SnapshotTrees,
+        criteria: Sequence[Criterion],
+        *,
+        red_with_old: bool,
+    ) -> ExitFound:
+        """Whether a command that is green now is red on the old code, and who wrote it.
+
+        `red_with_old`: it is red on the new code with the inputs of the proof as they were.
+        """
+        author = target.author
+        if author == "person" and await asyncio.to_thread(
+            self.differential.is_of_the_worker, target, world.old, world.new, red_with_old
+        ):
+            author = "worker"
+        old = world.old
+        if author != "person":
+            old = await asyncio.to_thread(
+                self.differential.with_new_programs, world.old, world.new, target
+            )
+        if (await self.run(target, old, ())).passed:
+            if author == "worker" and await self._is_a_wanted_recipe(target, world):
+                return ExitFound(author, "shown", notes=[BY_RECIPE])
+            if author == "person":
+                return ExitFound(author, doubt=GREEN_BEFORE)
+            paths = await asyncio.to_thread(
+                self.differential.decided_by_the_worker, world.old, world.new, target
+            )
+            return ExitFound(author, doubt=f"{GREEN_BY_ITSELF}{_settled_by(paths)}")
+        if author == "person":
+            path, _ = await turned_by_data(self.run, self.differential, target, world)
+            if path:
+                return ExitFound(author, doubt=f"{path} {BY_DATA}")
+        if author != "person":
+            if doubt := await self._asks_too_little(target, world, criteria):
+                return ExitFound(author, doubt=doubt)
+            return ExitFound(author, "shown")
+        inputs = await asyncio.to_thread(self.differential.inputs, world.new, [target])
+        if unsure := [path for path in world.unsure if inputs.is_unsure(path)]:
+            return ExitFound(author, "shown", notes=_of_unsure(unsure))
+        if await self._is_a_report(target, world, criteria):
+            note = "the worker wrote the file that it reads, and no code of the project is run"
+            return ExitFound("worker", "shown", notes=[note])
+        return ExitFound(author)
+
+    async def _asks_too_little(
+        self, target: Target, world: SnapshotTrees, criteria: Sequence[Criterion]
+    ) -> str:
+        """Why a check that no person wrote shows nothing; "" where it may."""
+        about = _text_of(target, criteria)
+        hollow = await asyncio.to_thread(
+            self.differential.with_emptied_files, world.old, world.new, target
+        )
+        if hollow is not None and (await self.run(target, hollow, ())).passed:
+            added = [path for path in world.product if path not in world.old_paths]
+            return "" if _named(added, about) else FILES_ONLY
+        empty = await self.struck.emptied(world)
+        if empty is not None and await self._is_a_tool_of_the_person(target, world):
+            return ""  # it reads the code by settings of the worker: what they refuse is gone
+        if empty is not None and (await self.run(target, empty, ())).passed:
+            return TEXT_ONLY
+        return ""
+
+    async def _is_a_tool_of_the_person(self, target: Target, world: SnapshotTrees) -> bool:
+        """Whether a person wrote the command, and the worker no more than settings asked for."""
+        if target.author != "person" or not self.differential.steered_as_wanted():
+            return False
+        return not await asyncio.to_thread(
+            self.differential.new_programs, world.old, world.new, target
+        )
+
+    async def _is_a_wanted_recipe(self, target: Target, world: SnapshotTrees) -> bool:
+        """Whether a recipe that the PRD asks for does what a person's command looks at.
+
+        Then the command is red where the new lines of the recipe do nothing.
+        """
+        if target.author != "person":
+            return False
+        tree = await asyncio.to_thread(
+            self.differential.with_idle_recipes, world.old, world.new, target
+        )
+        return tree is not None and not (await self.run(target, tree, ())).passed
+
+    async def _is_a_report(
+        self, target: Target, world: SnapshotTrees, criteria: Sequence[Criterion]
+    ) -> bool:
+        """Whether files that are no code, that the worker added and nobody named, decide alone."""
+        added = [
+            path
+            for path in world.product
+            if path not in world.old_paths
+            and language_of(path) is None
+            and not self.differential.is_wanted_new(path)
+        ]
+        if not added or _named(added, _text_of(target, criteria)):
+            return False
+        made = await asyncio.to_thread(self.differential.with_paths, world.old, world.new, added)
+        return (await self.run(target, made, ())).passed
+
+
+async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) -> None:
+    """Add the proof, doubt or finding of a command without names to the examination's report.
+
+    It was red before and is green now; by whose program is what counts. `red_with_old`: it is red
+    with the inputs of the proof as they were. Raises what runs in rooms raise.
+    """
+    target, world, report = case.target, exam.world, exam.report
+    if not case.was_red:
+        return
+    gone = await asyncio.to_thread(
+        exam.differential.looked_at_and_gone, target, world.old, world.new
+    )
+    gone = gone or await red_where_it_was(exam, target, exam.differential.may_be_gone())
+    if gone and report.stopped_by(looks_at_nothing(target, gone), target.id):
+        return
+    exits = ExitProof(exam.differential, exam.struck, exam.run)
+    found = await exits.examine(target, world, exam.criteria, red_with_old=red_with_old)
+    if found.doubt:
+        report.doubts[target.id] = found.doubt
+        return
+    again = await exam.run(target, world.new)
+    if not again.passed and report.stopped_by(flaky([f"`{target.shell}`"]), target.id):
+        return
+    written = await asyncio.to_thread(exam.deciding, again.moved, target)
+    if written and report.stopped_by(inputs_written(written), target.id):
+        return
+    if not await holds_with_old_packages(exam, case, ()):
+        return
+    dead = await canaries_of_programs(exam, target)
+    if report.stopped_by(dead.finding, target.id):
+        return
+    report.proofs.append(
+        Proof(
+            target=target.id,
+            author=found.author,
+            grade="shown" if dead.shows_only and found.grade == "proven" else found.grade,
+            text=f"{label(target)}`{target.shell}`{WHOSE[found.author]} failed before"
+            " and passes now",
+            notes=[*found.notes, *dead.notes],
+        )
+    )
+
+
+def _settled_by(paths: Sequence[str]) -> str:
+    """What a person writes where files that decide are the work itself."""
+    listed = ", ".join(paths[:3])
+    return f" ({listed}); task.test.product: [{listed}] says that it is the work" if paths else ""
+
+
+def _text_of(target: Target, criteria: Sequence[Criterion]) -> str:
+    return "\n".join(f"{c.description}\n{c.detail}" for c in criteria if c.id == target.id)
+
+
+def _named(paths: Sequence[str], text: str) -> bool:
+    """Whether a text speaks of one of these files."""
+    for path in paths:
+        name = posixpath.basename(path)
+        stem = name.split(".")[0]
+        if name in text or (FAMOUS.match(stem) and stem in text):
+            return True
+    return False
+
+
+def _of_unsure(paths: Sequence[str]) -> list[str]:
+    text = "is taken as product and checks something itself; so this shows, and does not prove"
+    return [f"{path} {text}" for path in paths[:3]]

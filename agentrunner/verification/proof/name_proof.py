@@ -1,0 +1,310 @@
+"""Commands whose tests have names: what turned is confirmed, graded and tried by canaries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from agentrunner.state.run_state import Proof
+from agentrunner.verification.canaries.claimed_tests import NO_CANARY
+from agentrunner.verification.claims import fresh, turned
+from agentrunner.verification.differential import in_repo, in_tree
+from agentrunner.verification.findings import tests_gone
+from agentrunner.verification.moves import moved_to, not_moved
+from agentrunner.verification.proof.carried_tests import hold_as_worded
+from agentrunner.verification.proof.case import Case, text_of
+from agentrunner.verification.proof.data_alone import BY_DATA, turned_by_data
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.integrity import exchanged
+from agentrunner.verification.proof.set_up_again import holds_with_old_packages
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import gone, stable, unstable_names
+from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
+from agentrunner.verification.syntax import definition, language_of
+from agentrunner.verification.verifier import wanted_by
+
+MOST_NAMES = 50
+BY_NAMES = "confirmed by these tests alone: a run of all takes over a minute, or the task says so"
+UNASKED = "{} failed before and passes now, and shares no word with what was asked for"
+NOTHING_TURNED = "no test that was red before is green now"
+
+
+async def prove_by_name(exam: Examination, case: Case, now: Results, held: Results | None) -> None:
+    """Add the proofs, doubts and findings of a command to the examination's report.
+
+    `held`: its results with the inputs of the proof as they were. Raises what runs in rooms raise.
+    """
+    target, world, report = case.target, exam.world, exam.report
+    lost = await _lost(exam, case, now)
+    if lost and report.stopped_by(tests_gone(target, lost), target.id):
+        return
+    if (as_worded := await hold_as_worded(exam, case, now)) is None:
+        return
+    stood = await exam.confirmed_red(case, _turned(exam, case, held))
+    stood += await _moved(exam, case, now, stood, held)
+    stood = await _red_without_the_work(exam, case, now, stood)
+    if stood:
+        data, by_data = await turned_by_data(exam.run, exam.differential, target, world, stood)
+        stood = [name for name in stood if name not in by_data]
+        if data and not stood:
+            report.doubts[target.id] = f"{data} {BY_DATA}"
+            return
+    as_worded = [name for name in as_worded if name not in stood]
+    stood += await exam.confirmed_red(case, as_worded)
+    others = _not_seen_before(case.before, now, stood)
+    others += await _say_more(exam, case, now, held)
+    shown = await exam.struck.shown(exam.run, target, others, world, now, exam.criteria)
+    names = [*stood, *shown.names]
+    if not names:
+        claimed = sorted(exam.claims(case).claimed)
+        report.doubts[target.id] = _not_turned(claimed, now) or shown.why or NOTHING_TURNED
+        return
+    # One that stood and has moved since passes with the old inputs only.
+    here = [name for name in names if now.passed(name)]
+    only = here if exam.by_names(case) else ()
+    if not await exam.confirmed_green(case, here, only):
+        return
+    if not await holds_with_old_packages(exam, case, here):
+        return
+    found = await exchanged(exam.run, target, case.before, now, world, held)
+    if report.stopped_by(found, target.id):
+        return
+    inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
+    dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
+    if report.stopped_by(dead.finding, target.id):
+        return
+    how = [BY_NAMES] if exam.by_names(case) else []
+    words = await asyncio.to_thread(_about, exam, case, now, names[:MOST_NAMES])
+    wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
+    denies = is_about_something(exam.verifier.spec.wanted)
+    unasked = [name for name, own in words.items() if denies and not shares_a_word(own, wanted)]
+    if names and len(unasked) == len(words) == len(names):
+        for criterion in exam.criteria:
+            report.doubts.setdefault(criterion.id, UNASKED.format(names[0]))
+    if stood:
+        report.proofs.append(
+            Proof(
+                target=target.id,
+                author="person",
+                grade="shown" if dead.shows_only or NO_CANARY in dead.notes else "proven",
+                text=text_of(target, stood, "failed before and passes now"),
+                tests=stood[:MOST_NAMES],
+                about={name: words[name] for name in stood if name in words},
+                unasked=[name for name in unasked if name in stood],
+                notes=[*dead.notes, *how],
+            )
+        )
+    if shown.names:
+        report.proofs.append(
+            Proof(
+                target=target.id,
+                author="worker",
+                grade="shown",
+                text=text_of(
+                    target,
+                    shown.names,
+                    "of the worker's own fails on the old code and passes now",
+                ),
+                tests=shown.names[:MOST_NAMES],
+                names=sorted(shown.uses)[:200],
+                about={name: words[name] for name in shown.names if name in words},
+                notes=[*shown.notes, *dead.notes, *how],
+            )
+        )
+
+
+def _about(
+    exam: Examination, case: Case, now: Results, names: Sequence[str]
+) -> dict[str, list[str]]:
+    """What each of these tests is about, by name. Blocks."""
+    read = exam.verifier.snapshots.reader(exam.world.new)
+    files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
+    return {name: about(name, files.get(name, ""), read, exam.world.product) for name in names}
+
+
+async def _lost(exam: Examination, case: Case, now: Results) -> list[str]:
+    """Tests that are gone, and neither moved nor settled; claimed ones that were red among them.
+
+    Before they are missed, the old tree is asked once more: names that differ between two runs of
+    one tree are compared by what stays of them.
+    """
+    if case.before is None:
+        return []
+    # What could not even be loaded is no test yet.
+    failed = {test.name for test in case.before.red if test.outcome == "failed"}
+    claimed = sorted(failed.intersection(exam.claims(case).claimed))
+    red = [name for name in claimed if not _is_there(name, now)]
+    if not (lost := await _left(exam, case, now, [*gone(case.before, now), *red])):
+        return []
+    again = await exam.run(case.target, exam.world.old)
+    unstable = unstable_names(case.before, again.results) if again.results else set()
+    if not unstable:
+        return lost
+    return await _left(exam, case, now, [*gone(case.before, now, unstable), *red])
+
+
+def _is_there(name: str, now: Results) -> bool:
+    """Whether a test is run now, by what stays of its name, or those of a file of that name are."""
+    parts = {stable(one) for one in now.names}
+    return stable(name) in parts or any(one.startswith((f"{name}.", f"{name}:")) for one in parts)
+
+
+async def _left(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:
+    """Those of `lost` that stand nowhere else, and that nobody settled."""
+    if not lost or case.before is None:
+        return []
+    snapshots, world = exam.verifier.snapshots, exam.world
+    left = await asyncio.to_thread(
+        not_moved,
+        lost,
+        case.before,
+        now,
+        case.target.cwd,
+        snapshots.reader(world.old),
+        snapshots.reader(world.new),
+        exam.renames(),
+    )
+    files = case.old_files
+    return [name for name in left if not exam.differential.may_go(name, files.get(name, ""))]
+
+
+async def _red_without_the_work(
+    exam: Examination, case: Case, now: Results, stood: list[str]
+) -> list[str]:
+    """Those of `stood` that are no permitted change of the test alone.
+
+    A permit settles that a test may change, not what it says: one that says something else now is
+    the worker's own, and any has to be red on the old product as it stands now.
+    """
+    permitted = exam.differential.permitted(exam.world.allowed)
+    cwd = case.target.cwd
+    files = {test.name: in_repo(test.file, cwd) for test in now.tests}
+    asked = [name for name in stood if files.get(name) in permitted]
+    if not asked:
+        return stood
+    same = await asyncio.to_thread(_worded_as_before, exam, asked, files)
+    stood = [name for name in stood if name not in asked or name in same]
+    if not (asked := same):
+        return stood
+    old = await exam.run(case.target, exam.world.mixed, asked)
+    if old.results is None:
+        return [name for name in stood if name not in asked] if old.passed else stood
+    return [name for name in stood if name not in asked or not old.results.passed(name)]
+
+
+async def _say_more(exam: Examination, case: Case, now: Results, held: Results | None) -> list[str]:
+    """Tests that stood and passed all the time, and that the worker gave another wording.
+
+    One that asks for more is as good as a new one: it fails on the old code. That its old wording
+    holds as well was seen with the old inputs.
+    """
+    before = case.before
+    if before is None or held is None:
+        return []
+    world, snapshots = exam.world, exam.verifier.snapshots
+    was = await asyncio.to_thread(snapshots.list, world.old)
+    entries = await asyncio.to_thread(snapshots.list, world.new)
+    found = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests}
+    files = {
+        name: path
+        for name, path in found.items()
+        if path in was and path in entries and was[path] != entries[path]
+    }
+    names = [name for name in files if all(one.passed(name) for one in (before, held, now))]
+    same = await asyncio.to_thread(_worded_as_before, exam, names, files)
+    return [name for name in names if name not in same][:MOST_NAMES]
+
+
+def _worded_as_before(
+    exam: Examination, names: Sequence[str], files: Mapping[str, str]
+) -> list[str]:
+    """Those of `names` whose test says now what it said before. Blocks."""
+    before = exam.verifier.snapshots.reader(exam.world.old)
+    after = exam.verifier.snapshots.reader(exam.world.new)
+    same = []
+    for name in names:
+        path = files[name]
+        language, one, other = language_of(path), before(path), after(path)
+        if one is None:  # it has moved here, word for word
+            same.append(name)
+        elif other is None:
+            continue
+        elif language is None:
+            same += [name] if one == other else []
+        elif (text := definition(other, language, name)) is not None:
+            same += [name] if definition(one, language, name) == text else []
+    return same
+
+
+async def _moved(
+    exam: Examination, case: Case, now: Results, stood: Sequence[str], held: Results | None
+) -> list[str]:
+    """New names of claimed tests that stand elsewhere now, word for word.
+
+    One that still fails where it stood, asks something else there than here.
+    """
+    if case.before is None:
+        return []
+    world = exam.world
+    left = [name for name in sorted(exam.claims(case).claimed) if name not in stood]
+    left = [name for name in left if name not in now.names]
+    if held is not None and held is not now:
+        left = [n for n in left if all(one.outcome != "failed" for one in held.named(n))]
+    snapshots = exam.verifier.snapshots
+    pairs = await asyncio.to_thread(
+        lambda: moved_to(
+            left,
+            case.before or now,
+            now,
+            case.target.cwd,
+            snapshots.reader(world.old),
+            snapshots.reader(world.new),
+            exam.renames(),
+        )
+    )
+    red = await exam.confirmed_red(case, list(pairs))
+    return [pairs[name] for name in red]
+
+
+def _turned(exam: Examination, case: Case, held: Results | None) -> list[str]:
+    """Tests that stood before the run, did not pass then, and pass with the old inputs."""
+    if held is None:
+        return []
+    found = turned(case.before, held, exam.claims(case).claimed)
+    # A file that could not be loaded told no names; it stood there all the same.
+    if case.was_red and (case.before is None or not case.before.complete):
+        files = {test.name: test.file for test in held.tests}
+        found += [
+            name
+            for name in fresh(case.before, held)
+            if in_tree(files.get(name, ""), case.target.cwd, exam.world.old_paths)
+        ]
+    return list(dict.fromkeys(found))
+
+
+def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str]) -> list[str]:
+    """Names that pass now and did not before, beside those that are known to have stood."""
+    return [
+        name
+        for name in now.names
+        if name not in stood and now.passed(name) and not (before and before.passed(name))
+    ]
+
+
+def _not_turned(claimed: Sequence[str], now: Results) -> str:
+    """What became of the first test that was red before and does not pass now; "" for none."""
+    words = {
+        "skipped": "is skipped",
+        "xfailed": "is expected to fail",
+        "xpassed": "is expected to fail",
+    }
+    for name in claimed:
+        found = now.named(name)
+        if not found and any(one.startswith((f"{name}.", f"{name}:")) for one in now.names):
+            continue  # a file that could not be loaded; its tests have names of their own now
+        if not found:
+            return f"{name} was red before and is not run now"
+        bad = [words[test.outcome] for test in found if test.outcome in words]
+        if bad:
+            return f"{name} was red before and {bad[0]} now"
+    return ""

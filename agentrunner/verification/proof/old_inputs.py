@@ -1,0 +1,105 @@
+"""With all inputs of the proof as they were before the run, what has to pass must pass."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from agentrunner.state.run_state import Finding
+from agentrunner.verification.findings import tests_changed
+from agentrunner.verification.inputs.smallest import smallest
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.target import Measured
+from agentrunner.verification.world import InputChange
+
+SEARCH_SEC = 120
+"""At most, of looking for the smallest set of changes that matters."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a command says with the inputs of the proof as they were."""
+
+    results: Results | None
+    red: bool
+
+
+async def with_old_inputs(exam: Examination, case: Case) -> Held | None:
+    """What the command says with them; None where that stops the examination.
+
+    Then the smallest set of changes that matters is a finding. Raises what runs in rooms raise.
+    """
+    world = exam.world
+    if world.kept == world.new:
+        return Held(case.now, red=False)
+    kept = await exam.run(case.target, world.kept)
+    if problem := await asyncio.to_thread(differs, exam, case, kept):
+        finding = await _asked(exam, case, problem)
+        if exam.report.stopped_by(finding, case.target.id):
+            return None
+    return Held(kept.results, red=not kept.passed)
+
+
+def differs(exam: Examination, case: Case, kept: Measured) -> str:
+    """What does not hold with the inputs of the proof as they were; "" for nothing. Blocks."""
+    if kept.ran.timed_out:
+        return f"timed out after {case.target.timeout_sec:g} s"
+    if case.now is None or kept.results is None:
+        if kept.passed or (case.was_red and not _stood(exam, case)):
+            return ""
+        return f"exit {kept.ran.exit_code}" + _last_line(kept)
+    held = kept.results
+    claims = exam.claims(case)
+    tests = case.before.tests if case.before else ()
+    must = [test.name for test in tests if test.outcome == "passed"]
+    # One that failed and is not run any more has to pass where it stood, as it was worded. What
+    # could not even be loaded is no test yet.
+    now, failed = case.now, {test.name for test in tests if test.outcome == "failed"}
+    claimed = sorted(claims.claimed)
+    must += [one for one in claimed if now.passed(one) or (one in failed - now.names.keys())]
+    lost = [name for name in dict.fromkeys(must) if not held.passed(name)]
+    # What is gone with and without the worker's tests is not their doing; see `tests_gone`.
+    there = held.names.keys() | case.now.names.keys()
+    lost = [name for name in lost if name in there]
+    settled = exam.differential.may_go
+    files = case.old_files
+    lost = [n for n in lost if n in case.now.names or not settled(n, files.get(n, ""))]
+    if not lost:
+        return ""
+    red = {test.name: test for test in held.red}
+    first = lost[0]
+    why = f"{first} fails" if first in red else f"{first} is not there"
+    if first in red and red[first].message:
+        why += f": {red[first].message.strip().splitlines()[0][:200]}"
+    return why + f" (and {len(lost) - 1} more)" * (len(lost) > 1)
+
+
+def _stood(exam: Examination, case: Case) -> bool:
+    """Whether a command without names could decide something before the run."""
+    return exam.differential.runs_old_files(case.target, exam.world.old)
+
+
+async def _asked(exam: Examination, case: Case, problem: str) -> Finding | None:
+    """The finding about the smallest set of changed inputs that matters."""
+    world = exam.world
+    deadline = monotonic() + min(SEARCH_SEC, 10 + 5 * case.seconds)
+    items = [one for one in world.changes if not one.understood or one.test]
+
+    async def is_red(some: Sequence[InputChange]) -> bool:
+        tree = await asyncio.to_thread(
+            exam.differential.with_old_inputs, world.old, world.new, list(some)
+        )
+        kept = await exam.run(case.target, tree)
+        return bool(await asyncio.to_thread(differs, exam, case, kept))
+
+    found, cut = await smallest(items, is_red, deadline)
+    return tests_changed(case.target, found, problem, cut=cut)
+
+
+def _last_line(measured: Measured) -> str:
+    lines = measured.ran.tail.strip().splitlines()
+    return f": {lines[-1][:200]}" if lines else ""

@@ -1,0 +1,201 @@
+"""Installed packages after a set-up that ran again: what is not the product's goes back.
+
+A set-up on the delivered tree runs what a worker wrote. Of what it installed stay new packages,
+and other versions of what the product imported before the run. What only tests and tools use is
+put back as it was, and with it programs and what Python loads by itself. Python and JavaScript;
+everything here blocks.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import re
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+
+from agentrunner.verification.inputs.leads import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
+from agentrunner.verification.rooms.copies import copy_tree
+
+LOADED_UNASKED = frozenset({"sitecustomize", "usercustomize"})
+PROGRAMS = ("bin", "Scripts", ".bin")
+PLUGIN = re.compile(r"(?m)^\[pytest11\]|^\[nose2?\.")
+"""What makes test tools load a package that nobody imports."""
+MOST_FILES = 400
+"""Files of one package that are read for what it imports."""
+SOURCES = (".py", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
+
+
+def names_imported(texts: Iterable[tuple[str, str]]) -> set[str]:
+    """Top names of the packages that sources import; each source is a path and its text."""
+    found: set[str] = set()
+    for path, text in texts:
+        if path.endswith(".py"):
+            found.update(
+                hit[2].partition(".")[0] for hit in PYTHON_FROM.finditer(text) if not hit[1]
+            )
+            for hit in PYTHON_IMPORT.finditer(text):
+                words = (part.split() for part in hit[1].split(","))
+                found.update(word[0].partition(".")[0] for word in words if word)
+        else:
+            bare = (hit[1] for hit in JS_IMPORT.finditer(text) if not hit[1].startswith((".", "/")))
+            found.update("/".join(name.split("/")[: 1 + name.startswith("@")]) for name in bare)
+    return found - {""}
+
+
+def put_back_packages(
+    new: Path, old: Path, imported: Collection[str], tools: Collection[str]
+) -> list[str]:
+    """Bring a folder of packages back but for what the product imports; what was put back.
+
+    `old` is the folder at the baseline, `imported` the names that the product imported then, and
+    `tools` names that are never the product's. The paths are relative to `new`.
+    """
+    found = []
+    for root in _roots(new):
+        place = root.relative_to(new)
+        before = old / place
+        names = _with_their_own(before, set(imported)) - set(tools)
+
+        def stays(name: str, *, is_new: bool, names: Collection[str] = names) -> bool:
+            return name not in LOADED_UNASKED and (is_new or name in names)
+
+        found += [str(place / name) for name in _put_back(root, before, stays)]
+    for name in PROGRAMS:
+        if (new / name).is_dir():
+            found += [f"{name}/{one}" for one in _put_back(new / name, old / name, _nothing)]
+    return found
+
+
+def _nothing(name: str, *, is_new: bool) -> bool:
+    return False
+
+
+def _roots(folder: Path) -> Iterator[Path]:
+    """Folders in which each entry is a package."""
+    if folder.name in ("site-packages", "node_modules"):
+        yield folder
+    else:
+        yield from sorted(folder.glob("lib/python*/site-packages"))
+
+
+def _entries(root: Path) -> set[str]:
+    """Packages, modules and what lies beside them; `@scope/name` of JavaScript's."""
+    found: set[str] = set()
+    if not root.is_dir():
+        return found
+    for entry in os.scandir(root):
+        if entry.name.startswith("@") and entry.is_dir(follow_symlinks=False):
+            found.update(f"{entry.name}/{inner.name}" for inner in os.scandir(entry.path))
+        elif entry.name not in ("__pycache__", ".package-lock.json", ".yarn-integrity", ".cache"):
+            found.add(entry.name)
+    return found
+
+
+def _put_back(root: Path, before: Path, stays: Callable[..., bool]) -> list[str]:
+    was, now = _entries(before), _entries(root)
+    known = {_module(name) for name in was}
+    paths = {_shape(before / name) for name in was if name.endswith(".pth")}
+    put = []
+    for name in sorted(was | now):
+        one, other = root / name, before / name
+        if (name in was and name in now and _same(one, other)) or _is_data(name):
+            continue
+        module = _module(name)
+        if name.endswith(".pth"):
+            if one.is_file() and _shape(one) in paths:
+                continue  # of another version of the project itself
+        elif stays(module, is_new=module not in known):
+            continue
+        _replace(one, other)
+        put.append(name)
+    put += _plugins(root, before, now)
+    return put
+
+
+def _plugins(root: Path, before: Path, now: Collection[str]) -> list[str]:
+    """Take new plug-ins of test tools out: a package is there, and nobody loads it unasked."""
+    out = []
+    for name in sorted(filter(_is_data, now)):
+        points, known = root / name / "entry_points.txt", before / name / "entry_points.txt"
+        if points.is_symlink() or not points.is_file() or _same(points, known):
+            continue
+        if PLUGIN.search(points.read_text(errors="replace")):
+            _replace(points, known)
+            out.append(f"{name}/entry_points.txt")
+    return out
+
+
+def _shape(place: Path) -> str:
+    """What a .pth says, numbers left out."""
+    return re.sub(r"\d+", "N", place.read_text(errors="replace"))
+
+
+def _is_data(name: str) -> bool:
+    return name.endswith((".dist-info", ".egg-info"))
+
+
+def _module(name: str) -> str:
+    """The name that an import has: of `near.py` and `near.cpython-311-x86_64-linux-gnu.so` near."""
+    return name if "/" in name else re.sub(r"\.(py|pth|so|pyd|[\w-]+\.so|[\w-]+\.pyd)$", "", name)
+
+
+def _with_their_own(root: Path, names: set[str]) -> set[str]:
+    """These names, and what the packages behind them import of this folder in turn."""
+    there = {_module(name): name for name in _entries(root)}
+    waiting, found = sorted(names), set(names)
+    while waiting:
+        name = waiting.pop()
+        if name in there:
+            more = names_imported(_sources(root / there[name])) & there.keys() - found
+            found |= more
+            waiting += sorted(more)
+    return found
+
+
+def _sources(place: Path) -> Iterator[tuple[str, str]]:
+    if place.is_file():
+        paths = [place]
+    else:
+        paths = [
+            Path(folder, name) for folder, _, names in os.walk(place)
+            for name in sorted(names) if "node_modules" not in Path(folder).parts[len(place.parts):]
+        ]  # fmt: skip
+    for path in [path for path in paths if path.suffix in SOURCES][:MOST_FILES]:
+        if not path.is_symlink() and path.is_file():
+            yield path.name, path.read_text(errors="replace")
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two files, links or folders hold the same; byte code is left out."""
+    if one.is_symlink() or other.is_symlink():
+        return (
+            one.is_symlink() and other.is_symlink() and os.readlink(one) == os.readlink(other)  # noqa: PTH115 - its text
+        )
+    if not (one.is_dir() and other.is_dir()):
+        return one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)
+    names = _names(one)
+    if names != _names(other):
+        return False
+    return all(_same(one / name, other / name) for name in names)
+
+
+def _names(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir() if not _is_byte_code(entry.name)}
+
+
+def _is_byte_code(name: str) -> bool:
+    return name == "__pycache__" or name.endswith(".pyc")
+
+
+def _replace(place: Path, source: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+    if source.is_dir() and not source.is_symlink():
+        copy_tree(source, place)
+    elif os.path.lexists(source):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, place, follow_symlinks=False)

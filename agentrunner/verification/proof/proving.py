@@ -1,0 +1,258 @@
+"""What a request for completion is answered with: who wrote the proof, and whether it holds.
+
+For each command that decides:
+
+1. With all inputs of the proof as they were before the run, what passed before and what has to
+   turn must pass by name. Else the smallest set of changes that matters is asked about.
+2. What turned is confirmed: red once more on the old tree, green once more on the new one.
+3. Tests that the worker wrote must be red on the old code and where the functions of the change
+   are empty.
+4. A canary made of each claimed test must be reported as failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
+from agentrunner.verification.canaries.claimed_tests import Canaries
+from agentrunner.verification.differential import Differential
+from agentrunner.verification.findings import EXAMINED, leads_out
+from agentrunner.verification.proof.case import Case, Report
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.exit_proof import prove_by_exit
+from agentrunner.verification.proof.name_proof import prove_by_name
+from agentrunner.verification.proof.old_inputs import with_old_inputs
+from agentrunner.verification.proof.struck import TakenOut
+from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
+from agentrunner.verification.syntax import is_same_code, language_of
+from agentrunner.verification.target import TEST, target_of, test_target
+from agentrunner.verification.verifier import Verifier
+from agentrunner.verification.world import SnapshotTrees
+
+NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
+
+
+@dataclass
+class Prover:
+    """Examines one tree for a verdict."""
+
+    verifier: Verifier
+    differential: Differential
+    canaries: Canaries
+    struck: TakenOut
+
+    async def prove(
+        self,
+        criteria: Sequence[Criterion],
+        baseline: Baseline,
+        evidence: Evidence,
+        allowed: Sequence[str] = (),
+        approved: Collection[str] = (),
+    ) -> Evidence:
+        """The evidence with graded proofs, and findings that a person has to settle.
+
+        `allowed` are paths whose change a person allowed: they count as the worker left them.
+        `approved` are names of findings (`approval_of`) that a person settled: they stop nothing.
+        Raises SandboxError and OSError.
+        """
+        old = baseline.tree
+        total = await asyncio.to_thread(self.verifier.trees.between, old, evidence.tree)
+        new, _ = await asyncio.to_thread(self.verifier.handed_over.of, evidence.tree, old, total)
+        report = Report(tree=evidence.tree, approved=frozenset(approved))
+        if new == old:
+            report.doubts[TEST] = NO_CHANGE
+        else:
+            cases = await self._cases(criteria, baseline, evidence, new)
+            if leads := await asyncio.to_thread(self.verifier.rooms.leads_out):
+                finding = leads_out(leads, str(self.verifier.spec.repo))
+                if report.stopped_by(finding, TEST):
+                    cases = []
+            world = await self._world(old, new, cases, allowed)
+            exam = Examination(
+                self.verifier,
+                self.differential,
+                self.canaries,
+                self.struck,
+                world,
+                criteria,
+                total,
+                written_before(baseline),
+                report,
+                await asyncio.to_thread(self._is_same_code, world),
+            )
+            for case in cases:
+                await _examine(exam, case)
+            _read_checks(criteria, evidence, report)
+        others = [
+            one for one in evidence.findings if one.code not in EXAMINED or one.code == "flaky"
+        ]
+        findings = _each_once([*others, *report.findings])
+        return evidence.model_copy(
+            update={
+                "examined": True,
+                "allowed": sorted(allowed),
+                "findings": findings,
+                "proofs": report.proofs,
+                "proof": [proof.text for proof in report.proofs],
+                "doubts": report.doubts,
+                "tests_added": len(_worker_tests(report.proofs)),
+            }
+        )
+
+    async def _cases(
+        self,
+        criteria: Sequence[Criterion],
+        baseline: Baseline,
+        evidence: Evidence,
+        tree: str,
+    ) -> list[Case]:
+        """The commands that are green now, with what they said before."""
+        kept = self.verifier.measurer.kept
+        read = await asyncio.to_thread(self.verifier.trees.reader, tree)
+        cases = []
+        if evidence.test is not None and evidence.test.green and self.verifier.test is not None:
+            was = baseline.test
+            cases.append(
+                Case(
+                    test_target(self.verifier.test),
+                    await asyncio.to_thread(kept, was.results if was else None),
+                    was is not None and not was.green,
+                    await asyncio.to_thread(kept, evidence.test.results),
+                    evidence.test.duration_sec,
+                )
+            )
+        before = {one.criterion_id: one for one in baseline.check_outcomes}
+        by_id = {criterion.id: criterion for criterion in criteria}
+        for outcome in evidence.checks:
+            criterion = by_id[outcome.criterion_id]
+            target = target_of(criterion, self.verifier.spec, read)
+            if outcome.outcome != "passed" or target is None or _shows_nothing(criterion):
+                continue
+            old = before.get(outcome.criterion_id)
+            cases.append(
+                Case(
+                    target,
+                    await asyncio.to_thread(kept, old.results if old else None),
+                    outcome.before == "red",
+                    await asyncio.to_thread(kept, outcome.results),
+                )
+            )
+        return cases
+
+    async def _world(
+        self, old: str, new: str, cases: Sequence[Case], allowed: Sequence[str]
+    ) -> SnapshotTrees:
+        """The trees of this examination."""
+        files = {
+            posixpath.normpath(posixpath.join(case.target.cwd, test.file))
+            for case in cases
+            for test in (case.before.tests if case.before else ())
+            if test.file
+        }
+        targets = [case.target for case in cases]
+
+        def work_out() -> SnapshotTrees:
+            found = self.differential.changes(old, new, targets, files, allowed)
+            return SnapshotTrees(
+                old=old,
+                new=new,
+                changes=found,
+                kept=self.differential.with_old_inputs(old, new, found),
+                mixed=self.differential.with_new_tests(old, new),
+                old_paths=frozenset(self.verifier.snapshots.list(old)),
+                product=self.differential.product(old, new),
+                unsure=self.differential.unsure(),
+                allowed=tuple(allowed),
+            )
+
+        return await asyncio.to_thread(work_out)
+
+    def _is_same_code(self, world: SnapshotTrees) -> bool:
+        """Whether the work has changed no more than comments and layout. Blocks."""
+        read_old = self.verifier.snapshots.reader(world.old)
+        read_new = self.verifier.snapshots.reader(world.new)
+        for path in world.product:
+            language, before, after = language_of(path), read_old(path), read_new(path)
+            if language is None or before is None or after is None:
+                return False
+            if not is_same_code(before, after, language):
+                return False
+        return True
+
+
+async def _examine(exam: Examination, case: Case) -> None:
+    """One command: with the old inputs first, then by names or by its exit code."""
+    held = await with_old_inputs(exam, case)
+    if held is None or not await hold_without_unexplained(exam, case):
+        return
+    if case.now is None:
+        await prove_by_exit(exam, case, red_with_old=held.red)
+    else:
+        await prove_by_name(exam, case, case.now, held.results)
+
+
+def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Report) -> None:
+    """Checks of kind file and diff, which are read and not run."""
+    by_id = {criterion.id: criterion for criterion in criteria}
+    for outcome in evidence.checks:
+        criterion = by_id[outcome.criterion_id]
+        read = outcome.exit_code is None and outcome.outcome == "passed"
+        if not read or outcome.before != "red" or criterion.check is None:
+            continue
+        if _shows_nothing(criterion):
+            continue
+        person = criterion.check_origin != "model"
+        about = criterion.check.path and criterion.check.path in criterion.description
+        if not person and not (about or criterion.check.contains or criterion.check.matches):
+            report.doubts[criterion.id] = "it only asks whether a file is there"
+            continue
+        report.proofs.append(
+            Proof(
+                target=criterion.id,
+                author="person" if person else "planner",
+                grade="proven" if person else "shown",
+                text=f"{criterion.id}: `{outcome.what}`"
+                f"{', a check of the planner,' * (not person)} failed before and passes now",
+            )
+        )
+
+
+def written_before(baseline: Baseline) -> dict[str, frozenset[str]]:
+    """By target: what its command wrote on the tree before the run."""
+    checks = {one.criterion_id: frozenset(one.writes) for one in baseline.check_outcomes}
+    return {**checks, TEST: frozenset(baseline.test_writes)}
+
+
+def _shows_nothing(criterion: Criterion) -> bool:
+    """Whether a planner's check must hold and proves no work: it was written when work had begun,
+    or its tool was not there, so that it was never seen red.
+    """
+    tool = criterion.awaits is not None and criterion.awaits.kind == "tool"
+    return criterion.check_origin == "model" and (criterion.late or tool)
+
+
+def _worker_tests(proofs: Sequence[Proof]) -> set[str]:
+    return {name for proof in proofs if proof.author == "worker" for name in proof.tests}
+
+
+def make_prover(verifier: Verifier) -> Prover:
+    """What examines trees that `verifier` measures."""
+    snapshots = verifier.snapshots
+    return Prover(
+        verifier,
+        Differential(snapshots, verifier.spec),
+        Canaries(snapshots),
+        TakenOut(snapshots),
+    )
+
+
+def _each_once(findings: Sequence[Finding]) -> list[Finding]:
+    found: list[Finding] = []
+    for finding in findings:
+        if finding not in found:
+            found.append(finding)
+    return found

@@ -1,0 +1,77 @@
+"""The claimed tests once more with the packages of the baseline, where set-up ran on new code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from agentrunner.verification.findings import packages_changed
+from agentrunner.verification.inputs.shadows import KITS
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.packages import SOURCES, names_imported, put_back_packages
+from agentrunner.verification.rooms.room import Room
+from agentrunner.verification.target import Target
+
+MOST_READ = 2_000
+"""Product files that are read for what they import."""
+
+
+async def holds_with_old_packages(exam: Examination, case: Case, names: Sequence[str]) -> bool:
+    """Whether what is claimed holds without what set-up made of the worker's code.
+
+    The packages that only tests and tools use are put back in a room of its own; without a new
+    set-up, or where it left them as they were, nothing is run. `names` are the claimed tests, none
+    for a command without names. Else a finding is kept, which a person may have settled.
+    """
+    verifier, world, target = exam.verifier, exam.world, case.target
+    if not verifier.sets_up_again(exam.total):
+        return True
+    read = await asyncio.to_thread(verifier.trees.reader, world.new)
+    imported, tools = await asyncio.to_thread(_of_the_product, exam, target)
+    async with verifier.rooms.open(world.new) as room:
+        room, _ = await verifier.set_up_room(room, exam.total)
+        put = await asyncio.to_thread(_put_back, exam, room, imported, tools)
+        if not put:
+            return True
+        again = await verifier.measurer.run(target, room, read, only=names)
+    if again.results is None:
+        red = [] if again.passed else [f"`{target.shell}`"]
+    else:
+        results = again.results
+        red = [name for name in names if not results.passed(name)]
+    if not red:
+        return True
+    return not exam.report.stopped_by(packages_changed(target, put, red), target.id)
+
+
+def _of_the_product(exam: Examination, target: Target) -> tuple[set[str], set[str]]:
+    """Names that the product imported before the run, its own among them; and those of tools."""
+    inputs = exam.differential.inputs(exam.world.old, [target])
+    snapshots = exam.verifier.snapshots
+    paths = [path for path in exam.world.old_paths if path.endswith(SOURCES)]
+    sources = sorted((p for p in paths if inputs.counts(p) is None), key=lambda p: p.count("/"))
+    texts = snapshots.read_many(exam.world.old, sources[:MOST_READ])
+    found = set()
+    for path, data in texts.items():
+        own = {part.partition(".")[0] for part in path.split("/")}
+        found |= names_imported([(path, data.decode("utf-8", "replace"))]) - own
+    tops = (path.removeprefix("src/").partition("/")[0] for path in sources)
+    found |= {name.partition(".")[0] for name in tops}
+    tools = {name for program in inputs.programs for name in KITS.get(program, program).split()}
+    return found, tools
+
+
+def _put_back(exam: Examination, room: Room, imported: set[str], tools: set[str]) -> list[str]:
+    put = []
+    for one, source in exam.verifier.rooms.sealed.folders():
+        place = room.copy.path / one.name
+        if one.copied and one.packages and place.is_dir() and not place.is_symlink():
+            found = put_back_packages(place, source, imported, tools)
+            put += [str(Path(one.name, name)) for name in found]
+    home, before = room.copy.home, exam.verifier.rooms.sealed.home
+    if home == room.own_home and (home / ".local").is_dir():
+        found = put_back_packages(home / ".local", before / ".local", imported, tools)
+        put += [f"~/.local/{name}" for name in found]
+    return put

@@ -1,0 +1,211 @@
+"""Changed files that nothing explains as product: does the result need them?
+
+Which files a tool or a test reads no list tells. Code is product, but for what `inputs` finds. Data
+and settings are where the PRD asks for them, or where product code that stood before names them,
+and better than the tests do. A new file that only the work names is, where it is missed as soon as
+it is gone. All others are put back together, once; where the result needs them, a person is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from time import monotonic
+
+from agentrunner.verification.file_names import Naming, best, complaints, has_word, naming
+from agentrunner.verification.findings import tests_changed
+from agentrunner.verification.inputs.follow import only_reads
+from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.smallest import smallest
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.old_inputs import SEARCH_SEC, differs
+from agentrunner.verification.target import Measured
+from agentrunner.verification.world import InputChange
+
+NEW = "it is new, no product code that stood before and nothing in the task names it"
+BY_WORK = "it is new, only code of the work names it, and nothing misses it where it is gone"
+OLD = "no product code names it"
+MOST_READ = 2_000
+"""Files that are searched for a name; in a larger tree only those that were changed."""
+MOST_BYTES = 1 << 20
+PROSE = re.compile(r"(?i)\.(?:md|rst|adoc|mdx)$|(?:^|/)(?:LICEN[CS]E|AUTHORS|CHANGE\w*|NEWS)[^/]*$")
+LINE_COMMENT = re.compile(
+    r"(?m)(?:^|(?<=\s))(?:#(?![ \t]*(?:include|define|import|embed)\b)|//|--(?=\s)|<!--).*$"
+)
+BLOCK_COMMENT = re.compile(r"/\*.*?\*/|\"\"\".*?\"\"\"|'''.*?'''", re.DOTALL)
+
+
+async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
+    """Whether the command says the same without such changes; else a finding is added.
+
+    Raises what runs in rooms raise.
+    """
+    found = await asyncio.to_thread(_unexplained, exam, case)
+    paths = found.paths
+    world = exam.world
+    if new := [path for path in paths if path not in world.old_paths]:
+        before = await exam.run(case.target, world.old)
+        paths = _not_missed(paths, new, _missing_in(before))
+
+    async def run_without(some: Sequence[str]) -> tuple[str, Measured]:
+        without = await exam.run(case.target, await asyncio.to_thread(_put_back, exam, some))
+        return await asyncio.to_thread(_problem, exam, case, without), without
+
+    if not paths:
+        return True
+    problem, without = await run_without(paths)
+    if problem and (named := found.by_work.intersection(paths)):
+        left = _not_missed(paths, sorted(named), _missing_in(without))
+        if left != paths:
+            paths = left
+            problem = (await run_without(paths))[0] if paths else ""
+    if not problem:
+        return True
+
+    async def is_red(some: Sequence[str]) -> bool:
+        return bool((await run_without(some))[0])
+
+    deadline = monotonic() + min(SEARCH_SEC, 10 + 5 * case.seconds)
+    smallest_set, cut = await smallest(paths, is_red, deadline)
+    after = exam.verifier.snapshots.list(world.new)
+    changes = [
+        InputChange(path, BY_WORK if path in found.by_work else NEW, "added")
+        if path not in world.old_paths
+        else InputChange(path, OLD, "modified" if path in after else "deleted")
+        for path in smallest_set
+    ]
+    finding = tests_changed(case.target, changes, problem, cut=cut)
+    return not exam.report.stopped_by(finding, case.target.id)
+
+
+def _problem(exam: Examination, case: Case, without: Measured) -> str:
+    """What does not hold without them; "" for nothing. Blocks."""
+    if case.now is None and not without.passed:
+        return f"exit {without.ran.exit_code}"
+    return differs(exam, case, without)
+
+
+def _put_back(exam: Examination, paths: Sequence[str]) -> str:
+    """The tree that is handed over with these paths as they were. Blocks."""
+    snapshots, world = exam.verifier.snapshots, exam.world
+    old = snapshots.list(world.old)
+    return snapshots.combine(world.new, {path: old.get(path) for path in paths})
+
+
+@dataclass
+class _Texts:
+    """What may explain a file, read once; code without comments, by its path."""
+
+    asked: str
+    """All that was asked for."""
+    product: dict[str, str]
+    """Product code that stood before."""
+    work: dict[str, str]
+    """Product code of the work."""
+    deciding: dict[str, str]
+    """Tests, recipes and scripts that stood before, and the command."""
+
+
+@dataclass(frozen=True)
+class _Unexplained:
+    """Changed paths that may decide."""
+
+    paths: list[str]
+    by_work: frozenset[str]
+    """Those that are new, and that only code of the work names."""
+
+
+def _unexplained(exam: Examination, case: Case) -> _Unexplained:
+    """Changed paths that may decide and that nothing explains. Blocks."""
+    world, differential = exam.world, exam.differential
+    wished = differential.wished(world.product)
+    changed = [path for path in world.product if path not in wished.union(world.allowed)]
+    data = [path for path in changed if not family_of(path)]
+    code = [path for path in changed if family_of(path) and path not in world.old_paths]
+    if not data and not code:
+        return _Unexplained([], frozenset())
+    texts = _texts(exam, case, data)
+    reads = only_reads(case.target.shell)
+    found, by_work = [], set()
+    for path in data:
+        name, is_new = path.rpartition("/")[2], path not in world.old_paths
+        if is_new and naming(path, texts.asked).leads_there:
+            continue
+        if (reads and not name.startswith(".")) or naming(path, case.target.shell).in_full:
+            continue  # it is what the command is about
+        tests = best(path, texts.deciding)
+        if _explains(best(path, texts.product), tests):
+            continue
+        found.append(path)
+        if is_new and not name.startswith(".") and _explains(best(path, texts.work), tests):
+            by_work.add(path)
+    every = [*texts.product.values(), *texts.work.values(), texts.asked]
+    for path in code:
+        stem = path.rpartition("/")[2].partition(".")[0]
+        if any(has_word(stem, text) for text in texts.deciding.values()) and not any(
+            has_word(stem, text) for text in every
+        ):
+            found.append(path)
+    return _Unexplained(found, frozenset(by_work))
+
+
+def _explains(product: Naming, tests: Naming) -> bool:
+    """Whether product code is what reads a file: it says so, and no less than the tests do.
+
+    By a folder or an ending it has to say more: a test that walks through all of them is one.
+    """
+    if product.in_full:
+        return product.much >= tests.much
+    return product.leads_there and product.much > tests.much
+
+
+def _texts(exam: Examination, case: Case, data: Sequence[str]) -> _Texts:
+    world, snapshots = exam.world, exam.verifier.snapshots
+    inputs = exam.differential.inputs(world.old, [case.target])
+    old = [path for path in sorted(world.old_paths) if path not in data]
+    if len(old) > MOST_READ:
+        old = [path for path in world.product if path in world.old_paths and path not in data]
+        old += [one.path for one in inputs.tests if one.path in world.old_paths]
+    product: dict[str, str] = {}
+    deciding = {"": case.target.shell}
+    for path, raw in snapshots.read_many(world.old, old).items():
+        one = inputs.counts(path)
+        (product if one is None or one.region else deciding)[path] = _code(path, raw)
+    now = snapshots.read_many(world.new, [path for path in world.product if path not in data])
+    work = {path: _code(path, raw) for path, raw in now.items()}
+    asked = [exam.verifier.spec.wanted]
+    asked += [f"{one.description}\n{one.detail}" for one in exam.criteria]
+    return _Texts("\n".join(asked), product, work, deciding)
+
+
+def _code(path: str, raw: bytes | None) -> str:
+    """The text of a file without comments; "" for what is no text, or only tells people."""
+    raw = raw or b""
+    prose = PROSE.search(path) and not family_of(path)
+    if len(raw) > MOST_BYTES or b"\0" in raw[:4096] or prose:
+        return ""
+    text = BLOCK_COMMENT.sub(" ", raw.decode("utf-8", "replace"))
+    return LINE_COMMENT.sub(" ", text)
+
+
+def _missing_in(ran: Measured) -> str:
+    """What a run says that it did not find: in its tests' own words, where they have names."""
+    text = f"{ran.ran.stdout}\n{ran.ran.stderr}"
+    if ran.results is not None and ran.results.tests:
+        text = "\n".join(test.message for test in ran.results.red)
+    return complaints(text)
+
+
+def _not_missed(paths: Sequence[str], some: Sequence[str], complained: str) -> list[str]:
+    """Without those of some that a run complains to miss: it asked for them itself."""
+    missed = {
+        path
+        for path in some
+        if naming(path, complained).in_full
+        or (family_of(path) and has_word(PurePosixPath(path).stem, complained))
+    }
+    return [path for path in paths if path not in missed]

@@ -1,0 +1,302 @@
+"""Commands that decide about completion, run in the sandbox and never on the host."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentrunner.errors import EnvironmentNotReady, UsageError
+from agentrunner.errors.repositories import FolderOutside
+from agentrunner.gateway.gateway_process import running
+from agentrunner.gateway.order import GatewayOrder
+from agentrunner.launching.route import EGRESS_LOG, route_of
+from agentrunner.sandboxes.auto import AutoSandbox
+from agentrunner.sandboxes.base import (
+    CommandResult,
+    ErrorKind,
+    Mount,
+    Network,
+    Request,
+    Sandbox,
+    SandboxError,
+)
+from agentrunner.state.run_state import TAIL_BYTES
+from agentrunner.state.state_model import FileRef
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.verification.results.counts import Counts, read_counts
+from agentrunner.verification.rooms.byte_code import compiled_elsewhere
+from agentrunner.verification.rooms.start_up import NO_TESTS
+
+TEST_COMMAND = "task.test.command"
+OFFLINE: Mapping[str, str] = {
+    "npm_config_offline": "true",  # npx and pnpm dlx, too
+    "npm_config_update_notifier": "false",
+    "UV_OFFLINE": "1",
+    "PIP_NO_INDEX": "1",  # pipx installs with pip
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+}
+"""Settings by which package managers are told that there is no network."""
+TIMED_OUT = 124
+"""Exit code recorded for a command that ran into its time limit, as timeout(1) has it."""
+NO_FOLDER = 1
+"""Exit code recorded for a command whose folder is not there (yet): it is red."""
+NOT_EXECUTABLE = 126
+"""Exit code recorded for a command whose folder is outside of the repository."""
+READ = 8_000_000
+"""Characters of each stream's end in which results by name are looked for."""
+COUNTED = 200_000
+"""Characters of each stream's end in which the counts of tests are looked for."""
+
+
+@dataclass(frozen=True)
+class CommandOutcome:
+    """One command that ran in the sandbox."""
+
+    exit_code: int
+    output: FileRef
+    tail: str
+    counts: Counts | None
+    duration_sec: float
+    timed_out: bool = False
+    stdout: str = ""
+    stderr: str = ""
+    """The ends of both streams, for readers of results."""
+
+
+@dataclass(frozen=True)
+class CopyOfRepo:
+    """A tree that stands in the repository's place for one command."""
+
+    path: Path
+    mounts: tuple[Mount, ...]
+    home: Path | None = None
+    """What the set-up wrote into its home, for commands to see; None for an empty one."""
+
+
+class DecisionSandbox:
+    """Runs shell commands in the sandbox, without network, and keeps their output.
+
+    Byte code of libraries is kept over commands, or each would compile its test tool anew (3 s
+    for pytest). It is written on the untouched tree only, `warm` to `seal`, never holds the
+    repository's own code, and is read-only from then on: nobody can forge it.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        repo: Path,
+        folder: RunFolder,
+        redact: Callable[[str], str],
+        environ: Mapping[str, str],
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """`env` is what every command gets beside its own: the task's `task.env`."""
+        self.environ = environ
+        """Ours, for references to it; no command gets it."""
+        self._env = {name: text.removeprefix("literal:") for name, text in (env or {}).items()}
+        self._sandbox = sandbox
+        self._repo = repo
+        self._folder = folder
+        self._redact = redact
+        self._environ = environ
+        self._byte_code = folder.root / "bytecode"
+        self._warming = False
+        self._count = len(list(folder.checks_dir.iterdir())) if folder.checks_dir.is_dir() else 0
+
+    def describe(self) -> str:
+        """What the commands run in, for people."""
+        return self._sandbox.describe()
+
+    async def fall_back(self, why: str) -> bool:
+        """Go on in the next kind of sandbox, where the task leaves that to us; False for none.
+
+        Byte code of one sandbox's Python is of no use in another's.
+        """
+        if not isinstance(self._sandbox, AutoSandbox) or not await self._sandbox.fall_back(why):
+            return False
+        await asyncio.to_thread(shutil.rmtree, self._byte_code, ignore_errors=True)
+        return True
+
+    def warm(self) -> None:
+        """From now on byte code is written; only while the tree is the user's own."""
+        self._byte_code.mkdir(mode=0o700, exist_ok=True)
+        self._warming = True
+
+    def seal(self, ignored: Iterable[str]) -> None:
+        """Byte code is read-only from now on, and none of the repository's own code is left.
+
+        `ignored` are the folders of installed packages in the repository, which are watched by
+        other means.
+        """
+        self._warming = False
+        own = self._byte_code / self._repo.relative_to("/")
+        keep = [own / name for name in ignored]
+        for folder, names, files in os.walk(own, topdown=True):
+            here = Path(folder)
+            names[:] = [name for name in names if here / name not in keep]
+            for name in files:
+                (here / name).unlink()
+
+    def _byte_code_mount(self) -> tuple[Mount, ...]:
+        place = self._sandbox.byte_code
+        if place is None or not self._byte_code.is_dir():
+            return ()
+        return (Mount(self._byte_code, place, read_only=not self._warming),)
+
+    async def run(
+        self,
+        shell: str,
+        *,
+        cwd: str = ".",
+        timeout_sec: float = 600,
+        network: Network = "none",
+        hosts: Sequence[str] = (),
+        copy: CopyOfRepo | None = None,
+        name: str = "check",
+        env: Mapping[str, str] | None = None,
+        mounts: Sequence[Mount] = (),
+        home: Path | None = None,
+    ) -> CommandOutcome:
+        """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError.
+
+        `hosts`, written as in an allow-list, are all that it may reach, through a proxy that
+        lives as long as the command. What it writes into `home` stays there; what it writes into
+        the home of a copy is thrown away. In a copy of the repository it sees nothing of what
+        workers keep in their home.
+        """
+        try:
+            place = await asyncio.to_thread(_folder, self._repo, cwd, copy)
+        except UsageError as error:
+            return await self._not_run(name, error.message, NOT_EXECUTABLE)
+        if place is None:
+            return await self._not_run(name, f"{cwd} is no folder of the repository", NO_FOLDER)
+        if self._sandbox.byte_code is not None:
+            shell = compiled_elsewhere(shell)
+        request = Request(
+            command=("sh", "-c", shell),
+            workdir=place,
+            network=network,
+            timeout_sec=timeout_sec,
+            repo_copy=copy.path if copy else None,
+            mounts=(*self._byte_code_mount(), *(copy.mounts if copy else ()), *mounts),
+            env={**self._offline(network, hosts), **self._env, **(env or {})},
+            private=copy is not None,
+            home=home or (copy.home if copy else None),
+            home_layer=home is None,
+            keep_bytes=READ,
+        )
+        try:
+            async with self._way_out(request, hosts, name) as ready:
+                result = await self._sandbox.run(ready)
+        except SandboxError as error:
+            if error.kind is not ErrorKind.TIMEOUT:
+                raise
+            note = f"timed out after {timeout_sec:g} s"
+            text = "".join(self._texts(error.result)) if error.result else ""
+            text += "\n" * bool(text and not text.endswith("\n")) + note
+            output = await asyncio.to_thread(self._keep, name, text)
+            return CommandOutcome(
+                TIMED_OUT, output, text[-TAIL_BYTES:], None, timeout_sec, timed_out=True
+            )
+        out, err = self._texts(result)
+        text = out + "\n" * bool(out and err and not out.endswith("\n")) + err
+        return CommandOutcome(
+            exit_code=result.exit_code,
+            output=await asyncio.to_thread(self._keep, name, text),
+            tail=text[-TAIL_BYTES:],
+            counts=read_counts(out[-COUNTED:], err[-COUNTED:]),
+            duration_sec=round(result.duration_sec, 3),
+            stdout=out[-READ:],
+            stderr=err[-READ:],
+        )
+
+    def _offline(self, network: Network, hosts: Sequence[str]) -> Mapping[str, str]:
+        """What makes a tool that would fetch another one refuse at once, where it could not.
+
+        Without it npx tries its registry for two minutes before it says that there is no network.
+        """
+        cut_off = network == "none" and not hosts and self._sandbox.isolates
+        return OFFLINE if cut_off else {}
+
+    def _texts(self, result: CommandResult) -> tuple[str, str]:
+        """Standard output and error as text, without secrets."""
+        out, err = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
+        return self._redact(out), self._redact(err)
+
+    @asynccontextmanager
+    async def _way_out(
+        self, request: Request, hosts: Sequence[str], name: str
+    ) -> AsyncIterator[Request]:
+        """The request with a door to a proxy, where it may reach any host at all."""
+        if not hosts or request.network == "full" or not self._sandbox.isolates:
+            yield request
+            return
+        sockets = self._folder.sock_dir
+        order = GatewayOrder(
+            sockets=sockets,
+            egress_log=self._folder.root / EGRESS_LOG,
+            usage_log=self._folder.root / "usage.jsonl",
+            label=name,
+            allow=tuple(hosts),
+            setting=f"task.{'setup' if name == 'setup' else 'test'}.network",
+        )
+        route = route_of(order)
+        async with running(order, self._environ):
+            yield replace(request, door=route.door, env={**request.env, **route.environment})
+
+    async def _not_run(self, name: str, note: str, exit_code: int) -> CommandOutcome:
+        output = await asyncio.to_thread(self._keep, name, note)
+        return CommandOutcome(exit_code, output, note, None, 0)
+
+    def _keep(self, name: str, text: str) -> FileRef:
+        self._count += 1
+        safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:40]
+        return self._folder.write(f"checks/{self._count:04d}-{safe}.txt", text)
+
+
+def _folder(repo: Path, cwd: str, copy: CopyOfRepo | None) -> Path | None:
+    """Where a command starts; None where that is no folder of the tree it runs on."""
+    place = inside(repo, cwd)
+    there = copy.path / place.relative_to(repo) if copy else place
+    return place if there.is_dir() else None
+
+
+def inside(repo: Path, cwd: str) -> Path:
+    """`cwd` within the repository, symlinks resolved; UsageError where it leads out."""
+    place = (repo / cwd).resolve()
+    if place != repo and repo not in place.parents:
+        raise FolderOutside(
+            f"{cwd} leads out of the repository.",
+            path="cwd",
+            remedy="name a folder inside the repository",
+        )
+    return place
+
+
+def not_ready(
+    shell: str, ran: CommandOutcome, why: str, sandbox: str, *, what: str, path: str = ""
+) -> EnvironmentNotReady:
+    """The error for a command that cannot start, with what was run and what to try.
+
+    `path` is the setting that it stands in, if it is one.
+    """
+    message = f"{what} cannot start in the sandbox."
+    remedy = "task.setup.command   |   runner.sandbox.read_paths   |   agentrunner doctor"
+    if why == NO_TESTS:
+        message = f"{what} finds no tests."
+        remedy = "task.test.baseline: false, where the run is to write the first ones"
+    if path == TEST_COMMAND:
+        remedy += "   |   --test none"
+    return EnvironmentNotReady(
+        message,
+        path=path,
+        details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("sandbox", sandbox)),
+        remedy=remedy,
+        nothing_spent=True,
+    )

@@ -1,0 +1,91 @@
+"""What git ignores and clean rooms do not have as it is now, where a red command speaks of it.
+
+Rooms have ignored folders as they were before the first worker, and no ignored file above the size
+that snapshots keep. Every honest run changes such things: builds, caches, coverage. What is green
+in a room did not need them, and nothing is said. What is red and names one may be red for that.
+Everything here blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from agentrunner.state.run_state import CheckOutcome, TestOutcome
+from agentrunner.verification.rooms.room import Rooms
+
+MOST_COMPARED = 50_000
+"""Files of one folder that are compared; one with more is not called changed."""
+
+Facts = dict[str, tuple[int, int]]
+
+
+class LeftOut:
+    """Finds them for one run."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self._snapshots = rooms.snapshots
+        self._rooms = rooms
+
+    def named(self, text: str) -> list[str]:
+        """Ignored files that no room has, and that a command's words name."""
+        return [path for path in self._snapshots.ignored_seen() if _is_file_named(path, text)]
+
+    def changed(self, text: str) -> list[str]:
+        """Ignored files and folders that are not as they were sealed, and that words name."""
+        before = self._rooms.sealed.files_seen()
+        found = [
+            path
+            for path, facts in self._snapshots.ignored_seen().items()
+            if before is not None and before.get(path) != facts and _is_file_named(path, text)
+        ]
+        folders = self._rooms.sealed.folders()
+        sealed = {one.name: source for one, source in folders if one.copied}
+        large = {one.name for one, _ in folders if not one.copied}
+        for name in self._snapshots.ignored_folders():
+            if name in large or not _is_folder_named(name, text):
+                continue
+            now = _facts(self._snapshots.work_tree / name)
+            if now is not None and now != (_facts(sealed[name]) if name in sealed else {}):
+                found.append(name)
+        return found
+
+
+def words_of_red(test: TestOutcome | None, checks: Sequence[CheckOutcome]) -> str:
+    """What the red commands printed, as far as it is kept with their outcomes."""
+    texts: list[str] = []
+    if test is not None and not test.green:
+        texts += [test.tail, *(red.message for red in test.red)]
+    for check in checks:
+        if check.outcome == "failed":
+            texts += [check.detail, *(red.message for red in check.red)]
+    return "\n".join(texts)
+
+
+def _is_file_named(path: str, text: str) -> bool:
+    name = re.escape(path.rpartition("/")[2])
+    return bool(re.search(rf"(?<![\w.-]){name}(?![\w-])", text))
+
+
+def _is_folder_named(path: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\w.-]){re.escape(path)}/", text))
+
+
+def _facts(folder: Path) -> Facts | None:
+    """Size and time of each file of a folder by its path; None where there are too many."""
+    found: Facts = {}
+    for path in _files(folder):
+        if len(found) >= MOST_COMPARED:
+            return None
+        with contextlib.suppress(OSError):
+            facts = path.lstat()
+            found[str(path.relative_to(folder))] = (facts.st_size, facts.st_mtime_ns)
+    return found
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for place, _, names in os.walk(folder):
+        yield from (Path(place, name) for name in names)

@@ -1,0 +1,238 @@
+"""The `.git` of a clean room: references and settings of the baseline, an index of the room's tree.
+
+So `git status`, `ls-files` and `diff` in a test see what is handed over, as they would after
+`git add -A`. It is made anew for each room, may be written to, and goes with the room. Objects are
+the user's own, read-only; only contents that the user's index does not have are added. Nothing
+here starts git. Everything blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import stat
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentrunner.errors import UsageError
+from agentrunner.git.attributes import Attributes
+from agentrunner.git.process import to_bytes
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshot_writer import stand_ins
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.user_index import IndexDamaged, UserIndex, read_index
+from agentrunner.sandboxes.base import Mount
+from agentrunner.sandboxes.gitdirs import git_folders
+from agentrunner.sandboxes.worker_git import SHARED_OBJECTS, alternates_of, hand_over
+from agentrunner.storage.write_index import IndexEntry, index_of
+from agentrunner.verification.rooms.copies import copy_tree
+
+SHARED = ("config", "packed-refs", "refs", "reftable", "hooks", "info", "shallow", "description")
+"""What all work trees of a repository have in common; objects and logs are left where they are."""
+OWN = ("HEAD", "index", "config.worktree")
+MOST_ADDED = 1_000
+"""Contents of changed files that are added; those of further files are only known by name."""
+MOST_BYTES = 1 << 20
+"""Of one such file."""
+MOST_COPIED = 16 << 20
+"""Bytes of one hook or the like."""
+SUBMODULE = 0o160000
+OTHER_PLACE = re.compile(r"(?im)^\s*worktree\s*=")
+"""The work tree is not where the git folder is."""
+FILTERS = re.compile(r"(?im)^\s*(autocrlf|eol|safecrlf)\s*=")
+
+
+def seal_git(repo: Path, target: Path) -> None:
+    """Copy what rooms need of the repository's git data, in the place of an earlier copy.
+
+    There is none where the repository has no git data of a usual kind. Raises OSError.
+    """
+    shutil.rmtree(target, ignore_errors=True)
+    try:
+        found = git_folders(repo)
+    except UsageError:
+        return
+    if found is None:
+        return
+    own, common = found
+    target.mkdir(mode=0o700, parents=True)
+    for folder, wanted in ((common, SHARED), (own, OWN)):
+        for name in wanted:
+            _copy(folder / name, target / name)
+    for place, folders, names in os.walk(target):
+        for inner in (*folders, *names):
+            path = Path(place, inner)
+            if not path.is_symlink():
+                path.chmod(0o700 & path.lstat().st_mode)
+
+
+@dataclass
+class RoomGit:
+    """Makes the `.git` of rooms from what was sealed."""
+
+    snapshots: Snapshots
+    sealed: Path
+    mounts: bool
+    """Whether the sandbox can mount."""
+
+    def __post_init__(self) -> None:
+        self._index: UserIndex | None = None
+
+    def furnish(
+        self, room: Path, scratch: Path, entries: Mapping[str, Entry], ignored: Collection[str]
+    ) -> tuple[Mount, ...]:
+        """Make it for a checkout of `entries`, in `scratch` and with mounts where these can be.
+
+        `ignored` are the paths that git does not track. Without usual git data of the user's
+        nothing is made. Raises OSError.
+        """
+        known = self._known()
+        folders = self._folders()
+        if known is None or folders is None:
+            return ()
+        own, common = folders
+        objects = common / "objects"
+        target = scratch / "git" if self.mounts else room / ".git"
+        if os.path.lexists(target):
+            return ()
+        copy_tree(self.sealed, target)
+        lent = SHARED_OBJECTS if self.mounts else objects.resolve()
+        self._objects(target, [lent, *alternates_of(objects)])
+        chosen = self._chosen(room, entries, ignored, known)
+        (target / "index").write_bytes(index_of(chosen))
+        self._add_contents(room, target, chosen, known)
+        hand_over(target, self.snapshots.work_tree)
+        if not self.mounts:
+            return ()
+        return (
+            Mount(target, own, read_only=False),
+            Mount(objects.resolve(), SHARED_OBJECTS),
+        )
+
+    def _folders(self) -> tuple[Path, Path] | None:
+        try:
+            return git_folders(self.snapshots.work_tree)
+        except UsageError:
+            return None
+
+    def _known(self) -> UserIndex | None:
+        """The user's index at the baseline; None where there is no git data that can be used."""
+        if self._index is None and self._is_usual():
+            try:
+                found = read_index(os.fsencode(self.sealed / "index"))
+            except IndexDamaged:
+                return None
+            self._index = found or UserIndex()
+        return self._index
+
+    def _is_usual(self) -> bool:
+        if not (self.sealed / "HEAD").is_file():
+            return False
+        text = self._settings()
+        if re.search(r"(?i)objectformat\s*=\s*(?!sha1\b)", text):
+            return False
+        return self.mounts or not OTHER_PLACE.search(text)
+
+    def _settings(self) -> str:
+        places = (self.sealed / "config", self.sealed / "config.worktree")
+        return "\n".join(p.read_text(errors="replace") for p in places if p.is_file())
+
+    def _objects(self, target: Path, lent: Collection[Path]) -> None:
+        info = target / "objects" / "info"
+        info.mkdir(parents=True)
+        (info / "alternates").write_text("".join(f"{line}\n" for line in lent))
+        (target / "refs").mkdir(exist_ok=True)
+
+    def _chosen(
+        self,
+        room: Path,
+        entries: Mapping[str, Entry],
+        ignored: Collection[str],
+        known: UserIndex,
+    ) -> list[IndexEntry]:
+        """The entries of the index: the tree's, and submodules as the user's index has them.
+
+        Where git may hold another content than the file has, as with line ends, a tracked file
+        keeps the blob of the user's index, so that it is no change.
+        """
+        filtered = self._filtered(room, entries)
+        modules = {path: blob for path, (key, blob) in known.entries.items() if key[4] == SUBMODULE}
+        inside = tuple(path + b"/" for path in modules)
+        found: list[IndexEntry] = [(p, SUBMODULE, blob, None) for p, blob in modules.items()]
+        large = stand_ins(self.snapshots.git) or set()
+        for text, (mode, name) in entries.items():
+            path = to_bytes(text)
+            if text in ignored or (inside and path.startswith(inside)):
+                continue
+            old = known.entries.get(path)
+            blob = bytes.fromhex(name)
+            if old is not None and (name in large or filtered.changes(path)):
+                blob = old[1]
+            elif name in large:
+                continue
+            with contextlib.suppress(OSError):
+                found.append((path, int(mode, 8), blob, os.lstat(room / os.fsdecode(path))))
+        return found
+
+    def _filtered(self, room: Path, entries: Mapping[str, Entry]) -> Attributes:
+        rules = Attributes()
+        if FILTERS.search(self._settings()):
+            rules.add(b"", b"** eol")
+        for path in entries:
+            if path.rpartition("/")[2] == ".gitattributes":
+                folder = to_bytes(path.rpartition("/")[0])
+                with contextlib.suppress(OSError):
+                    rules.add(folder, (room / path).read_bytes())
+        rules.add_users_own(os.fsencode(self.sealed), [os.fsencode(self.sealed / "config")])
+        return rules
+
+    def _add_contents(
+        self, room: Path, target: Path, chosen: Collection[IndexEntry], known: UserIndex
+    ) -> None:
+        """Loose objects of what the user's index does not have, within bounds."""
+        had = {blob for _, blob in known.entries.values()}
+        new = [one for one in chosen if one[2] not in had and one[1] != SUBMODULE]
+        for path, _, blob, _ in new[:MOST_ADDED]:
+            data = _content(room / os.fsdecode(path))
+            whole = b"blob %d\0" % len(data) + data
+            if hashlib.sha1(whole).digest() == blob:
+                place = target / "objects" / blob.hex()[:2] / blob.hex()[2:]
+                place.parent.mkdir(exist_ok=True)
+                place.write_bytes(zlib.compress(whole, 1))
+
+
+def _content(place: Path) -> bytes:
+    """What git keeps of a file or link; the beginning of a large one."""
+    if place.is_symlink():
+        return os.fsencode(os.readlink(place))  # noqa: PTH115 - its text
+    with place.open("rb") as file:
+        return file.read(MOST_BYTES)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """A file or folder; locks, sample hooks, large files and what is neither are left out.
+
+    The first of a path is never a link: what is written at its place later would follow it.
+    """
+    if source.is_symlink():
+        return
+    if source.is_file():
+        shutil.copy2(source, target)
+    elif source.is_dir():
+        copy_tree(source, target, ignore=_left_out)
+
+
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    out = set()
+    for name in names:
+        facts = os.lstat(os.path.join(folder, name))  # noqa: PTH118
+        usual = stat.S_ISDIR(facts.st_mode) or stat.S_ISLNK(facts.st_mode)
+        small = stat.S_ISREG(facts.st_mode) and facts.st_size <= MOST_COPIED
+        if name.endswith((".lock", ".sample")) or not (usual or small):
+            out.add(name)
+    return out

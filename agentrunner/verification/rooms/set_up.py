@@ -1,0 +1,92 @@
+"""The set-up command of a task: running it, and the error where it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentrunner.config.load import resolve_env
+from agentrunner.config.rules import env_reference
+from agentrunner.config.spec import SetupSpec, TaskSpec
+from agentrunner.errors import EnvironmentNotReady
+from agentrunner.verification.rooms.decision_sandbox import (
+    CommandOutcome,
+    CopyOfRepo,
+    DecisionSandbox,
+)
+from agentrunner.verification.rooms.registries import asked_for, registries_of
+
+MOST_LINES = 8
+"""Of its output, from the end, where it fails."""
+
+
+async def run_set_up(
+    sandbox: DecisionSandbox,
+    spec: TaskSpec,
+    *,
+    copy: CopyOfRepo | None = None,
+    home: Path | None = None,
+) -> CommandOutcome | None:
+    """Run the task's set-up command, in a copy where one is given; None where there is none.
+
+    What it writes into its home stays in `home`. In a copy it may run what a worker wrote: then
+    it gets nothing of our environment.
+    """
+    setup = spec.task.setup
+    if setup is None:
+        return None
+    return await sandbox.run(
+        setup.command,
+        timeout_sec=setup.timeout_sec,
+        network="full" if _is_full(spec) else "none",
+        hosts=setup.network,
+        copy=copy,
+        home=home,
+        env=_environment(sandbox, setup, trusted=copy is None),
+        name="setup",
+    )
+
+
+def set_up_failed(
+    spec: TaskSpec, ran: CommandOutcome, sandbox: str, environ: Mapping[str, str] | None = None
+) -> EnvironmentNotReady:
+    """The error for a set-up that did not end well; `box` in words.
+
+    With our environment the hosts are named that its lock files and tools say; then it blocks.
+    """
+    setup = spec.task.setup
+    assert setup is not None
+    how = f"not over after {setup.timeout_sec:g} s" if ran.timed_out else f"exit {ran.exit_code}"
+    lines = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
+    hosts = registries_of(Path(spec.repo), environ) if environ is not None else []
+    named = ", ".join(dict.fromkeys([*hosts, *asked_for(ran.tail)])) or "HOST:443"
+    fetch = f"task.setup.network: [{named}], for what it fetches   |   "
+    return EnvironmentNotReady(
+        "The set-up command fails in the sandbox.",
+        path="task.setup.command",
+        details=(
+            ("ran", f"{setup.command}      {how}"),
+            ("output", "\n".join(lines) or "nothing"),
+            ("sandbox", sandbox),
+        ),
+        remedy=f"{'' if _is_full(spec) or setup.network else fetch}task.setup.command",
+        nothing_spent=True,
+    )
+
+
+def withheld(setup: SetupSpec) -> list[str]:
+    """Variables from our environment, which a set-up that may run a worker's code is not given."""
+    return [name for name, text in setup.env.items() if env_reference(text) is not None]
+
+
+def _environment(sandbox: DecisionSandbox, setup: SetupSpec, *, trusted: bool) -> dict[str, str]:
+    """Its variables, without references to ours where it is not the user's own code alone."""
+    given = setup.env
+    if not trusted:
+        given = {name: text for name, text in given.items() if name not in withheld(setup)}
+    return resolve_env(given, sandbox.environ, "task.setup.env")
+
+
+def _is_full(spec: TaskSpec) -> bool:
+    network = spec.runner.sandbox.network
+    return network is not None and network.policy == "full"

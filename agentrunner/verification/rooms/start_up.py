@@ -1,0 +1,237 @@
+"""Whether a command came to decide anything, or never started: judged before any worker is paid.
+
+A command is started by the shell, the dynamic loader and the launcher of its language, and each of
+them says so in words and exit codes of its own where it fails. What they fail to start may be a
+program of the repository that is not written yet: that is red, and no missing environment.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+from pathlib import Path
+from typing import Protocol
+
+from agentrunner.verification.results.counts import Counts
+
+NO_TESTS = "no tests ran"
+MOST_READ = 200_000
+"""Characters of a manifest."""
+NO_SHELL_TEXT = re.compile(
+    r"(?:sh: (?:-c: )?(?:line )?\d+: .*\n)*sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*"
+)
+"""All that the shell says of a command that it cannot read, as one with an open quote."""
+NO_MODULE = re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$")
+NOT_WRITTEN = (
+    re.compile(r"(?m)^.* is no folder of the repository$"),
+    re.compile(r"(?m)^npm (?:ERR!|error) Missing script: .*$"),
+    re.compile(r"(?m)^make: \*\*\* No rule to make target .*$"),
+    re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such command).*$"),
+)
+"""What is said of a folder, script or target that the repository lacks. A test command that names
+one is mistaken; a check may wait for it to be written."""
+MISSING = re.compile(
+    r"(?m)^(?:.*?: )?(?:line \d+: |\d+: )?(?P<program>[^\s:]+): "
+    r"(?:command not found|not found|No such file or directory)$"
+)
+"""What shells and make say of a program that is not there."""
+LOADER = re.compile(
+    r"(?m)^(?P<program>[^\s:]+): (?:"
+    r"error while loading shared libraries: .*|"
+    r"symbol lookup error: .*|"
+    r"relocation error: .*|"
+    r".*: version `[^']+' not found \(required by .*\)"
+    r")$"
+)
+"""What the dynamic loader says of a program whose libraries it does not find."""
+LAUNCHERS = (
+    re.compile(r"(?m)^Error: could not open `.*jvm\.cfg'.*$"),
+    re.compile(
+        r"(?m)^Error: (?:Could not create the Java Virtual Machine|could not find libjava).*$"
+    ),
+    re.compile(r"(?m)^Error occurred during initialization of (?:VM|boot layer).*$"),
+    re.compile(r"(?m)^.*InternalError: Error loading java\.security file.*$"),
+    re.compile(r"(?m)^Fatal Python error: (?:init_|initfsencoding|Py_Initialize).*$"),
+    re.compile(r"(?m)^go: cannot find GOROOT directory.*$"),
+    re.compile(r"(?m)^go: .*\brequires go >= .*$"),
+    re.compile(r"(?m)^go: (?:errors parsing \S*go\.work:|download go\S+ for ).*$"),
+    re.compile(r"(?m)^(?:go: )?reading go\.work: .*$"),
+    re.compile(r"(?m)^.*current directory is contained in a module that is not one of the .*$"),
+)
+"""What the launcher of a language says where its own installation or configuration is not there."""
+FETCHES = (
+    re.compile(
+        r"(?m)^npm (?:ERR!|error) request to \S+/(?P<tool>[^\s/]+) failed: cache mode is .*$"
+    ),
+    re.compile(r"(?m)^.*[Bb]ecause (?P<tool>\S+) was not found in the cache and .*$"),
+    re.compile(r"(?m)^\s*ERROR: No matching distribution found for (?P<tool>\S+)$"),
+)
+"""What a package manager says that was told to fetch nothing, of what it wanted to run."""
+CONFTEST = re.compile(r"(?m)^ImportError while loading conftest .*$")
+ABSENT = re.compile(r"(?m)^E\s+ModuleNotFoundError: No module named '(?P<module>\w+).*$")
+CURE = re.compile(
+    r"(?im)^(?:E\s+)?.*\binstall (?:it|this|them) with\b.*$|^(?:E\s+)?.*\bpip install\b.*$"
+)
+"""Words of a package that is there about one that is not."""
+MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "Pipfile", "environment.yml")
+MEMBER = re.compile(
+    r"(?m)^go: (?:cannot load module (?P<place>\S+) listed in go\.work file"
+    r"|open (?P<whole>\S+)/go\.mod: no such file or directory).*$"
+)
+"""What go says of a member of the workspace that is not there."""
+MAKE_FAILED = re.compile(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* \[.*\] Error 12[67]$")
+"""make, of a program that it could not start."""
+SILENT_DEATHS = frozenset(
+    128 + number
+    for number in (
+        signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS,
+    )
+)  # fmt: skip
+_SHELL_ON_SIGNAL = re.compile(
+    r"(?:.*: )?(?:line \d+: +\d+ |\d+ )?(?:Illegal instruction|Aborted|Bus error|"
+    r"Floating point exception|Segmentation fault|Bad system call)(?: \(core dumped\))?.*"
+)
+
+
+class Ended(Protocol):
+    """A command that ran to its end."""
+
+    @property
+    def exit_code(self) -> int:
+        """Its exit code."""
+
+    @property
+    def tail(self) -> str:
+        """The end of its output."""
+
+    @property
+    def counts(self) -> Counts | None:
+        """The tests in its output."""
+
+
+def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool) -> str:
+    """Why the command never came to decide anything; "" where it did.
+
+    A program of the repository that is not written yet is red, not a missing environment.
+    """
+    ran_none = ran.counts is None or not ran.counts.ran
+    if ran.exit_code in (126, 127):
+        if not _is_own_that_fails(shell, repo, ran.tail):
+            return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
+    elif ran.exit_code == 2 and NO_SHELL_TEXT.fullmatch(output := ran.tail.strip()):
+        return f"the shell cannot read it: {output.splitlines()[0]}"
+    elif ran.exit_code and ran_none and (why := _start_failed(shell, repo, ran)):
+        return why
+    if not is_test:
+        return ""
+    if ran.counts is not None and ran.counts.ran == 0 and ran.counts.skipped == 0:
+        return NO_TESTS
+    if ran.exit_code == 0:
+        return ""
+    for pattern in NOT_WRITTEN:
+        if hit := pattern.search(ran.tail):
+            return hit[0].strip()
+    return tool_lacking(shell, ran)
+
+
+def tool_lacking(shell: str, ran: Ended) -> str:
+    """What Python says of a test tool that is not installed; "" where it says nothing of one."""
+    hit = NO_MODULE.search(ran.tail) if ran.exit_code else None
+    return hit[0].strip() if hit and _is_runner(shell, hit["module"]) else ""
+
+
+def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
+    """What a loader, a launcher, make or the kernel says; "" where a program did start."""
+    for hit in LOADER.finditer(ran.tail):
+        if not _is_own(hit["program"], repo):
+            return hit[0].strip()
+    for pattern in FETCHES:
+        if found := pattern.search(ran.tail):
+            tool = found["tool"].replace("%2f", "/")
+            return (
+                f"{tool} is not installed: it would be fetched at run time, and there is no"
+                " network here; task.setup.command can install it"
+            )
+    for pattern in LAUNCHERS:
+        if found := pattern.search(ran.tail):
+            return found[0].strip()
+    if (member := MEMBER.search(ran.tail)) and not _is_below(
+        member["place"] or member["whole"], repo
+    ):
+        return member[0].strip()
+    if why := _conftest_lacks(ran.tail, repo):
+        return why
+    if MAKE_FAILED.search(ran.tail):
+        for hit in MISSING.finditer(ran.tail):
+            if not _is_own(hit["program"], repo):
+                return hit[0].strip()
+    if ran.exit_code in SILENT_DEATHS and not _runs_own(shell, repo):
+        lines = [line for line in ran.tail.splitlines() if line.strip()]
+        if all(_SHELL_ON_SIGNAL.fullmatch(line.strip()) for line in lines):
+            return f"killed by {signal.Signals(ran.exit_code - 128).name} before it said anything"
+    return ""
+
+
+def _conftest_lacks(output: str, repo: Path) -> str:
+    """The package that pytest's conftest needs and nobody installed; "" where it is another thing.
+
+    A module of the repository's own that is still to be written is red.
+    """
+    if not CONFTEST.search(output):
+        return ""
+    if cure := CURE.search(output):
+        return cure[0].removeprefix("E").strip()
+    absent = ABSENT.search(output)
+    if absent is not None and _is_declared(absent["module"], repo):
+        return absent[0].removeprefix("E").strip()
+    return ""
+
+
+def _is_declared(module: str, repo: Path) -> bool:
+    """Whether a manifest at the top names a package like this module."""
+    name = re.escape(module.lower()).replace("_", "[-_.]")
+    places = [*(repo / one for one in MANIFESTS), *sorted(repo.glob("requirements*.txt"))[:20]]
+    places += sorted(repo.glob("requirements/*.txt"))[:20]
+    for place in places:
+        try:
+            text = place.read_text(encoding="utf-8", errors="replace")[:MOST_READ].lower()
+        except OSError:
+            continue
+        if re.search(rf"(?m)(?:^|[\s\"'\[,])(?:{name}|pytest[-_]{name})(?![\w-])", text):
+            return not ((repo / module).exists() or (repo / "src" / module).exists())
+    return False
+
+
+def _is_below(place: str, repo: Path) -> bool:
+    try:
+        return (repo / place).resolve().is_relative_to(repo.resolve())
+    except OSError:
+        return False
+
+
+def _is_runner(shell: str, module: str) -> bool:
+    return bool(re.search(rf"-m\s+{re.escape(module)}\b", shell))
+
+
+def _is_own_that_fails(shell: str, repo: Path, output: str) -> bool:
+    """Whether what did not start is a path of the repository (`./run.sh`, `bin/tool`)."""
+    named = [hit["program"] for hit in (*MISSING.finditer(output), *LOADER.finditer(output))]
+    return any("/" in program and _is_own(program, repo) for program in named) and bool(shell)
+
+
+def _is_own(program: str, repo: Path) -> bool:
+    """Whether a program, as it is named in a message, is one of the repository."""
+    if "/" not in program:
+        return False
+    path = Path(program)
+    return not path.is_absolute() or repo in path.parents
+
+
+def _runs_own(shell: str, repo: Path) -> bool:
+    """Whether the command names anything of the repository, which then may be what died."""
+    try:
+        words = shlex.split(shell, comments=True)
+    except ValueError:
+        return True
+    return any("/" in w.lstrip("/") or (repo / w).exists() for w in words if not w.startswith("-"))

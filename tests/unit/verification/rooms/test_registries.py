@@ -1,0 +1,102 @@
+"""Hosts of packages are read off lock files and what tools have been told, never known by heart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agentrunner.verification.rooms.registries import asked_for, registries_of
+
+FILES = {
+    "uv.lock": 'source = { registry = "https://packages.example/simple" }\n'
+    'sdist = { url = "https://files.example/a.tar.gz", hash = "x" }\n',
+    "package-lock.json": '{"a": {"resolved": "https://npm.example:8443/a.tgz", '
+    '"funding": {"url": "https://sponsors.example/a"}}}',
+    "yarn.lock": '  resolved "https://yarn.example/a.tgz#1"\n',
+    "pnpm-lock.yaml": "    resolution: {integrity: x, tarball: https://pnpm.example/a.tgz}\n",
+    ".npmrc": "@own:registry=https://own.example/npm/\n//own.example/npm/:_authToken=${T}\n",
+    "node_modules/.package-lock.json": '{"a": {"resolved": "https://npm.example/a.tgz"}}',
+    "Gemfile.lock": "GEM\n  remote: https://gems.example/\n",
+    "Pipfile.lock": '{"sources": [{"url": "https://u:p@pip.example/simple"}]}',
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "hosts"),
+    [
+        ("uv.lock", ["packages.example:443", "files.example:443"]),
+        ("package-lock.json", ["npm.example:8443"]),
+        ("yarn.lock", ["yarn.example:443"]),
+        ("pnpm-lock.yaml", ["pnpm.example:443"]),
+        ("node_modules/.package-lock.json", ["npm.example:443"]),
+        (".npmrc", ["own.example:443"]),
+        ("Gemfile.lock", ["gems.example:443"]),
+        ("Pipfile.lock", ["pip.example:443"]),
+    ],
+)
+def test_a_file_of_the_repository_says_it(tmp_path: Path, name: str, hosts: list[str]) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(FILES[name])
+    assert registries_of(tmp_path, {"HOME": str(tmp_path / "user")}) == hosts
+
+
+def test_go_and_cargo_say_it_themselves(tmp_path: Path) -> None:
+    user, repo = tmp_path / "user", tmp_path / "repo"
+    repo.mkdir()
+    environ = {"HOME": str(user), "GOROOT": str(tmp_path / "go")}
+    (repo / "go.sum").touch()
+    (repo / "Cargo.lock").touch()
+    assert registries_of(repo, environ) == []
+    index = user / ".cargo/registry/index/index.example-6f17d22bba15001f"
+    index.mkdir(parents=True)
+    (index / "config.json").write_text(json.dumps({"dl": "https://crates.example/crates"}))
+    (tmp_path / "go").mkdir()
+    told = "GOPROXY=https://proxy.example,direct\nGOSUMDB=sum.example\n"
+    (tmp_path / "go/go.env").write_text(told)
+    go = ["proxy.example:443", "sum.example:443"]
+    assert registries_of(repo, environ) == [*go, "index.example:443", "crates.example:443"]
+    own = {**environ, "GOPROXY": "https://own.example"}
+    assert registries_of(repo, own)[:2] == ["own.example:443", "sum.example:443"]
+
+
+def test_nonsense_is_no_host(tmp_path: Path) -> None:
+    (tmp_path / "yarn.lock").write_bytes(
+        b'  resolved "https://[::1"\n resolved "https://a b\xff"\n'
+    )
+    (tmp_path / "uv.lock").mkdir()
+    assert registries_of(tmp_path, {"HOME": str(tmp_path)}) == []
+
+
+def test_addresses_of_a_project_s_own_are_no_registries(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project.urls]\nHome = "https://home.example"\n'
+        '[[tool.sponcon.sponsors]]\nurl = "https://sponsor.example/"\n'
+        '[[tool.uv.index]]\nurl = "https://index.example/simple"\n'
+        '[tool.pip]\nextra-index-url = ["https://more.example/simple"]\n'
+    )
+    assert registries_of(tmp_path, {}) == ["index.example:443", "more.example:443"]
+
+
+@pytest.mark.parametrize(
+    ("output", "hosts"),
+    [
+        (
+            "npm error request to https://npm.example/glob failed: no cached response",
+            ["npm.example"],
+        ),
+        ("error: Failed to fetch: `https://packages.example/simple/six/`", ["packages.example"]),
+        (
+            "[6] Could not resolve hostname (Could not resolve host: crates.example)",
+            ["crates.example"],
+        ),
+        (
+            'Get "https://proxy.example/m/@v/list": dial tcp: lookup proxy.example',
+            ["proxy.example"],
+        ),
+        ("added 3 packages\nread https://sponsors.example/us", []),
+    ],
+)
+def test_a_tool_that_was_refused_names_the_host(output: str, hosts: list[str]) -> None:
+    assert asked_for(output) == [f"{host}:443" for host in hosts]

@@ -1,0 +1,108 @@
+"""Copies of what git ignores, as it was before the first worker."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.rooms import sealed
+from agentrunner.verification.rooms.sealed import Sealed, SealedFolder, copy_folder, fits
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    repo = tmp_path / "repo"
+    (repo / "node_modules" / "left-pad").mkdir(parents=True)
+    (repo / "build").mkdir()
+    subprocess.run(["git", "init", "-q", str(repo)], check=True)
+    (repo / ".gitignore").write_text("node_modules/\nbuild/\n")
+    (repo / "app.js").write_text("1\n")
+    (repo / "node_modules" / "left-pad" / "index.js").write_text("good\n")
+    (repo / "build" / "out").write_text("made\n")
+    return repo
+
+
+def snapshots_of(repo: Path, store: Path) -> Snapshots:
+    """They know of ignored folders once they have looked."""
+    snapshots = Snapshots(store, repo)
+    snapshots.take()
+    return snapshots
+
+
+def test_a_copy_does_not_change_with_the_repository(repo: Path, tmp_path: Path) -> None:
+    kept = Sealed(tmp_path / "sealed", repo)
+    assert not kept.made and kept.folders() == []
+    kept.seal(snapshots_of(repo, tmp_path / "store"))
+    (repo / "node_modules" / "left-pad" / "index.js").write_text("bad\n")
+    places = {one.name: (one, place) for one, place in kept.folders()}
+    assert kept.made and set(places) == {"node_modules", "build"}
+    one, place = places["node_modules"]
+    assert one == SealedFolder("node_modules", copied=True, packages=True)
+    assert (place / "left-pad" / "index.js").read_text() == "good\n"
+    assert not places["build"][0].packages
+
+
+def test_another_copy_takes_the_place_of_the_first(repo: Path, tmp_path: Path) -> None:
+    kept, snapshots = Sealed(tmp_path / "sealed", repo), snapshots_of(repo, tmp_path / "store")
+    kept.seal(snapshots)
+    (repo / "build" / "out").write_text("made again\n")
+    kept.seal(snapshots)
+    places = {one.name: place for one, place in kept.folders()}
+    assert (places["build"] / "out").read_text() == "made again\n"
+
+
+def test_the_copy_is_the_owners(repo: Path, tmp_path: Path) -> None:
+    Sealed(tmp_path / "sealed", repo).seal(snapshots_of(repo, tmp_path / "store"))
+    assert (tmp_path / "sealed").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "sealed" / sealed.MANIFEST).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_large_folder_stays_where_it_is(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealed, "MOST_BYTES", 4)
+    assert not fits(repo / "node_modules")
+    kept = Sealed(tmp_path / "sealed", repo)
+    kept.seal(snapshots_of(repo, tmp_path / "store"))
+    assert {(one.copied, place) for one, place in kept.folders()} == {
+        (False, repo / "node_modules"),
+        (False, repo / "build"),
+    }
+
+
+def test_many_files_are_as_large_as_many_bytes(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fits(repo / "node_modules")
+    monkeypatch.setattr(sealed, "MOST_FILES", 0)
+    assert not fits(repo / "node_modules")
+    assert fits(repo / "gone")
+
+
+def test_modes_times_and_links_are_copied(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "bin").mkdir(parents=True)
+    tool = source / "bin" / "tool"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    os.utime(tool, (1000, 1000))
+    (source / "link").symlink_to("/nowhere")
+    copy_folder(source, tmp_path / "deep" / "target")
+    copied = tmp_path / "deep" / "target" / "bin" / "tool"
+    assert (copied.stat().st_mode & 0o777, copied.stat().st_mtime) == (0o755, 1000)
+    assert (tmp_path / "deep" / "target" / "link").readlink() == Path("/nowhere")
+
+
+def test_a_folder_is_copied_into_the_place_of_one_that_is_there(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    (source / "bin").mkdir(parents=True)
+    (source / "cache").mkdir()
+    target.mkdir()
+    (source / "cache" / "x").write_text("x")
+    copy_folder(source, target, leave_out=["cache"])
+    assert sorted(path.name for path in target.iterdir()) == ["bin"]
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="source"):
+        copy_folder(tmp_path / "source", tmp_path / "target")

@@ -1,0 +1,145 @@
+"""A command that cannot start is a missing environment; what is not written yet is red."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agentrunner.verification.results.counts import Counts, read_counts
+from agentrunner.verification.rooms.start_up import NO_TESTS, why_not_started
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one command came to."""
+
+    exit_code: int
+    tail: str
+    counts: Counts | None = None
+
+
+JVM_CFG = "Error: could not open `/usr/lib/jvm/java-17-openjdk-amd64/lib/jvm.cfg'\n"
+SECURITY = """\
+Exception in thread "main" java.lang.InternalError: Error loading java.security file
+\tat java.base/java.security.Security.initialize(Security.java:106)
+"""
+VM = (
+    "Error occurred during initialization of VM\njava/lang/NoClassDefFoundError: java/lang/Object\n"
+)
+LIBRARY = "{}: error while loading shared libraries: libfoo.so.1: cannot open shared object file"
+GLIBC = "{0}: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by {0})"
+MAKE = "make: {0}: No such file or directory\nmake: *** [Makefile:2: test] Error 127\n"
+
+CONFTEST = """\
+ImportError while loading conftest '/repo/tests/conftest.py'.
+tests/conftest.py:1: in <module>
+    import {0}
+E   ModuleNotFoundError: No module named '{0}'
+"""
+CURE = "E   RuntimeError: The testclient needs it. Install it with:\nE       $ pip install httpx\n"
+
+NOT_STARTED = {
+    "a program that is not there": ("pytest -q", 127, "sh: 1: pytest: not found"),
+    "one that may not be executed": ("tool", 126, "sh: 1: tool: Permission denied"),
+    "the runner's module": ("python3 -m pytest", 1, "/usr/bin/python3: No module named pytest"),
+    "a JVM without jvm.cfg": ("mvn -q test", 1, JVM_CFG),
+    "a JVM without its security file": ("mvn -q test", 1, SECURITY),
+    "a JVM without its classes": ("gradle test", 1, VM),
+    "a library of a tool": ("tool test", 127, LIBRARY.format("tool")),
+    "a library of a tool behind make": ("make test", 2, LIBRARY.format("/usr/bin/tool")),
+    "another libc": ("node --test", 1, GLIBC.format("node")),
+    "a symbol": ("tool", 127, "tool: symbol lookup error: tool: undefined symbol: x"),
+    "a tool behind make": ("make test", 2, MAKE.format("cargo")),
+    "Python without its library": (
+        "python3 -m pytest", 1, "Fatal Python error: init_fs_encoding: failed to get the codec\n",
+    ),
+    "a system call that is denied": ("cargo test", 159, "Bad system call (core dumped)\n"),
+    "a member of a Go workspace beside the repository": (
+        "go test ./...", 1, "go: open /elsewhere/x/go.mod: no such file or directory\n",
+    ),
+    "a Go workspace that cannot be read": (
+        "go test ./...", 1, "reading go.work: /repo/go.work:2: unknown directive: uses\n",
+    ),
+    "a newer Go": (
+        "go test ./...", 1,
+        "go: go.work requires go >= 1.25.0 (running go 1.22.2; GOTOOLCHAIN=local)\n",
+    ),
+    "what conftest says how to install": ("pytest", 4, CONFTEST.format("httpx") + CURE),
+    "a crash before a word": ("node --test", 139, "Segmentation fault\n"),
+}  # fmt: skip
+
+RED = {
+    "a script that is not written": ("./run.sh", 127, "sh: 1: ./run.sh: not found"),
+    "a script in a folder": ("bin/tool", 127, "bash: line 1: bin/tool: No such file or directory"),
+    "one by its whole path": ("/repo/run", 127, "sh: 1: /repo/run: not found"),
+    "a library that is not built": ("./app", 127, LIBRARY.format("./app")),
+    "a library behind make": ("make test", 2, LIBRARY.format("build/app")),
+    "a program behind make": ("make test", 2, MAKE.format("./build/check")),
+    "a module of the project": ("python3 -m pytest", 1, "E  No module named 'shop'"),
+    "a class of the project": (
+        "java -cp . Shop", 1, "Error: Could not find or load main class Shop\n",
+    ),
+    "a crash of the project": ("./test_app", 139, "Segmentation fault\n"),
+    "a crash in its own script": ("python3 tests/run.py", 139, ""),
+    "a crash after words": ("node --test", 139, "adds two numbers\nSegmentation fault\n"),
+    "a member of a Go workspace that is not written": (
+        "go test ./...", 1, "go: open /repo/x/go.mod: no such file or directory\n",
+    ),
+    "a module that conftest needs and nobody declares": ("pytest", 4, CONFTEST.format("shop")),
+    "a failing test": ("tool", 1, "1 failed"),
+    "tests that quote such words": (
+        "pytest -q", 1, f"{VM}E assert\n1 failed, 3 passed in 0.1s\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_STARTED)
+def test_what_cannot_start_is_no_red_test(name: str) -> None:
+    shell, code, tail = NOT_STARTED[name]
+    assert why_not_started(shell, Ran(code, tail), Path("/repo"), is_test=True)
+
+
+@pytest.mark.parametrize("name", RED)
+def test_what_is_not_written_or_fails_is_red(name: str, tmp_path: Path) -> None:
+    shell, code, tail = RED[name]
+    ran = Ran(code, tail, read_counts(tail, ""))
+    assert why_not_started(shell, ran, Path("/repo"), is_test=True) == ""
+
+
+def test_a_package_that_is_declared_and_not_installed(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[dependency-groups]\ntests = ["trio-x>=0.2"]\n')
+    ran = Ran(4, CONFTEST.format("trio_x"))
+    told = why_not_started("pytest", ran, tmp_path, is_test=True)
+    assert told == "ModuleNotFoundError: No module named 'trio_x'"
+    (tmp_path / "trio_x").mkdir()
+    assert why_not_started("pytest", ran, tmp_path, is_test=True) == ""
+
+
+def test_a_check_is_judged_alike_but_for_the_number_of_its_tests() -> None:
+    assert why_not_started("java -jar x", Ran(1, JVM_CFG), Path("/repo"), is_test=False)
+    none = Ran(0, "", Counts(0, 0, 0))
+    assert why_not_started("pytest", none, Path("/repo"), is_test=True) == NO_TESTS
+    assert why_not_started("pytest", none, Path("/repo"), is_test=False) == ""
+
+
+def real(shell: str, repo: Path) -> Ran:
+    done = subprocess.run(
+        ["sh", "-c", shell], cwd=repo, capture_output=True, text=True, check=False
+    )
+    code = done.returncode if done.returncode >= 0 else 128 - done.returncode
+    return Ran(code, done.stdout + done.stderr)
+
+
+def test_the_words_of_the_shell_and_make_of_this_machine(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x7fELF not really")
+    broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "Makefile").write_text("test:\n\tno-such-tool-at-all\nown:\n\t./not-written\n")
+    for shell in ("no-such-tool-at-all -q", "make test", "cd . && no-such-tool-at-all", "./broken"):
+        assert why_not_started(shell, real(shell, tmp_path), tmp_path, is_test=True), shell
+    for shell in ("./not-written", "make own"):
+        assert not why_not_started(shell, real(shell, tmp_path), tmp_path, is_test=True), shell
