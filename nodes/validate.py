@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
 from langgraph.types import Command
 
-from agentrunner.config.agents import AssessSpec
-from agentrunner.discovery.seeing.safe import shown_name
-from agentrunner.errors.replies import ReplyInvalid
-from agentrunner.execution.asking import ask, keeping
+from agentrunner.execution.asking import keeping
+from agentrunner.execution.assessing import assess
 from agentrunner.execution.check_faults import lost_in_mid_run, tried_by_people
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import answered_about_host
 from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.questions import answered, question, remark, subject_of
-from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.execution.stuck import after_worker
 from agentrunner.execution.unchanged import why_not_acceptable
 from agentrunner.git.user_config import git_settings
-from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import QuestionKind
 from agentrunner.state.run_state import (
     Acceptance,
-    Assessment,
     Baseline,
     Criterion,
     Evidence,
@@ -53,12 +48,9 @@ from agentrunner.verification.verdict import (
     not_accepted,
     settle,
 )
-from agentrunner.verification.votes import merged
 
 KEPT = ("evidence", "tree", "acceptances", "baseline")
 """What is measured once, however long the judge is away."""
-MOST_UNSEEN = 20
-"""Files that are named as not seen; the state stays small."""
 MOST_DIFF = 12_000
 """Characters of a diff in a question; the state stays small."""
 
@@ -110,7 +102,8 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
         return await _open_finding(state, deps, update, judgement.open[0])
     if not _assessed(state, evidence):
         with keeping(cast("Update", {name: update.get(name) for name in KEPT if name in update})):
-            update |= await _assess(state, deps)
+            asking = cast("TaskContext", {**state, "criteria": _settled(state, deps)})
+            update |= await assess(asking, deps)
         state = cast("TaskContext", {**state, **update})
     judgement = _judged(state, deps)
     update["criteria"] = _settled(state, deps)
@@ -303,132 +296,6 @@ def _assessed(state: TaskContext, evidence: Evidence) -> bool:
     whole = bool(state["run"].accepting)
     acceptances = state.get("acceptances", [])
     return any(yes.tree == evidence.tree and (whole or not yes.criteria) for yes in acceptances)
-
-
-async def _assess(state: TaskContext, deps: Deps) -> Update:
-    evidence = state["evidence"]
-    assert evidence is not None
-    asking = cast("TaskContext", {**state, "criteria": _settled(state, deps)})
-    judge, counters = deps.spec.runner.assess or AssessSpec(), state["counters"]
-    votes = []
-    for number in range(judge.votes):
-        view = seeing(asking, deps)
-        message, counters = await ask(
-            asking, deps, "completion_assessment", counters, view=view, vote=number,
-            check=clear_verdict(asking["criteria"], view),
-        )  # fmt: skip
-        vote = assessment_of(message, state["criteria"], evidence.tree)
-        vote = without_doubt(vote, message, asking["criteria"])
-        votes.append(as_seen(vote, asking["criteria"], view))
-    assessment = merged(votes)
-    by_criterion: dict[str, str] = dict.fromkeys(assessment.passed, "passed")
-    by_criterion |= dict.fromkeys(assessment.failed, "failed")
-    deps.emit(
-        "assessment", satisfied=assessment.satisfied, summary=assessment.summary,
-        by_criterion=by_criterion,
-    )  # fmt: skip
-    deps.record(state, "assessment", f"{counters.meta_calls}-{evidence.tree[:12]}", assessment)
-    return {"assessment": assessment, "counters": counters}
-
-
-def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Assessment:
-    """The claim in our own terms: the more negative word wins."""
-    claim = message.payload
-    assert isinstance(claim, CompletionAssessment)
-    critical = [criterion.id for criterion in criteria if criterion.critical]
-    known = {criterion.id for criterion in criteria}
-    failed = set(claim.failed_ids()) & known
-    passed = (set(claim.passed_ids()) & known) - failed
-    if claim.all_criteria_satisfied and not failed and not passed:
-        passed = known
-    return Assessment(
-        tree=tree,
-        satisfied=claim.satisfied(critical),
-        summary=claim.summary[:4000],
-        failed=sorted(failed),
-        passed=sorted(passed),
-        comments={v.id: v.comment[:500] for v in claim.by_criterion if v.comment and v.id in known},
-        risks=[risk[:500] for risk in claim.remaining_risks[:20]],
-    )
-
-
-def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
-    """Refuses, once each, a judge who passes a critical criterion and has not looked at what is
-    cut, and one who passes them all and says that not all are met.
-    """
-    asked: list[bool] = []
-    doubted: list[bool] = []
-
-    def check(message: Message) -> None:
-        claim = message.payload
-        assert isinstance(claim, CompletionAssessment)
-        critical = [one.id for one in criteria if one.critical and one.status == "unknown"]
-        passes = [id_ for id_ in critical if claim.satisfied([id_])]
-        if passes and view.has_to_look and not asked:
-            asked.append(True)
-            names = ", ".join(map(shown_name, view.change.to_look_at[:5]))
-            text = f"the change is shown in part; look at it first, for instance at {names}"
-            raise ReplyInvalid("looks", text)
-        if _contradicts(claim, criteria) and not doubted:
-            doubted.append(True)
-            text = "false, and by_criterion passes each criterion; say which is not met, or true"
-            raise ReplyInvalid("all_criteria_satisfied", text)
-
-    return check
-
-
-def _contradicts(claim: CompletionAssessment, criteria: list[Criterion]) -> bool:
-    """Whether it passes each criterion by name and says that not all are met."""
-    named = {one.id for one in criteria} <= set(claim.passed_ids())
-    return named and claim.all_criteria_satisfied is False
-
-
-def without_doubt(vote: Assessment, message: Message, criteria: list[Criterion]) -> Assessment:
-    """The judgement of one who stays with a contradiction: the more negative word counts for what
-    rests on the judgement alone.
-    """
-    claim = message.payload
-    assert isinstance(claim, CompletionAssessment)
-    open_ = {one.id for one in criteria if one.status == "unknown"}
-    if not open_ or not _contradicts(claim, criteria):
-        return vote
-    return _failed(vote, open_, criteria, "the judge passed it and said that not all is met")
-
-
-def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assessment:
-    """The judgement with what the judge has not seen.
-
-    One who never looked at what was cut cannot pass a critical criterion that rests on the
-    judgement alone: else a large harmless file would push the bad part of a change out of sight.
-    """
-    missing = view.missing
-    vote = vote.model_copy(
-        update={"unseen": [shown_name(one) for one in missing[:MOST_UNSEEN]],
-                "unseen_count": len(missing), "blind": view.blind}
-    )  # fmt: skip
-    if not view.has_to_look:
-        return vote
-    open_ = {one.id for one in criteria if one.critical and one.status == "unknown"}
-    unproven = open_ & set(vote.passed)
-    if not unproven:
-        return vote
-    why = "the change was shown in part, and the judge did not look"
-    return _failed(vote, unproven, criteria, why)
-
-
-def _failed(
-    vote: Assessment, ids: Collection[str], criteria: list[Criterion], why: str
-) -> Assessment:
-    """The judgement with these criteria as failed."""
-    critical = {one.id for one in criteria if one.critical}
-    return vote.model_copy(
-        update={
-            "satisfied": vote.satisfied and critical.isdisjoint(ids),
-            "passed": sorted(set(vote.passed).difference(ids)),
-            "failed": sorted({*vote.failed, *ids}),
-            "comments": {**vote.comments, **dict.fromkeys(ids, why)},
-        }
-    )
 
 
 # -- the three answers --------------------------------------------------------------------------

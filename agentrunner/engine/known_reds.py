@@ -17,7 +17,7 @@ from agentrunner.storage.run_log import RunLog
 from agentrunner.verification.claims import Picked, pick, red_names
 from agentrunner.verification.measure import kept_results
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.verifier import mapped_by, wanted_by
+from agentrunner.verification.wanted import mapped_by, wanted_by
 
 RECORD = "known_red"
 """The kind of their records in a run's log."""

@@ -14,12 +14,12 @@ from typing import Any, Literal
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.execution.asking import CUT, AskFailed, NeedsPerson, ask
+from agentrunner.execution.assessing import as_seen, assessment_of, clear_verdict, without_doubt
 from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import seeing
 from agentrunner.nodes.decide import allowed
 from agentrunner.nodes.plan import criteria_of, merged
-from agentrunner.nodes.validate import as_seen, assessment_of, clear_verdict, without_doubt
 from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable, answers_by_code
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import ROLES, Panel, make_panel

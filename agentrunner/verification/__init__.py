@@ -3,7 +3,7 @@
 verifier   measures a tree once a round: Evidence
 proof      examines a tree when completion is asked for: graded proofs, findings, doubts
 canaries   whether tests and programs that decide still can fail
-checks     a criterion's check as something to execute or read; `target` as a command
+checks     a criterion's check as something to execute or read; `check_runner` does it
 claims     which red tests have to turn, which were red for another reason
 grades     which proof stands for which criterion, and what it is worth
 verdict    Evidence and claims to a status for each criterion, and to an end of the run

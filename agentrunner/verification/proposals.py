@@ -16,13 +16,14 @@ from typing import Literal
 
 from agentrunner.git.restore import Entry
 from agentrunner.state.run_state import Awaited, Baseline, CheckOutcome, Criterion
+from agentrunner.verification.check_runner import Tried
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, test_target
-from agentrunner.verification.verifier import Tried, Verifier, colours_of, is_kind
+from agentrunner.verification.verifier import Verifier, colours_of, is_kind
 
 Standing = Literal["red", "green", "to_write", "to_install", "cannot_run"]
 SLOW_SEC = 120.0

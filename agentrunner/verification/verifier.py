@@ -7,13 +7,11 @@ request for completion needs beside that is made by `prove` (see `proving`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
-from typing import Any
 
-from agentrunner.config.prd import describe_check
 from agentrunner.config.sandbox import KEPT
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.errors import EnvironmentNotReady
@@ -27,39 +25,25 @@ from agentrunner.state.run_state import (
     Finding,
     TestOutcome,
 )
-from agentrunner.verification.checks import ReadFile, read_check
+from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
+from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
 from agentrunner.verification.findings import findings_about, not_held, not_kept, set_up_fails
 from agentrunner.verification.handed_over import HandedOver, installs_anew
 from agentrunner.verification.measure import Measurer
-from agentrunner.verification.outcomes import Colour, check_outcome, outcome_of
+from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
 from agentrunner.verification.rooms.left_out import LeftOut, words_of_red
 from agentrunner.verification.rooms.registries import asked_for
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.set_up import run_set_up, set_up_failed, withheld
-from agentrunner.verification.rooms.start_up import NO_TESTS, tool_lacking, why_not_started
+from agentrunner.verification.rooms.start_up import NO_TESTS, why_not_started
 from agentrunner.verification.stages import is_one_stage
 from agentrunner.verification.target import Measured, Target, target_of, test_target
 from agentrunner.verification.trees import Changes, Trees, WorkerChange
+from agentrunner.verification.wanted import mapped_by, wanted_by
 
-Emit = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Tried:
-    """One check, run or read on the tree before the run."""
-
-    criterion: Criterion
-    outcome: CheckOutcome
-    measured: Measured | None = None
-    why: str = ""
-    """Why it never came to decide anything; "" where it did."""
-
-
-MOST_PATHS = 500
 MOST_KNOWN = 50
 COLOURS: Mapping[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}
 
@@ -81,6 +65,7 @@ class Verifier:
         self.trees = Trees(self.snapshots, self.spec.task)
         self.handed_over = HandedOver(self.snapshots, self.spec)
         self.left_out = LeftOut(self.rooms)
+        self.check_runner = CheckRunner(self.spec, self.sandbox, self.measurer, self.emit)
 
     def clear(self) -> None:
         """Remove rooms and reports that a killed process has left. Blocks."""
@@ -108,10 +93,6 @@ class Verifier:
         self._emit_setup(self.spec.task.setup.command, ran.exit_code)
         if ran.exit_code != 0:
             raise set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ)
-
-    def _awaits(self, who: str, target: Target) -> None:
-        """Say that a command begins, and when it is stopped."""
-        self.emit("awaiting", who=who, what=target.shell, at_most_sec=target.timeout_sec)
 
     def _emit_setup(self, command: str, exit_code: int) -> None:
         outcome = "failed" if exit_code else "passed"
@@ -195,34 +176,13 @@ class Verifier:
         needed = self._executes(criteria, read, test=False)
         async with self.rooms.where_needed(baseline.tree, needed) as room:
             for criterion in criteria:
-                tried = await self._first_try(criterion, room, read)
+                tried = await self.check_runner.first_try(criterion, room, read)
                 found.append(tried)
                 self.emit(
                     "baseline", target=criterion.id, command=tried.outcome.what,
                     exit_code=tried.outcome.exit_code, outcome=tried.outcome.outcome,
                 )  # fmt: skip
         return found
-
-    async def _first_try(self, criterion: Criterion, room: Room, read: ReadFile) -> Tried:
-        assert criterion.check is not None
-        target = target_of(criterion, self.spec, read)
-        if criterion.check.kind in ("file", "diff") or target is None:
-            outcome = await self._check(criterion, room, read, [], first=True)
-            assert outcome is not None
-            return Tried(criterion, outcome)
-        measured = await self.measurer.find_reporter(target, room, read)
-        why = await asyncio.to_thread(self._not_started, target, measured, read)
-        ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
-        what = describe_check(criterion.check)
-        outcome = with_writes(check_outcome(measured, what, why, results=ref), measured)
-        return Tried(criterion, outcome, measured, why)
-
-    def _not_started(self, target: Target, measured: Measured, read: ReadFile) -> str:
-        """Why a check never came to decide anything, its test tool among the reasons."""
-        why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=False)
-        if why or not readers_of(target.shell, target.cwd, read):
-            return why
-        return tool_lacking(target.shell, measured.ran)
 
     async def _first_test(
         self, room: Room, read: ReadFile, criteria: Sequence[Criterion]
@@ -231,7 +191,7 @@ class Verifier:
         if self.test is None or not self.test.baseline:
             return None, []
         target = test_target(self.test)
-        self._awaits("tests", target)
+        self.check_runner.awaits("tests", target)
         measured = await self.measurer.find_reporter(target, room, read)
         why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=True)
         if why and why != NO_TESTS and not (measured.results and measured.results.tests):
@@ -275,7 +235,9 @@ class Verifier:
     ) -> list[CheckOutcome]:
         found = []
         for criterion in criteria:
-            outcome = await self._check(criterion, room, read, [], first=True, must=must_start)
+            outcome = await self.check_runner.check(
+                criterion, room, read, [], first=True, must=must_start
+            )
             if outcome is None:
                 continue
             found.append(outcome)
@@ -338,7 +300,7 @@ class Verifier:
             before = {one.criterion_id: one for one in baseline.check_outcomes}
             checks = []
             for criterion in criteria:
-                outcome = await self._check(
+                outcome = await self.check_runner.check(
                     criterion, room, read, total.all, was=before, colours=baseline.checks
                 )
                 if outcome is not None:
@@ -443,7 +405,7 @@ class Verifier:
         target = test_target(self.test)
         before = await asyncio.to_thread(self.before, baseline)
         claims = self.claims(before, criteria)
-        self._awaits("tests", target)
+        self.check_runner.awaits("tests", target)
         measured = await self.measurer.run(target, room, read)
 
         def seen(one: Measured) -> TestOutcome:
@@ -487,98 +449,6 @@ class Verifier:
         """The results by name of the test command on the old tree. Blocks."""
         return self.measurer.kept(baseline.test.results) if baseline.test else None
 
-    # -- checks ---------------------------------------------------------------------------------
-
-    async def _check(
-        self,
-        criterion: Criterion,
-        room: Room,
-        read: ReadFile,
-        changed: Sequence[str],
-        *,
-        was: Mapping[str, CheckOutcome] | None = None,
-        colours: Mapping[str, Colour] | None = None,
-        first: bool = False,
-        must: bool = False,
-    ) -> CheckOutcome | None:
-        """Run or read one criterion's check; None where it has none of its own."""
-        check = criterion.check
-        if check is None or (check.kind == "test" and not check.name):
-            return None
-        what = describe_check(check)
-        before: Colour = (colours or {}).get(criterion.id, "unknown")
-        reading = await asyncio.to_thread(read_check, check, read, changed)
-        if reading is not None:
-            outcome = CheckOutcome(
-                criterion_id=criterion.id, what=what, before=before, detail=reading.detail,
-                outcome="passed" if reading.passed
-                else "not_run" if reading.passed is None and criterion.check_origin == "model"
-                else "failed",
-            )  # fmt: skip
-        elif (target := target_of(criterion, self.spec, read)) is None:
-            return CheckOutcome(
-                criterion_id=criterion.id, what=what, outcome="not_run", before=before,
-                detail="nothing to execute",
-            )  # fmt: skip
-        else:
-            awaited = criterion.awaits is not None
-            outcome = await self._run_check(target, room, read, what, before, first, must, awaited)
-        if was is not None:
-            self.emit(
-                "check", target=criterion.id, command=what, exit_code=outcome.exit_code,
-                outcome=outcome.outcome, detail=outcome.detail,
-                red=as_values(outcome.red), output=path_of(outcome.output),
-            )  # fmt: skip
-        return outcome
-
-    async def _run_check(
-        self,
-        target: Target,
-        room: Room,
-        read: ReadFile,
-        what: str,
-        before: Colour,
-        first: bool,
-        must: bool,
-        awaited: bool,
-    ) -> CheckOutcome:
-        self._awaits("check", target)
-        run = self.measurer.find_reporter if first else self.measurer.run
-        measured = await run(target, room, read)
-        why = await asyncio.to_thread(self._not_started, target, measured, read)
-        if why and must:
-            raise not_ready(
-                target.shell, measured.ran, why, self.sandbox.describe(),
-                what=f"The check of {target.id}",
-            )  # fmt: skip
-        ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
-        # What counted once and cannot run any more is red, else a worker would pass by breaking it.
-        counted = not first and (before != "unknown" or awaited)
-        unsure = first or (target.author == "planner" and not counted)
-        outcome = check_outcome(measured, what, why, before, ref, unsure=unsure)
-        return with_writes(outcome, measured) if first else outcome
-
-
-def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
-    """All texts that say what is asked for: PRD, title, criteria and what their checks look for.
-
-    The test command says how tests are run, and is left out where a planner quotes it.
-    """
-    texts = [spec.prd_text, spec.title]
-    command = spec.task.test.command if spec.task.test else ""
-    for one in criteria:
-        values = one.check.model_dump(exclude={"kind"}, exclude_defaults=True) if one.check else {}
-        checked = "\n".join(map(str, values.values()))
-        for text, origin in ((one.description, one.origin), (checked, one.check_origin)):
-            texts.append(text.replace(command, "") if command and origin == "model" else text)
-        texts.append(one.detail)
-    return texts
-
-
-def mapped_by(criteria: Sequence[Criterion]) -> set[str]:
-    """Names of tests that criteria stand on."""
-    return {name for criterion in criteria for name in criterion.tests}
-
 
 def colours_of(
     criteria: Sequence[Criterion], outcomes: Sequence[CheckOutcome]
@@ -592,11 +462,6 @@ def colours_of(
         empty = is_kind(criterion, "diff") and criterion.check_origin == "model"
         found[outcome.criterion_id] = "unknown" if empty else COLOURS[outcome.outcome]
     return found
-
-
-def with_writes(outcome: CheckOutcome, measured: Measured) -> CheckOutcome:
-    """What a check said on the tree before the run, with what it wrote there by itself."""
-    return outcome.model_copy(update={"writes": sorted(measured.written)[:MOST_PATHS]})
 
 
 def is_kind(criterion: Criterion, kind: str) -> bool:

@@ -21,7 +21,7 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import gone, stable, unstable_names
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
-from agentrunner.verification.verifier import wanted_by
+from agentrunner.verification.wanted import wanted_by
 
 MOST_NAMES = 50
 BY_NAMES = "confirmed by these tests alone: a run of all takes over a minute, or the task says so"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from agentrunner.execution.assessing import assessment_of, without_doubt
 from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.nodes.decide import _state_for_worker
-from agentrunner.nodes.validate import assessment_of, without_doubt
 from agentrunner.protocol import parse_reply
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Answer

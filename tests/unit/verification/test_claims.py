@@ -17,7 +17,7 @@ from agentrunner.verification.claims import (
     turned,
 )
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
-from agentrunner.verification.verifier import wanted_by
+from agentrunner.verification.wanted import wanted_by
 
 CART = "tests/test_cart.py::test_total"
 TAX = "tests/test_tax.py::test_rate"

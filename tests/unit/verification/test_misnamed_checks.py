@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.state.run_state import Awaited, CheckOutcome, Criterion
+from agentrunner.verification.check_runner import Tried
 from agentrunner.verification.proposals import Proposal, _Absent, _misnamed
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.verifier import Tried
 
 BEFORE = Results(
     reader="pytest",

@@ -1,0 +1,147 @@
+"""The planner as judge: its word on each criterion, and what of it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from agentrunner.config.agents import AssessSpec
+from agentrunner.discovery.seeing.safe import shown_name
+from agentrunner.errors.replies import ReplyInvalid
+from agentrunner.execution.asking import ask
+from agentrunner.execution.deps import Deps, Update
+from agentrunner.execution.seeing import Seeing, seeing
+from agentrunner.protocol import CompletionAssessment, Message
+from agentrunner.state.run_state import Assessment, Criterion, TaskContext
+from agentrunner.verification.votes import merged
+
+MOST_UNSEEN = 20
+"""Files that are named as not seen; the state stays small."""
+
+
+async def assess(state: TaskContext, deps: Deps) -> Update:
+    """Ask the judge, as often as the task wants; the more negative word of several counts.
+
+    Raises what `ask` raises where no judge answers.
+    """
+    evidence = state["evidence"]
+    assert evidence is not None
+    judge, counters = deps.spec.runner.assess or AssessSpec(), state["counters"]
+    votes = []
+    for number in range(judge.votes):
+        view = seeing(state, deps)
+        message, counters = await ask(
+            state, deps, "completion_assessment", counters, view=view, vote=number,
+            check=clear_verdict(state["criteria"], view),
+        )  # fmt: skip
+        vote = assessment_of(message, state["criteria"], evidence.tree)
+        vote = without_doubt(vote, message, state["criteria"])
+        votes.append(as_seen(vote, state["criteria"], view))
+    assessment = merged(votes)
+    by_criterion: dict[str, str] = dict.fromkeys(assessment.passed, "passed")
+    by_criterion |= dict.fromkeys(assessment.failed, "failed")
+    deps.emit(
+        "assessment", satisfied=assessment.satisfied, summary=assessment.summary,
+        by_criterion=by_criterion,
+    )  # fmt: skip
+    deps.record(state, "assessment", f"{counters.meta_calls}-{evidence.tree[:12]}", assessment)
+    return {"assessment": assessment, "counters": counters}
+
+
+def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Assessment:
+    """The claim in our own terms: the more negative word wins."""
+    claim = message.payload
+    assert isinstance(claim, CompletionAssessment)
+    critical = [criterion.id for criterion in criteria if criterion.critical]
+    known = {criterion.id for criterion in criteria}
+    failed = set(claim.failed_ids()) & known
+    passed = (set(claim.passed_ids()) & known) - failed
+    if claim.all_criteria_satisfied and not failed and not passed:
+        passed = known
+    return Assessment(
+        tree=tree,
+        satisfied=claim.satisfied(critical),
+        summary=claim.summary[:4000],
+        failed=sorted(failed),
+        passed=sorted(passed),
+        comments={v.id: v.comment[:500] for v in claim.by_criterion if v.comment and v.id in known},
+        risks=[risk[:500] for risk in claim.remaining_risks[:20]],
+    )
+
+
+def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
+    """Refuses, once each, a judge who passes a critical criterion and has not looked at what is
+    cut, and one who passes them all and says that not all are met.
+    """
+    asked: list[bool] = []
+    doubted: list[bool] = []
+
+    def check(message: Message) -> None:
+        claim = message.payload
+        assert isinstance(claim, CompletionAssessment)
+        critical = [one.id for one in criteria if one.critical and one.status == "unknown"]
+        passes = [id_ for id_ in critical if claim.satisfied([id_])]
+        if passes and view.has_to_look and not asked:
+            asked.append(True)
+            names = ", ".join(map(shown_name, view.change.to_look_at[:5]))
+            text = f"the change is shown in part; look at it first, for instance at {names}"
+            raise ReplyInvalid("looks", text)
+        if _contradicts(claim, criteria) and not doubted:
+            doubted.append(True)
+            text = "false, and by_criterion passes each criterion; say which is not met, or true"
+            raise ReplyInvalid("all_criteria_satisfied", text)
+
+    return check
+
+
+def _contradicts(claim: CompletionAssessment, criteria: list[Criterion]) -> bool:
+    """Whether it passes each criterion by name and says that not all are met."""
+    named = {one.id for one in criteria} <= set(claim.passed_ids())
+    return named and claim.all_criteria_satisfied is False
+
+
+def without_doubt(vote: Assessment, message: Message, criteria: list[Criterion]) -> Assessment:
+    """The judgement of one who stays with a contradiction: the more negative word counts for what
+    rests on the judgement alone.
+    """
+    claim = message.payload
+    assert isinstance(claim, CompletionAssessment)
+    open_ = {one.id for one in criteria if one.status == "unknown"}
+    if not open_ or not _contradicts(claim, criteria):
+        return vote
+    return _failed(vote, open_, criteria, "the judge passed it and said that not all is met")
+
+
+def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assessment:
+    """The judgement with what the judge has not seen.
+
+    One who never looked at what was cut cannot pass a critical criterion that rests on the
+    judgement alone: else a large harmless file would push the bad part of a change out of sight.
+    """
+    missing = view.missing
+    vote = vote.model_copy(
+        update={"unseen": [shown_name(one) for one in missing[:MOST_UNSEEN]],
+                "unseen_count": len(missing), "blind": view.blind}
+    )  # fmt: skip
+    if not view.has_to_look:
+        return vote
+    open_ = {one.id for one in criteria if one.critical and one.status == "unknown"}
+    unproven = open_ & set(vote.passed)
+    if not unproven:
+        return vote
+    why = "the change was shown in part, and the judge did not look"
+    return _failed(vote, unproven, criteria, why)
+
+
+def _failed(
+    vote: Assessment, ids: Collection[str], criteria: list[Criterion], why: str
+) -> Assessment:
+    """The judgement with these criteria as failed."""
+    critical = {one.id for one in criteria if one.critical}
+    return vote.model_copy(
+        update={
+            "satisfied": vote.satisfied and critical.isdisjoint(ids),
+            "passed": sorted(set(vote.passed).difference(ids)),
+            "failed": sorted({*vote.failed, *ids}),
+            "comments": {**vote.comments, **dict.fromkeys(ids, why)},
+        }
+    )

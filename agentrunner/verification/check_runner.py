@@ -1,0 +1,146 @@
+"""A criterion's check on a tree: run in a clean room, or read, and what it said there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentrunner.config.prd import describe_check
+from agentrunner.config.spec import TaskSpec
+from agentrunner.state.red_tests import as_values, path_of
+from agentrunner.state.run_state import CheckOutcome, Criterion
+from agentrunner.verification.checks import ReadFile, read_check
+from agentrunner.verification.measure import Measurer
+from agentrunner.verification.outcomes import Colour, check_outcome
+from agentrunner.verification.results.registry import readers_of
+from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox, not_ready
+from agentrunner.verification.rooms.room import Room
+from agentrunner.verification.rooms.start_up import tool_lacking, why_not_started
+from agentrunner.verification.target import Measured, Target, target_of
+
+Emit = Callable[..., Any]
+MOST_PATHS = 500
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One check, run or read on the tree before the run."""
+
+    criterion: Criterion
+    outcome: CheckOutcome
+    measured: Measured | None = None
+    why: str = ""
+    """Why it never came to decide anything; "" where it did."""
+
+
+@dataclass(frozen=True)
+class CheckRunner:
+    """Runs or reads checks, one at a time; `emit` receives the events `awaiting` and `check`."""
+
+    spec: TaskSpec
+    sandbox: DecisionSandbox
+    measurer: Measurer
+    emit: Emit
+
+    async def first_try(self, criterion: Criterion, room: Room, read: ReadFile) -> Tried:
+        """The check on the tree before the run, where it need not be able to start."""
+        assert criterion.check is not None
+        target = target_of(criterion, self.spec, read)
+        if criterion.check.kind in ("file", "diff") or target is None:
+            outcome = await self.check(criterion, room, read, [], first=True)
+            assert outcome is not None
+            return Tried(criterion, outcome)
+        measured = await self.measurer.find_reporter(target, room, read)
+        why = await asyncio.to_thread(self._not_started, target, measured, read)
+        ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
+        what = describe_check(criterion.check)
+        outcome = with_writes(check_outcome(measured, what, why, results=ref), measured)
+        return Tried(criterion, outcome, measured, why)
+
+    def _not_started(self, target: Target, measured: Measured, read: ReadFile) -> str:
+        """Why a check never came to decide anything, its test tool among the reasons."""
+        why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=False)
+        if why or not readers_of(target.shell, target.cwd, read):
+            return why
+        return tool_lacking(target.shell, measured.ran)
+
+    async def check(
+        self,
+        criterion: Criterion,
+        room: Room,
+        read: ReadFile,
+        changed: Sequence[str],
+        *,
+        was: Mapping[str, CheckOutcome] | None = None,
+        colours: Mapping[str, Colour] | None = None,
+        first: bool = False,
+        must: bool = False,
+    ) -> CheckOutcome | None:
+        """Run or read one criterion's check; None where it has none of its own."""
+        check = criterion.check
+        if check is None or (check.kind == "test" and not check.name):
+            return None
+        what = describe_check(check)
+        before: Colour = (colours or {}).get(criterion.id, "unknown")
+        reading = await asyncio.to_thread(read_check, check, read, changed)
+        if reading is not None:
+            outcome = CheckOutcome(
+                criterion_id=criterion.id, what=what, before=before, detail=reading.detail,
+                outcome="passed" if reading.passed
+                else "not_run" if reading.passed is None and criterion.check_origin == "model"
+                else "failed",
+            )  # fmt: skip
+        elif (target := target_of(criterion, self.spec, read)) is None:
+            return CheckOutcome(
+                criterion_id=criterion.id, what=what, outcome="not_run", before=before,
+                detail="nothing to execute",
+            )  # fmt: skip
+        else:
+            awaited = criterion.awaits is not None
+            outcome = await self._run_check(target, room, read, what, before, first, must, awaited)
+        if was is not None:
+            self.emit(
+                "check", target=criterion.id, command=what, exit_code=outcome.exit_code,
+                outcome=outcome.outcome, detail=outcome.detail,
+                red=as_values(outcome.red), output=path_of(outcome.output),
+            )  # fmt: skip
+        return outcome
+
+    async def _run_check(
+        self,
+        target: Target,
+        room: Room,
+        read: ReadFile,
+        what: str,
+        before: Colour,
+        first: bool,
+        must: bool,
+        awaited: bool,
+    ) -> CheckOutcome:
+        self.awaits("check", target)
+        run = self.measurer.find_reporter if first else self.measurer.run
+        measured = await run(target, room, read)
+        why = await asyncio.to_thread(self._not_started, target, measured, read)
+        if why and must:
+            raise not_ready(
+                target.shell, measured.ran, why, self.sandbox.describe(),
+                what=f"The check of {target.id}",
+            )  # fmt: skip
+        ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
+        # What counted once and cannot run any more is red, else a worker would pass by breaking it.
+        counted = not first and (before != "unknown" or awaited)
+        unsure = first or (target.author == "planner" and not counted)
+        outcome = check_outcome(measured, what, why, before, ref, unsure=unsure)
+        return with_writes(outcome, measured) if first else outcome
+
+    def awaits(self, who: str, target: Target) -> None:
+        """Say that a command begins, and when it is stopped."""
+        self.emit("awaiting", who=who, what=target.shell, at_most_sec=target.timeout_sec)
+
+
+def with_writes(outcome: CheckOutcome, measured: Measured) -> CheckOutcome:
+    """What a check said on the tree before the run, with what it wrote there by itself."""
+    return outcome.model_copy(update={"writes": sorted(measured.written)[:MOST_PATHS]})
