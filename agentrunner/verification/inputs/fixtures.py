@@ -15,7 +15,7 @@ from agentrunner.verification.inputs.by_use import (
 )
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside, literal
-from agentrunner.verification.inputs.leads import GO_IMPORT, Leads, family_of
+from agentrunner.verification.inputs.leads import GO_IMPORT, Leads
 from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.inputs.product import Product
 from agentrunner.verification.inputs.subjects import Subjects, paired
@@ -68,7 +68,7 @@ class Fixtures:
             self.leads,
             self._belongs,
             tuple(sorted(map(folder_of, self.tests)))[:200],
-            frozenset(filter(None, map(family_of, self.tests))),
+            frozenset(filter(None, map(self.leads.family, self.tests))),
         )
         self._subjects = Subjects(self.leads, self.tests)
 
@@ -112,11 +112,13 @@ class Fixtures:
         """Test files and the code beside them, bounded."""
         found = set(self.tests)
         for folder in self.folders:
-            found.update(path for path in self.context.tree.under(folder) if family_of(path))
+            found.update(
+                path for path in self.context.tree.under(folder) if self.leads.family(path)
+            )
         found.update(
             path for path, one in self.context.inputs.items()
-            if one.kind in ("fixture", "runner", "test") and not one.region and family_of(path)
-            and path in self.context.tree.paths
+            if one.kind in ("fixture", "runner", "test") and not one.region
+            and path in self.context.tree.paths and self.leads.family(path)
         )  # fmt: skip
         return iter(sorted(found)[:MOST_TESTS])
 
@@ -172,12 +174,12 @@ class Fixtures:
                 self.used[path] = f"the product uses it: {min(self.product.imported[path])}"
 
     def _only_tests(self, place: str, *, named: bool, first: bool) -> bool:
-        code = [path for path in self.context.tree.under(place) if family_of(path)]
+        code = [path for path in self.context.tree.under(place) if self.leads.family(path)]
         others = [path for path in code if path not in self.tests and not self._belongs(path)]
         if not (self.tests & set(code)) and not named:
             return False
         if len(others) > MOST_CODE or (
-            others and not named and not all(family_of(path) in RESOLVED for path in code)
+            others and not named and not all(self.leads.family(path) in RESOLVED for path in code)
         ):
             return False
         inner = f"{place}/"
@@ -202,7 +204,7 @@ class Fixtures:
     def _mostly_leads_out(self, place: str, inner: str) -> bool:
         """Of the tests in a folder that reach code, whether most reach some outside of it."""
         tests = [path for path in self.context.tree.under(place) if path in self.tests]
-        if not all(family_of(path) in RESOLVED for path in tests):
+        if not all(self.leads.family(path) in RESOLVED for path in tests):
             return True  # its tool has a folder of its own for tests
         inside_only = out = 0
         for test in tests[:: len(tests) // SAMPLE + 1]:
@@ -225,7 +227,8 @@ class Fixtures:
         if any(self.is_new_module(name) for name in missing):
             return True
         return any(
-            family_of(path) and not path.startswith(inner) for path, _ in self.leads.mentioned(test)
+            self.leads.family(path) and not path.startswith(inner)
+            for path, _ in self.leads.mentioned(test)
         )
 
     def is_new_module(self, name: str) -> bool:
@@ -284,7 +287,10 @@ class Fixtures:
         A module is found wherever it lies where its name is the only one.
         """
         files, missing = self.leads.imports(reader)
-        todo = {*files, *(path for path, _ in self.leads.mentioned(reader) if family_of(path))}
+        todo = {
+            *files,
+            *(path for path, _ in self.leads.mentioned(reader) if self.leads.family(path)),
+        }
         todo.update(path for name in missing for path in self.leads.only_file(name, reader))
         found: dict[str, frozenset[str]] = {}
         while todo and len(found) < MOST_CODE:
@@ -325,13 +331,15 @@ class Fixtures:
         names = called_as_statements(text) - own
         asserted = asserted_calls(text) - own if self.asked else set()
         asserted = {name for name in asserted if not self.asked.names_code(name)}
-        family = family_of(test)
+        family = self.leads.family(test)
         if not names and not asserted:
             return
         code = [
             path
             for path in sorted(self.context.tree.paths)
-            if family_of(path) == family and path not in self.tests and not self._belongs(path)
+            if self.leads.family(path) == family
+            and path not in self.tests
+            and not self._belongs(path)
         ]
         if len(code) > MOST_CODE:
             return
@@ -345,7 +353,7 @@ class Fixtures:
 
     def _uses_kit(self, path: str) -> bool:
         text = self.context.tree.text(path) or ""
-        if family_of(path) == "go":  # the standard library's own word for it
+        if self.leads.family(path) == "go":  # the standard library's own word for it
             return "testing" in GO_IMPORT.findall(text)
         kits = TEST_KITS | (self.context.programs - {"python", "node"})
         words = re.findall(
@@ -395,13 +403,13 @@ class Fixtures:
         has_subject = bool(
             any(not self._belongs(path) for path in files)
             or any(self.is_new_module(name) for name in missing)
-            or any(family_of(path) and not self._belongs(path) for path, _ in found)
-            or family_of(reader) not in RESOLVED
+            or any(self.leads.family(path) and not self._belongs(path) for path, _ in found)
+            or self.leads.family(reader) not in RESOLVED
         )
         for path, bare in found:
             if path in tree.folders:
                 self._folder(path, reader, bare=bare)
-            elif not family_of(path) and not self._belongs(path):
+            elif not self.leads.family(path) and not self._belongs(path):
                 self._file(path, reader, has_subject)
 
     def _folder(self, folder: str, reader: str, *, bare: bool) -> None:
@@ -411,10 +419,10 @@ class Fixtures:
         if reader.startswith(f"{folder}/") or any(t.startswith(f"{folder}/") for t in self.tests):
             return
         files = tree.under(folder)
-        plain = [path for path in files if not family_of(path)]
+        plain = [path for path in files if not self.leads.family(path)]
         if not plain or len(files) > MOST_FIXTURES or self.product.mentions(folder):
             return
-        code = [path for path in files if family_of(path)]
+        code = [path for path in files if self.leads.family(path)]
         if any(self.product.imported.get(p) or p in self._subjects for p in code[:MOST_CODE]):
             return
         if any(path in self.product.entries for path in code):

@@ -67,12 +67,14 @@ JS_ENDINGS = ("", ".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx", ".mts", ".cts", 
               "/index.js", "/index.ts", "/index.mjs", "/index.tsx", "/index.jsx")  # fmt: skip
 ENDING = re.compile(r"[\"'`](?P<any>(?:\*\*/)?\*)?(?P<ending>\.\w[\w.]*)[\"'`]")
 MOST_LITERALS = 5_000
+MOST_PLAIN = 1_000
+"""Files without an ending of which the first line is read."""
 MOST_FITTING = 200
 """Files of one ending, beyond which a pattern says nothing about any of them."""
 
 
 def family_of(path: str) -> str:
-    """The language family of a source file; "" for everything else."""
+    """The language family of a source file by its ending; "" for everything else."""
     return FAMILY_OF.get(path.rpartition("/")[2].rpartition(".")[2], "") if "." in path else ""
 
 
@@ -93,6 +95,19 @@ class Leads:
             found.setdefault(path.rpartition("/")[2], []).append(path)
         return found
 
+    @cached_property
+    def _programs(self) -> dict[str, str]:
+        """Programs whose names have no ending, and the language that their first line says."""
+        plain = [path for path in self.tree.paths if "." not in path.rpartition("/")[2]]
+        plain = sorted(plain, key=lambda path: (path.count("/"), path))[:MOST_PLAIN]
+        self.tree.prefetch(plain)
+        found = {path: family_by_first_line(self.tree.text(path) or "") for path in plain}
+        return {path: family for path, family in found.items() if family}
+
+    def family(self, path: str) -> str:
+        """The language family of a source file or program; "" for everything else."""
+        return family_of(path) or self._programs.get(path, "")
+
     def imports(self, path: str) -> tuple[frozenset[str], frozenset[str]]:
         """Source files that a file imports, and top names that resolve to nothing in the tree."""
         if path not in self._imports:
@@ -109,7 +124,7 @@ class Leads:
 
     def _resolved(self, path: str, text: str) -> Iterator[tuple[str, set[str]]]:
         folder = folder_of(path)
-        match family_of(path) or _family_by_first_line(text):
+        match family_of(path) or family_by_first_line(text):
             case "python":
                 yield from self._python(folder, text)
             case "javascript":
@@ -253,7 +268,7 @@ class Leads:
         stem = name.rpartition("/")[2].partition(".")[0]
         fitting = [
             path
-            for ending in FAMILIES.get(family_of(reader), ())
+            for ending in FAMILIES.get(self.family(reader), ())
             for path in self._by_name.get(f"{stem}.{ending}", [])
         ]
         return fitting if len(fitting) == 1 else []
@@ -311,7 +326,8 @@ class Leads:
                 yield from sorted(fitting) if len(fitting) <= MOST_FITTING else ()
 
 
-def _family_by_first_line(text: str) -> str:
+def family_by_first_line(text: str) -> str:
+    """The language family of the interpreter in a program's first line; "" where none is named."""
     first = text.split("\n", 1)[0]
     if not first.startswith("#!"):
         return ""

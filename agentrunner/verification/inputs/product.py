@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from agentrunner.verification.inputs.leads import Leads, family_of
+from agentrunner.verification.inputs.leads import Leads
 from agentrunner.verification.inputs.tree import Tree, folder_of, is_inside, join, table, texts
 
 MOST_FILES = 1_500
@@ -36,7 +36,7 @@ class Product:
         tops = {path.partition("/")[0] for path in self.near}
         found = [
             path for path in self.tree.paths
-            if family_of(path) in self.families and not self.is_test(path)
+            if self.leads.family(path) in self.families and not self.is_test(path)
             and not VENDORED.search(path)
         ]  # fmt: skip
         found.sort(key=lambda path: (path.partition("/")[0] not in tops, path.count("/"), path))

@@ -18,7 +18,7 @@ from time import monotonic
 from agentrunner.verification.file_names import Naming, best, complaints, has_word, naming
 from agentrunner.verification.findings import tests_changed
 from agentrunner.verification.inputs.follow import only_reads
-from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.leads import family_by_first_line, family_of
 from agentrunner.verification.inputs.smallest import smallest
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
@@ -124,8 +124,9 @@ def _unexplained(exam: Examination, case: Case) -> _Unexplained:
     world, differential = exam.world, exam.differential
     wished = differential.wished(world.product)
     changed = [path for path in world.product if path not in wished.union(world.allowed)]
-    data = [path for path in changed if not family_of(path)]
-    code = [path for path in changed if family_of(path) and path not in world.old_paths]
+    programs = _programs(exam, changed)
+    data = [path for path in changed if not (family_of(path) or path in programs)]
+    code = [path for path in changed if path not in data and path not in world.old_paths]
     if not data and not code:
         return _Unexplained([], frozenset())
     texts = _texts(exam, case, data)
@@ -151,6 +152,22 @@ def _unexplained(exam: Examination, case: Case) -> _Unexplained:
         ):
             found.append(path)
     return _Unexplained(found, frozenset(by_work))
+
+
+def _programs(exam: Examination, changed: Sequence[str]) -> set[str]:
+    """Programs whose names have no ending: their first lines name what runs them. Blocks."""
+    world, snapshots = exam.world, exam.verifier.snapshots
+    plain = [path for path in changed if "." not in path.rpartition("/")[2]]
+    old = [path for path in plain if path in world.old_paths]
+    texts = {
+        **snapshots.read_many(world.new, [path for path in plain if path not in old]),
+        **snapshots.read_many(world.old, old),
+    }
+    return {path for path, raw in texts.items() if family_by_first_line(_head(raw))}
+
+
+def _head(raw: bytes | None) -> str:
+    return (raw or b"")[:200].decode("utf-8", "replace")
 
 
 def _explains(product: Naming, tests: Naming) -> bool:
