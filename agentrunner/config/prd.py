@@ -1,6 +1,7 @@
 """Acceptance criteria read off a PRD, by rules and not by a model.
 
-List items under a heading such as "Acceptance criteria" or 「受け入れ条件」 are the criteria.
+List items under a heading such as "Acceptance criteria" or 「受け入れ条件」 are the criteria; where
+there is no such heading, in any language, the open boxes (`- [ ]`) of the text are.
 docs/reference/task-file.md gives the grammar of an item.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.config.markdown import MarkdownLine, lines_of, mask, section_title
@@ -45,6 +46,7 @@ MAX_CRITERIA = 200
 _BULLET = re.compile(r"(\s*)(?:[-*+]|\d{1,3}[.)])(?:\s+|$)")
 _RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*$")
 _CHECKBOX = re.compile(r"\[[\sxX]\](?:\s+|$)")
+_OPEN_BOX = re.compile(r"\[\s\]\s+\S")
 _ID = re.compile(r"(?:\*\*|__)?(AC-\d{1,6}[a-z]?)(?:\*\*|__)?\s*:(?:\*\*|__)?\s*", re.IGNORECASE)
 _OPTIONAL_FIRST = re.compile(r"\(\s*(?:optional|任意)\s*\)\s*", re.IGNORECASE)
 _OPTIONAL_LAST = re.compile(r"\(\s*(?:optional|任意)\s*\)$", re.IGNORECASE)
@@ -75,7 +77,7 @@ def read_criteria(
     free `AC-n`. Raises UsageError (`bad-check`, `duplicate-id`, `empty-criteria`,
     `lost-criteria`) with the line.
     """
-    drafts = [_head(item) for item in _items(text, file_name, first_line)]
+    drafts = [_head(item) for item in _items(text, file_name, first_line, boxes=not written)]
     ids = _number([c.id for c in written] + [draft.id for draft in drafts], drafts, len(written))
     done = [c.model_copy(update={"id": i}) for c, i in zip(written, ids, strict=False)]
     return done + [
@@ -150,25 +152,33 @@ class _Draft:
     strays: list[MarkdownLine]
 
 
-def _items(text: str, file_name: str, first_line: int) -> Iterator[_Item]:
-    """Items of all sections, in order; a section without any is an error."""
+def _items(text: str, file_name: str, first_line: int, *, boxes: bool) -> Iterator[_Item]:
+    """Items of all sections, in order; a section without any is an error.
+
+    Where there is no section and `boxes` says so, the open boxes that stand anywhere.
+    """
     level = 0
     opened: MarkdownLine | None = None
-    section: list[MarkdownLine] = []
+    sections: list[tuple[MarkdownLine, list[MarkdownLine]]] = []
     other: list[MarkdownLine] = []
     """The heading that is no section's, and what stands under it."""
-    for line in lines_of(text, first_line):
+    lines = list(lines_of(text, first_line))
+    for line in lines:
         if line.kind == "heading" and (opened is None or line.level <= level):
-            yield from _section_items(opened, section, file_name)
             _refuse_lost(other, file_name)
             opened = line if section_title(line.title) in HEADINGS else None
-            level, section, other = line.level, [], [] if opened else [line]
+            level, other = line.level, [] if opened else [line]
+            if opened is not None:
+                sections.append((opened, []))
         elif opened is not None:
-            section.append(line)
+            sections[-1][1].append(line)
         else:
             other.append(line)
-    yield from _section_items(opened, section, file_name)
     _refuse_lost(other, file_name)
+    for heading, section in sections:
+        yield from _section_items(heading, section, file_name)
+    if boxes and not sections:
+        yield from _list_items(lines, file_name, is_item=_OPEN_BOX)
 
 
 def _refuse_lost(lines: Sequence[MarkdownLine], file_name: str) -> None:
@@ -197,33 +207,9 @@ def _has_check(masked: str, *, own_line: bool) -> bool:
 
 
 def _section_items(
-    opened: MarkdownLine | None, section: Sequence[MarkdownLine], file_name: str
+    opened: MarkdownLine, section: Sequence[MarkdownLine], file_name: str
 ) -> list[_Item]:
-    if opened is None:
-        return []
-    items: list[_Item] = []
-    current: _Item | None = None
-    base, blank = 0, False
-    for line in section:
-        if len(line.text) > MAX_LINE and line.kind == "text":
-            raise _error(FileTooLarge, "a criterion's line is too long.", file_name, line, "")
-        match = _BULLET.match(mask(line.text)) if line.kind == "text" else None
-        if line.kind == "heading" or (line.kind == "text" and _RULE.match(line.text)):
-            current = None
-        elif match and (current is None or line.indent < base + 2):
-            current = _Item(line.text[match.end() :], line, file_name)
-            items.append(current)
-            if len(items) > MAX_CRITERIA:
-                raise _error(
-                    FileTooLarge, f"more than {MAX_CRITERIA} criteria.", file_name, line, ""
-                )
-            base = line.indent
-        elif current and line.kind != "comment":
-            if line.kind == "blank" or line.indent > base or not blank:
-                current.more.append(line)
-            else:
-                current = None
-        blank = line.kind == "blank"
+    items = _list_items(section, file_name)
     if not items:
         raise _error(
             EmptyCriteria,
@@ -232,6 +218,42 @@ def _section_items(
             opened,
             "write below it, for instance: - [ ] The total counts every piece (check: `COMMAND`)",
         )
+    return items
+
+
+def _list_items(
+    section: Iterable[MarkdownLine], file_name: str, *, is_item: re.Pattern[str] | None = None
+) -> list[_Item]:
+    """The items of lists; what is indented below one belongs to it, but for boxes of its own.
+
+    With `is_item` only those whose text begins so.
+    """
+    items: list[_Item] = []
+    current: _Item | None = None
+    base, blank = 0, False
+    for line in section:
+        if len(line.text) > MAX_LINE and line.kind == "text":
+            raise _error(FileTooLarge, "a criterion's line is too long.", file_name, line, "")
+        match = _BULLET.match(mask(line.text)) if line.kind == "text" else None
+        text = line.text[match.end() :] if match else ""
+        if line.kind == "heading" or (line.kind == "text" and _RULE.match(line.text)):
+            current = None
+        elif match and (current is None or line.indent < base + 2 or _OPEN_BOX.match(text)):
+            base = line.indent if current is None else min(base, line.indent)
+            current = None
+            if is_item is None or is_item.match(text):
+                current = _Item(text, line, file_name)
+                items.append(current)
+            if len(items) > MAX_CRITERIA:
+                raise _error(
+                    FileTooLarge, f"more than {MAX_CRITERIA} criteria.", file_name, line, ""
+                )
+        elif current and line.kind != "comment":
+            if line.kind == "blank" or line.indent > base or not blank:
+                current.more.append(line)
+            else:
+                current = None
+        blank = line.kind == "blank"
     return items
 
 

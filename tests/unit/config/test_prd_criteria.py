@@ -320,3 +320,30 @@ def test_a_check_is_described(check: Check | None, said: str) -> None:
 )
 def test_the_language_of_a_prd(text: str, language: str) -> None:
     assert detect_language(text) == language
+
+
+def test_open_boxes_are_criteria_where_no_heading_is_known_in_any_language() -> None:
+    text = "# Korb\n\n## Akzeptanzkriterien\n- [ ] Die Summe zählt jedes Stück\n  je Zeile\n"
+    text += "- [x] geplant\n- ohne Kasten\n\n## Später\n1. [ ] refund erstattet alles\n"
+    read = read_criteria(text, "prd.md")
+    assert [(c.id, c.description, c.detail, c.line) for c in read] == [
+        ("AC-1", "Die Summe zählt jedes Stück", "je Zeile", 4),
+        ("AC-2", "refund erstattet alles", "", 10),
+    ]
+
+
+def test_boxes_elsewhere_are_none_where_something_else_gives_criteria() -> None:
+    text = "## Tasks\n- [ ] write it\n\n## Done when\n- it adds up\n"
+    assert [c.description for c in read_criteria(text, "prd.md")] == ["it adds up"]
+    written = [CriterionSpec(id="AC-1", description="it adds up")]
+    assert read_criteria("## Tasks\n- [ ] write it\n", "prd.md", written=written) == written
+
+
+def test_an_open_box_below_a_criterion_is_one_of_its_own() -> None:
+    text = "## Done when\n- [ ] right (check: `true`)\n    - [ ] every piece\n      counts\n"
+    text += "    - a remark\n- last\n"
+    assert [(c.description, c.detail) for c in read_criteria(text, "prd.md")] == [
+        ("right", ""),
+        ("every piece", "  counts\n- a remark"),
+        ("last", ""),
+    ]
