@@ -197,10 +197,15 @@ class Differential:
     def single_changes_of_data(
         self, world: SnapshotTrees, target: Target
     ) -> list[tuple[str, list[str]]]:
-        """For data that the PRD or the task let change: its old text with one change at a time."""
+        """For data that the PRD or the task let change: its old text with some of the changes."""
+        return self.single_changes(world, self.rewritten_data(world, target))
+
+    def rewritten_data(self, world: SnapshotTrees, target: Target) -> list[str]:
+        """Data that the PRD or the task let change, that was there before and is there now."""
         inputs = self.inputs(world.old, [target])
+        there = world.old_paths & self.snapshots.list(world.new).keys()
         data = [path for path in sorted(self.permitted(world.allowed)) if not family_of(path)]
-        return self.single_changes(world, [path for path in data if inputs.counts(path)])
+        return [path for path in data if path in there and inputs.counts(path)]
 
     def single_changes(
         self, world: SnapshotTrees, paths: Sequence[str]

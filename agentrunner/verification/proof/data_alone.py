@@ -1,4 +1,4 @@
-"""Expected data that was changed: does one of its changes alone make the old code green?
+"""Expected data that was changed: does a part of its changes alone make the old code green?
 
 Such is data that the PRD lets change, and code that the command compares as a text: it turns red
 with one more comment in that, and with one more blank, which nothing that runs the code can tell.
@@ -23,6 +23,7 @@ from agentrunner.verification.inputs.leads import (
 from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
+OWN_DATA = "what it expects is data that the task lets the worker change, and that it needs so"
 BY_DATA = "was changed so that the old code passes by that alone"
 IMPORTS = (C_INCLUDE, JS_IMPORT, PHP_REQUIRE, RUBY_REQUIRE)
 """What names a file to run it."""
@@ -76,6 +77,27 @@ async def turned_by_data(
             if by_one := turned(await run(target, tree, names)):
                 return path, by_one
     return "", ()
+
+
+async def that_need_new_data(
+    run: Run,
+    differential: Differential,
+    target: Target,
+    world: SnapshotTrees,
+    names: Sequence[str] = (),
+) -> Collection[str]:
+    """Those of `names` that do not pass with such data as it was; without names the command's id.
+
+    What they expect is the worker's word then. Raises what runs in rooms raise.
+    """
+    paths = await asyncio.to_thread(differential.rewritten_data, world, target)
+    if not paths:
+        return ()
+    tree = await asyncio.to_thread(differential.with_paths, world.new, world.old, paths)
+    ran = await run(target, tree, names)
+    if ran.results is None or not names:
+        return () if ran.passed else (names or [target.id])
+    return [name for name in names if not ran.results.passed(name)]
 
 
 def _code_that_is_named(

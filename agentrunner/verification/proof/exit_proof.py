@@ -19,7 +19,12 @@ from agentrunner.verification.findings import (
     looks_at_nothing,
 )
 from agentrunner.verification.proof.case import Case, label
-from agentrunner.verification.proof.data_alone import BY_DATA, turned_by_data
+from agentrunner.verification.proof.data_alone import (
+    BY_DATA,
+    OWN_DATA,
+    that_need_new_data,
+    turned_by_data,
+)
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.moved_back import red_where_it_was
@@ -103,6 +108,8 @@ class ExitProof:
             path, _ = await turned_by_data(self.run, self.differential, target, world)
             if path:
                 return ExitFound(author, doubt=f"{path} {BY_DATA}")
+            if await that_need_new_data(self.run, self.differential, target, world):
+                return ExitFound(author, "shown", notes=[OWN_DATA])
         if author != "person":
             if doubt := await self._asks_too_little(target, world, criteria):
                 return ExitFound(author, doubt=doubt)

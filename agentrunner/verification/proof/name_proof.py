@@ -13,7 +13,12 @@ from agentrunner.verification.findings import tests_gone
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case, text_of
-from agentrunner.verification.proof.data_alone import BY_DATA, turned_by_data
+from agentrunner.verification.proof.data_alone import (
+    BY_DATA,
+    OWN_DATA,
+    that_need_new_data,
+    turned_by_data,
+)
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
@@ -81,19 +86,25 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if names and len(unasked) == len(words) == len(names):
         for criterion in exam.criteria:
             report.doubts.setdefault(criterion.id, UNASKED.format(names[0]))
-    if stood:
-        report.proofs.append(
-            Proof(
-                target=target.id,
-                author="person",
-                grade="shown" if dead.shows_only or NO_CANARY in dead.notes else "proven",
-                text=text_of(target, stood, "failed before and passes now"),
-                tests=stood[:MOST_NAMES],
-                about={name: words[name] for name in stood if name in words},
-                unasked=[name for name in unasked if name in stood],
-                notes=[*dead.notes, *how],
+    weak = dead.shows_only or NO_CANARY in dead.notes
+    own = await that_need_new_data(exam.run, exam.differential, target, world, stood)
+    for group, notes in (
+        ([name for name in stood if name not in own], dead.notes),
+        ([name for name in stood if name in own], [OWN_DATA, *dead.notes]),
+    ):
+        if group:
+            report.proofs.append(
+                Proof(
+                    target=target.id,
+                    author="person",
+                    grade="shown" if weak or OWN_DATA in notes else "proven",
+                    text=text_of(target, group, "failed before and passes now"),
+                    tests=group[:MOST_NAMES],
+                    about={name: words[name] for name in group if name in words},
+                    unasked=[name for name in unasked if name in group],
+                    notes=[*notes, *how],
+                )
             )
-        )
     if shown.names:
         report.proofs.append(
             Proof(
