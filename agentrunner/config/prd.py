@@ -55,6 +55,22 @@ _CHECK_LAST = re.compile(rf"\(\s*{_KEY}(.*)\)$", re.IGNORECASE)
 _CHECK_LINE = re.compile(rf"(?:[-*+]\s+)?{_KEY}(.*)$", re.IGNORECASE)
 _CHECK_STRAY = re.compile(rf"\(\s*{_KEY}|(?<![\w-]){_KEY}\s*(?:test\s+|file\s+)?`", re.IGNORECASE)
 
+_TESTS_PASS = re.compile(
+    r"""(?:(?:all|the|of|existing|other|old|unit|present|current|whole|full|automated|remaining)\s+)*
+    (?:tests?|suite|specs?)(?:\s+(?:suite|cases?))?
+    (?:\s+(?:still|all|must|should|has|have|to|be|continues?|keeps?|remains?|stays?|are|is|runs?))*
+    \s+(?:pass|passes|passing|green|succeeds?)(?:\s+(?:again|too|as|before|afterwards|now))*
+    |(?:(?:alle|die|der|bestehenden?|übrigen|anderen|vorhandenen)\s+)*tests?\s+
+    (?:(?:laufen|sind|bleiben|bestehen)\s*)(?:weiter(?:hin)?|alle|noch)?\s*(?:durch|grün)?
+    |(?:tous\s+|toutes\s+)?les\s+(?:autres\s+)?tests\s+(?:passent|sont|restent)
+    (?:\s+(?:encore|toujours|verts?))*
+    |(?:tod[ao]s\s+)?(?:l[ao]s\s+)?(?:demás\s+)?(?:pruebas|tests)\s+(?:pasan|siguen\s+pasando)
+    |(?:すべて|全て|既存|他|ほか|その他|単体|の)*テスト(?:スイート)?(?:が|は)?(?:すべて|全て|引き続き)*
+    (?:通る|通ります|成功する|パスする|緑である|グリーンである)(?:こと)?
+    |(?:所有|全部|现有|其他|其余|的)*测试(?:都|均|全部|仍然|仍)*(?:能)?通过""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A criterion that says of the tests as a whole that they pass, and nothing else."""
 _COMMAND = re.compile(r"(`+)(\0+)\1")
 _TEST = re.compile(r"test\s+(`+)(\0+)\1", re.IGNORECASE)
 _FILE = re.compile(
@@ -362,6 +378,8 @@ def _finished(draft: _Draft, id_: str) -> CriterionSpec:
             "write it last: (check: `COMMAND`)",
         )
     check = _read_check(*draft.checks[0], name, item.file_name) if draft.checks else None
+    if check is None and _TESTS_PASS.fullmatch(draft.description.strip(" .。!")):
+        check = Check(kind="test")
     return CriterionSpec(
         id=id_,
         description=draft.description,

@@ -176,6 +176,8 @@ class TestOutcome(StateModel):
 
     command: str
     exit_code: int
+    green_before: bool | None = None
+    """What it said on the tree before the run; None where it was not asked there."""
     passed: int | None = None
     failed: int | None = None
     skipped: int | None = None

@@ -99,6 +99,7 @@ def outcome_of(
     return TestOutcome(
         command=measured.target.shell,
         exit_code=ran.exit_code,
+        green_before=before.green if before is not None else None,
         passed=counts.passed if counts else None,
         failed=counts.failed if counts else None,
         skipped=counts.skipped if counts else None,

@@ -241,6 +241,8 @@ def _by_test_command(
         )
     if not evidence.examined:
         return _CriterionState(proof=detail)
+    if evidence.test.green_before and criterion.check_origin != "model":
+        return _CriterionState("passed", "tested", "kept", "person", f"{detail}, as before")
     why = evidence.doubts.get("test") or "it was green before"
     return _CriterionState(proof=f"{detail}, but {why}")
 

@@ -347,3 +347,25 @@ def test_an_open_box_below_a_criterion_is_one_of_its_own() -> None:
         ("every piece", "  counts\n- a remark"),
         ("last", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The tests pass", "All tests pass.", "All other tests still pass",
+        "The test suite is green",
+        "The existing unit tests continue to pass", "Alle Tests laufen durch", "Les tests passent",
+        "Die übrigen Tests bleiben grün", "Todas las pruebas pasan", "既存のテストがすべて通る",
+        "すべてのテストが成功すること。", "所有测试都通过",
+    ],
+)  # fmt: skip
+def test_that_the_tests_pass_is_what_the_test_command_says(text: str) -> None:
+    assert one(f"- [ ] {text}").check == Check(kind="test")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The tests for refunds pass", "Tests pass quickly", "Write tests", "The build is green"],
+)
+def test_what_says_more_than_that_the_tests_pass_is_left_to_the_planner(text: str) -> None:
+    assert one(f"- [ ] {text}").check is None

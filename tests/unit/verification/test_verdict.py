@@ -35,6 +35,7 @@ TEST = TestSpec(command="pytest -q")
 GREEN = TestOutcome(command="pytest -q", exit_code=0, passed=5, failed=0)
 RED = TestOutcome(command="pytest -q", exit_code=1, passed=4, failed=1, failing=["test_x"])
 KNOWN = RED.model_copy(update={"known_red": ["test_x"]})
+KEPT = GREEN.model_copy(update={"green_before": True})
 COMMAND = Check(kind="command", run="make check")
 BY_TEST = Check(kind="test")
 YES = Assessment(tree="t", satisfied=True, summary="all done", passed=["AC-1"])
@@ -85,6 +86,7 @@ def settled(of: Criterion, found: Evidence, claim: Assessment | None = None) -> 
         (criterion(BY_TEST), asked(test=GREEN, proofs=[PROVEN]), None, "passed", "tested"),
         (criterion(BY_TEST), asked(test=KNOWN, proofs=[PROVEN]), None, "passed", "tested"),
         (criterion(BY_TEST), asked(test=GREEN), None, "unknown", "none"),
+        (criterion(BY_TEST), asked(test=KEPT), None, "passed", "tested"),
         (criterion(BY_TEST), evidence(test=GREEN), None, "unknown", "none"),
         (criterion(BY_TEST), evidence(), None, "unknown", "none"),
         (criterion(BY_TEST), evidence(test=RED), YES, "failed", "tested"),
