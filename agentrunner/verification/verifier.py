@@ -42,7 +42,7 @@ from agentrunner.verification.room import Room, Rooms
 from agentrunner.verification.set_up import run_set_up, set_up_failed, withheld
 from agentrunner.verification.stages import is_one_stage
 from agentrunner.verification.start_up import NO_TESTS, tool_lacking, why_not_started
-from agentrunner.verification.target import Measured, Target, target_of, test_target
+from agentrunner.verification.target import TEST, Measured, Target, target_of, test_target
 from agentrunner.verification.trees import Changes, Trees, WorkerChange
 
 Emit = Callable[..., Any]
@@ -61,6 +61,7 @@ class Tried:
 
 MOST_PATHS = 500
 MOST_KNOWN = 50
+ONCE_MORE = "once more"
 COLOURS: Mapping[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}
 
 
@@ -100,8 +101,7 @@ class Verifier:
         Raises EnvironmentNotReady where it fails.
         """
         home = await asyncio.to_thread(lambda: self.rooms.sealed.home)
-        if self.spec.task.setup is not None:
-            self.emit("awaiting", who="setup", what=self.spec.task.setup.command)
+        self._awaits_setup()
         ran = await run_set_up(self.sandbox, self.spec, home=home)
         if ran is None or self.spec.task.setup is None:
             return
@@ -109,9 +109,15 @@ class Verifier:
         if ran.exit_code != 0:
             raise set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ)
 
-    def _awaits(self, who: str, target: Target) -> None:
-        """Say that a command begins, and when it is stopped."""
-        self.emit("awaiting", who=who, what=target.shell, at_most_sec=target.timeout_sec)
+    def awaits(self, target: Target, why: str = "") -> None:
+        """Say that a command begins, when it is stopped, and why it is run beside the round."""
+        who = "tests" if target.id == TEST else "check"
+        facts = {"why": why} if why else {}
+        self.emit("awaiting", who=who, what=target.shell, at_most_sec=target.timeout_sec, **facts)
+
+    def _awaits_setup(self) -> None:
+        if self.spec.task.setup is not None:
+            self.emit("awaiting", who="setup", what=self.spec.task.setup.command)
 
     def _emit_setup(self, command: str, exit_code: int) -> None:
         outcome = "failed" if exit_code else "passed"
@@ -231,7 +237,7 @@ class Verifier:
         if self.test is None or not self.test.baseline:
             return None, []
         target = test_target(self.test)
-        self._awaits("tests", target)
+        self.awaits(target)
         measured = await self.measurer.find_reporter(target, room, read)
         why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=True)
         if why and why != NO_TESTS and not (measured.results and measured.results.tests):
@@ -410,6 +416,7 @@ class Verifier:
         if setup is None or not room.clock or not self.sets_up_again(total):
             return room, []
         await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
+        self._awaits_setup()
         ran = await run_set_up(self.sandbox, self.spec, copy=room.copy, home=room.own_home)
         room = room.with_own_home()
         assert ran is not None
@@ -443,7 +450,7 @@ class Verifier:
         target = test_target(self.test)
         before = await asyncio.to_thread(self.before, baseline)
         claims = self.claims(before, criteria)
-        self._awaits("tests", target)
+        self.awaits(target)
         measured = await self.measurer.run(target, room, read)
 
         def seen(one: Measured) -> TestOutcome:
@@ -476,6 +483,7 @@ class Verifier:
         self, target: Target, tree: str, read: ReadFile, first: Measured, claims: Claims
     ) -> tuple[Measured, list[str]]:
         """A red run once more, in another room; and which names have both colours now."""
+        self.awaits(target, ONCE_MORE)
         async with self.rooms.open(tree) as room:
             again = await self.measurer.run(target, room, read)
         if again.results is None or first.results is None:
@@ -542,7 +550,7 @@ class Verifier:
         must: bool,
         awaited: bool,
     ) -> CheckOutcome:
-        self._awaits("check", target)
+        self.awaits(target)
         run = self.measurer.find_reporter if first else self.measurer.run
         measured = await run(target, room, read)
         why = await asyncio.to_thread(self._not_started, target, measured, read)
