@@ -16,7 +16,7 @@ from agentrunner.verification.results.files import reports_below
 from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.lines import CUT_SHORT
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
-from agentrunner.verification.results.names import made
+from agentrunner.verification.results.names import below, made
 from agentrunner.verification.results.tools.base import Tool, added
 from agentrunner.verification.results.tools.gtest_sources import Sources
 
@@ -40,7 +40,7 @@ class GTest(Tool):
     def runs(self, shell: str, cwd: str, read: ReadFile) -> list[Run]:
         """Programs that are built in the tree, where what builds them speaks of the kit."""
         every = super().runs(shell, cwd, read)
-        found = [run for run in every if read(_at(run.folder, run.words[0])) is None]
+        found = [run for run in every if not _is_script(read(_at(run.folder, run.words[0])))]
         asks = KIT.search(shell) or any(_is_built_with_it(run, read) for run in found)
         return found if asks else []
 
@@ -62,6 +62,10 @@ class GTest(Tool):
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """By the full names."""
         return added(shell, run, [f"--gtest_filter={':'.join(names)}"])
+
+
+def _is_script(content: bytes | None) -> bool:
+    return content is not None and content.startswith(b"#!")
 
 
 def _at(folder: str, path: str) -> str:
@@ -93,7 +97,7 @@ def _xml(ran: Ran) -> Results | None:
     complete, written = True, 0
     for report in reports_below(ran.place, "gtest", "*.xml"):
         written += 1
-        tests, whole = read_junit(report.content, _case)
+        tests, whole = read_junit(report.content, lambda case: _case(case, ran.folder))
         found += tests
         complete &= whole and not report.cut
     if not written:
@@ -103,9 +107,10 @@ def _xml(ran: Ran) -> Results | None:
     return Results("gtest", tuple(found), complete=complete)
 
 
-def _case(case: Case) -> TestResult:
+def _case(case: Case, started: str) -> TestResult:
     name = f"{case.classname}.{case.name}" if case.classname else case.name
-    return made(name, case.outcome, line=case.line, message=case.message)
+    file = below(case.file, started) if case.file.startswith("/") else ""
+    return made(name, case.outcome, file, case.line, case.message)
 
 
 def _text(ran: Ran) -> Results | None:
@@ -132,11 +137,12 @@ def _text(ran: Ran) -> Results | None:
 def _with_files(results: Results, ran: Ran) -> Results:
     """The same, with the file of each test where it is found in the tree.
 
-    Which file the kit names depends on its version, and on the folder that the compiler ran in.
+    Older versions of the kit name none, and some builds name one from a folder of their own.
     """
     sources = Sources(ran.paths, ran.source)
     tests = []
     for test in results.tests:
-        path = sources.file_of(test.name)
-        tests.append(replace(test, file=posixpath.relpath(path, ran.cwd or ".") if path else ""))
+        path = "" if test.file else sources.file_of(test.name)
+        file = posixpath.relpath(path, ran.cwd or ".") if path else test.file
+        tests.append(replace(test, file=file))
     return replace(results, tests=tuple(tests))
