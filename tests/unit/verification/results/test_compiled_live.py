@@ -338,3 +338,49 @@ def test_gradle(tree: Path) -> None:
         ("shop.CartTest#skipped", "skipped"),
     }, seen.stdout
     assert seen.results is not None and seen.results.complete
+
+
+JUPITER = """package shop;
+import org.junit.jupiter.api.*;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import static org.junit.jupiter.api.Assertions.*;
+class CartTest {
+  @Test void good() {}
+  @Test void bad() { assertEquals(1, 2, "sums differ"); }
+  @Test void breaks() { throw new IllegalStateException("no"); }
+  @Test @Disabled("later") void skipped() {}
+  @ParameterizedTest @ValueSource(ints = {1, 2}) void many(int one) { assertTrue(one > 0); }
+}
+"""
+JARS = Path("/usr/share/java")
+NEEDED = ("junit-jupiter-api", "junit-jupiter-engine", "junit-jupiter-params", "opentest4j",
+          "junit-platform-commons", "junit-platform-console", "junit-platform-engine", "picocli",
+          "junit-platform-launcher", "junit-platform-reporting", "apiguardian-api",
+          "univocity-parsers")  # fmt: skip
+PATH = ":".join(f"{JARS}/{name}.jar" for name in NEEDED)
+CONSOLE = (
+    f"javac -cp {PATH} -d out src/shop/*.java && java -XX:TieredStopAtLevel=1 -cp {PATH}:out"
+    " org.junit.platform.console.ConsoleLauncher --scan-class-path out --disable-banner"
+)
+
+
+def test_the_launcher_of_junit(tree: Path) -> None:
+    need("java", "javac", "make")
+    if gone := [name for name in NEEDED if not (JARS / f"{name}.jar").exists()]:
+        missing(f"JUnit 5 lacks {gone[0]} here: junit5")
+    recipe = f"PATHS = {PATH}\ncheck:\n\t@{CONSOLE.replace(PATH, '$(PATHS)')}\n"
+    write(tree, {"src/shop/CartTest.java": JUPITER, "Makefile": recipe})
+    seen = reported(tree, "make check")
+    assert seen.exit_code == plain(tree, "make check").returncode == 2
+    assert set(seen.outcomes) == {
+        ("shop.CartTest#good()", "passed"),
+        ("shop.CartTest#bad()", "failed"),
+        ("shop.CartTest#breaks()", "error"),
+        ("shop.CartTest#skipped()", "skipped"),
+        ("shop.CartTest#many(int)[1]", "passed"),
+        ("shop.CartTest#many(int)[2]", "passed"),
+    }, seen.stdout
+    assert seen.results is not None and seen.results.complete and not seen.results.weak
+    listed = reported(tree, f"{CONSOLE} --list-engines")
+    assert listed.exit_code == 0 and listed.results is None, "nothing is added where none run"
