@@ -54,8 +54,9 @@ class Java(Tool):
             path = posixpath.normpath(paths.get(report.path.removesuffix(".xml"), ""))
             module = STANDARD.sub("", f"/{path}").strip("/")
             tests, whole = read_junit(
-                report.content, lambda case, at=module: _case(case, at, sources)
-            )  # type: ignore[misc]
+                report.content,
+                lambda case, at=module: _case(case, at, sources),  # type: ignore[misc]
+            )
             found += tests
             complete &= whole and not report.cut
         if not any_report:
