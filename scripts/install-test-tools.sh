@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the test tools of other languages whose results AgentRunner reads, for the live tests:
 # Jest, Vitest and Mocha into .tools/test-tools of this checkout, and from Debian Go, CMake,
-# GoogleTest, Maven, Gradle, JUnit 5, RSpec, PHPUnit, behave, tox and make, where they are missing. With --npm only the former.
+# GoogleTest, Maven, Gradle, JUnit 5, RSpec, PHPUnit, behave, tox and make, where they are missing.
+# With --npm only the former.
 # Nothing is done for what is there already.
 set -eu
 
