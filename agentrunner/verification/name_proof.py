@@ -17,7 +17,7 @@ from agentrunner.verification.findings import tests_gone
 from agentrunner.verification.integrity import exchanged
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import gone, stable, unstable_names
+from agentrunner.verification.results.names import gone, is_of_others, stable, unstable_names
 from agentrunner.verification.set_up_again import holds_with_old_packages
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
@@ -146,7 +146,7 @@ async def _lost(exam: Examination, case: Case, now: Results) -> list[str]:
 def _is_there(name: str, now: Results) -> bool:
     """Whether a test is run now, by what stays of its name, or those of a file of that name are."""
     parts = {stable(one) for one in now.names}
-    return stable(name) in parts or any(one.startswith((f"{name}.", f"{name}:")) for one in parts)
+    return stable(name) in parts or is_of_others(name, parts)
 
 
 async def _left(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:
@@ -300,8 +300,8 @@ def _not_turned(claimed: Sequence[str], now: Results) -> str:
     }
     for name in claimed:
         found = now.named(name)
-        if not found and any(one.startswith((f"{name}.", f"{name}:")) for one in now.names):
-            continue  # a file that could not be loaded; its tests have names of their own now
+        if not found and is_of_others(name, now.names):
+            continue  # its tests have names of their own now
         if not found:
             return f"{name} was red before and is not run now"
         bad = [words[test.outcome] for test in found if test.outcome in words]
