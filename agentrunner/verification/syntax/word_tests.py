@@ -33,6 +33,7 @@ BEFORE = re.compile(r"[\w)\]'\"]\s*(?:[-+*/%]|\.(?!\d))\s*$")
 AFTER = re.compile(r"\s*(?:[-+*/%]|\.\s*(?=[\w$'\"]))")
 """What joins a value with another one to a third."""
 GTEST = re.compile(r"(?m)^\s*(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*\w+\s*,\s*\w+\s*\)")
+FOLLOWS = re.compile(r"<<[<~-]?\s*['\"]?([A-Za-z_]\w*)")
 THEN = re.compile(r"\s*Then\b")
 COMMENT = re.compile(r"\s*(?:#|//|\*|/\*)")
 MOST_SPANS = 4
@@ -148,6 +149,15 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
+def _behind(lines: Sequence[str], at: int) -> int:
+    """The line behind this one, and behind the text that it says follows: `<<"END"`."""
+    if hit := FOLLOWS.search(lines[at]):
+        for index in range(at + 1, len(lines)):
+            if lines[index].strip().rstrip(";") == hit[1]:
+                return index + 1
+    return at + 1
+
+
 def _extent(lines: Sequence[str], start: int) -> tuple[int, int]:
     """First line of a body and the line behind its last: those that stand deeper."""
     depth, at = _indent(lines[start]), start + 1
@@ -159,7 +169,7 @@ def _extent(lines: Sequence[str], start: int) -> tuple[int, int]:
         at += 1
     first = at
     while at < len(lines) and (not lines[at].strip() or _indent(lines[at]) > depth):
-        at += 1
+        at = _behind(lines, at)
     return (first, at) if at > first else (start, start + 1)
 
 
@@ -242,8 +252,10 @@ def _statements(lines: Sequence[str], first: int, behind: int) -> Iterator[tuple
 
 def _expected(text: str, name: str, path: str) -> Iterator[tuple[int, int]]:
     """Values of a statement that are compared: no arguments of a call inside of a call, no message
-    of the assertion, and no part of a sum, of which two could change each other's change.
+    of the assertion, and no part of a sum, of which two could change each other's change. Of a
+    statement that says nothing of equality, any value.
     """
+    says_equal = bool(EQUAL.search(QUOTED.sub('""', text)))
     start, end = _compared(text)
     letters = program_language(path, b"") == "c"
     for hit in VALUE.finditer(text):
@@ -251,7 +263,8 @@ def _expected(text: str, name: str, path: str) -> Iterator[tuple[int, int]]:
             continue
         if letters and hit[0][0] == "'":
             continue  # one character, which no word can take the place of
-        if BEFORE.search(text[: hit.start()]) or AFTER.match(text[hit.end() :]):
+        joined = BEFORE.search(text[: hit.start()]) or AFTER.match(text[hit.end() :])
+        if joined and says_equal:
             continue
         if hit[0][0] in "'\"" and (len(hit[0]) < 3 or name.endswith(hit[0][1:-1])):
             continue  # nothing, or the title of the test

@@ -99,6 +99,21 @@ def test_what_an_assertion_says_when_it_fails_is_not_what_it_expects() -> None:
     assert made == wanted, "two parts of a sum can change each other's change"
 
 
+LISTED = b"""subtest 'With filename' => sub {
+    my @expected = lines(<<"HERE");
+$file-1-I met a traveller
+HERE
+    lists_match(\\@results, \\@expected, q{With filename});
+};
+"""
+
+
+def test_any_value_of_a_group_counts_where_no_statement_says_what_is_equal() -> None:
+    (found,) = by_words(LISTED, "t/a.t", "t/a.t > With filename > match > With filename", None)
+    made = applied(LISTED, [edit for one in found.statements for edit in one.edits])
+    assert made == LISTED.replace(b"$file-1-I", b"$file-2-I")
+
+
 @pytest.mark.parametrize(
     ("name", "line", "before", "after"),
     [
