@@ -45,7 +45,7 @@ class WordCanaries:
     _made: dict[str, list[WordTest]] = field(default_factory=dict)
     _files: dict[str, str] = field(default_factory=dict)
     _sources: dict[str, bytes] = field(default_factory=dict)
-    _told: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
     """Names that a run with their change told of: what could no more be built says nothing."""
 
     async def ask(
@@ -112,8 +112,8 @@ class WordCanaries:
             return list(names)
         tree = await asyncio.to_thread(self._tree, changed)
         seen = await self.run(tree, list(changed))
-        self._told.clear()
-        self._told.update(name for name in changed if seen.results and seen.results.named(name))
+        self._reported.clear()
+        self._reported.update(name for name in changed if seen.results and seen.results.named(name))
         return [name for name in names if name not in changed or not _is_red(name, seen)]
 
     async def _reached(
@@ -125,7 +125,7 @@ class WordCanaries:
         """
         read = self.snapshots.reader(self.tree)
         for name in names:
-            if name not in self._told:
+            if name not in self._reported:
                 continue
             path = self._files[name]
             source = read(path) or b""

@@ -116,15 +116,15 @@ def _case(case: Case, started: str) -> TestResult:
 def _text(ran: Ran) -> Results | None:
     """What is printed of each test; a program that died tells of the test that it died in."""
     found: list[TestResult] = []
-    running, told = "", list[str]()
+    running, printed = "", list[str]()
     for line in [*ran.stdout.splitlines(), ""]:
         hit = LINE.match(line)
         if hit is None:
-            told += [line] if running else []
+            printed += [line] if running else []
         elif hit[1] == "RUN":
-            running, told = hit[2], []
+            running, printed = hit[2], []
         elif hit[2] == running:
-            found.append(made(running, WORDS[hit[1]], message="\n".join(told)))
+            found.append(made(running, WORDS[hit[1]], message="\n".join(printed)))
             running = ""
     if running:
         found.append(made(running, "error", message=CUT_SHORT))
