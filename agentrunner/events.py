@@ -85,6 +85,8 @@ class Awaiting(RunEvent):
     what: str
     at_most_sec: float | None = None
     """Of a command: when it is stopped."""
+    why: str | None = None
+    """Of a command that is run beside its round, for the proof: on what, as `once more`."""
     prompt_tokens: int | None = None
     """Of a planner that streams: about how much its server reads before it writes."""
     written_tokens: int | None = None

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the test tools of other languages whose results AgentRunner reads, for the live tests:
-# Jest, Vitest and Mocha into .tools/test-tools of this checkout, and from Debian Go, CMake, Maven,
-# Gradle, RSpec, PHPUnit, behave, tox and make, where they are missing. With --npm only the former.
+# Jest, Vitest and Mocha into .tools/test-tools of this checkout, and from Debian Go, CMake,
+# GoogleTest, Maven, Gradle, JUnit 5, RSpec, PHPUnit, behave, tox and make, where they are missing.
+# With --npm only the former.
 # Nothing is done for what is there already.
 set -eu
 
@@ -12,12 +13,16 @@ packages="jest@30.5.2 vitest@4.1.12 mocha@12.0.3"
 if [ "${1-}" != --npm ]; then
     missing=
     need() { command -v "$1" >/dev/null || missing="$missing $2"; }
+    need_file() { [ -e "$1" ] || missing="$missing $2"; }
     need go golang-go
     need ctest cmake
     need cc gcc
+    need c++ g++
+    need_file /usr/include/gtest/gtest.h libgtest-dev
     need make make
     need mvn maven
     need java default-jdk-headless
+    need_file /usr/share/java/junit-platform-console.jar junit5
     need prove perl
     need rspec ruby-rspec
     need phpunit phpunit

@@ -42,8 +42,11 @@ _TEXT_AT = 20
 
 
 def _same(before: Event | None, event: Event) -> bool:
-    """Whether an `awaiting` event tells more of what was awaited already."""
-    return before is not None and all(before.get(key) == event.get(key) for key in ("who", "what"))
+    """Whether an `awaiting` event tells more of what was awaited already, as of a planner that
+    streams. A command that is awaited again has begun anew.
+    """
+    keys = ("who", "what") if event.get("who") == "planner" else ("who", "what", "ts")
+    return before is not None and all(before.get(key) == event.get(key) for key in keys)
 
 
 class LiveView:

@@ -44,10 +44,14 @@ class PlainView:
         """A sign of life once a minute while nothing else is printed."""
         if self._started is None or now - self._last_line < HEARTBEAT_SEC:
             return []
+        awaited = self.story.awaited or {}
         fields = {
             "round": self.story.round,
             "elapsed": duration(now - self._started).replace(" ", ""),
             "last": duration(now - self._last_event).replace(" ", ""),
+            "awaits": awaited.get("who"),
+            "what": awaited.get("what"),
+            "why": awaited.get("why"),
             "cmd": self.story.doing,
             "until": self.story.waits_until and self.story.waits_until.isoformat(),
         }

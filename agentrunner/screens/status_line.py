@@ -62,13 +62,14 @@ def amount(tokens: int) -> str:
 
 
 def awaited_words(awaited: Mapping[str, object], seconds: float) -> str:
-    """`planner: thinking, 12 s`, `your tests: make test, 40 s of at most 10 min`."""
+    """`planner: thinking, 12 s`, `your tests, 40 s of at most 10 min, once more: make test`."""
     who, what = str(awaited.get("who")), flat(str(awaited.get("what") or ""))
     if who == "planner":
         return _planner_words(awaited, seconds)
     limit = awaited.get("at_most_sec")
     most = f" of at most {minutes(limit)}" if isinstance(limit, int | float) else ""
-    return f"{_WHO.get(who, flat(who))}, {whole(seconds)}{most}: {what}"
+    why = f", {flat(str(awaited['why']))}" if awaited.get("why") else ""
+    return f"{_WHO.get(who, flat(who))}, {whole(seconds)}{most}{why}: {what}"
 
 
 def doing_words(story: Story, silent: float, awaited: float) -> str:

@@ -19,7 +19,7 @@ from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox, not_ready
 from agentrunner.verification.rooms.room import Room
 from agentrunner.verification.rooms.start_up import tool_lacking, why_not_started
-from agentrunner.verification.target import Measured, Target, target_of
+from agentrunner.verification.target import TEST, Measured, Target, target_of
 
 Emit = Callable[..., Any]
 MOST_PATHS = 500
@@ -120,7 +120,7 @@ class CheckRunner:
         must: bool,
         awaited: bool,
     ) -> CheckOutcome:
-        self.awaits("check", target)
+        self.awaits(target)
         run = self.measurer.find_reporter if first else self.measurer.run
         measured = await run(target, room, read)
         why = await asyncio.to_thread(self._not_started, target, measured, read)
@@ -136,9 +136,11 @@ class CheckRunner:
         outcome = check_outcome(measured, what, why, before, ref, unsure=unsure)
         return with_writes(outcome, measured) if first else outcome
 
-    def awaits(self, who: str, target: Target) -> None:
-        """Say that a command begins, and when it is stopped."""
-        self.emit("awaiting", who=who, what=target.shell, at_most_sec=target.timeout_sec)
+    def awaits(self, target: Target, why: str = "") -> None:
+        """Say that a command begins, when it is stopped, and why it is run beside the round."""
+        who = "tests" if target.id == TEST else "check"
+        facts = {"why": why} if why else {}
+        self.emit("awaiting", who=who, what=target.shell, at_most_sec=target.timeout_sec, **facts)
 
 
 def with_writes(outcome: CheckOutcome, measured: Measured) -> CheckOutcome:

@@ -274,7 +274,8 @@ async def _collected(
     tree = await asyncio.to_thread(_with_files, verifier, baseline.tree, trial)
     trial_read = await asyncio.to_thread(verifier.trees.reader, tree)
     async with verifier.rooms.open(tree) as room:
-        seen = await verifier.measurer.run(test_target(verifier.test), room, trial_read)
+        verifier.awaits(target := test_target(verifier.test), "with a test where it is proposed")
+        seen = await verifier.measurer.run(target, room, trial_read)
     if seen.results is None or not _still_runs(before, seen.results):
         return found  # the copies keep the suite from running, which says nothing
     there = {posixpath.normpath(posixpath.join(cwd, t.file)) for t in seen.results.tests if t.file}

@@ -45,6 +45,7 @@ from agentrunner.verification.trees import Changes, Trees, WorkerChange
 from agentrunner.verification.wanted import mapped_by, wanted_by
 
 MOST_KNOWN = 50
+ONCE_MORE = "once more"
 COLOURS: Mapping[str, Colour] = {"passed": "green", "failed": "red", "not_run": "unknown"}
 
 
@@ -85,14 +86,21 @@ class Verifier:
         Raises EnvironmentNotReady where it fails.
         """
         home = await asyncio.to_thread(lambda: self.rooms.sealed.home)
-        if self.spec.task.setup is not None:
-            self.emit("awaiting", who="setup", what=self.spec.task.setup.command)
+        self._awaits_setup()
         ran = await run_set_up(self.sandbox, self.spec, home=home)
         if ran is None or self.spec.task.setup is None:
             return
         self._emit_setup(self.spec.task.setup.command, ran.exit_code)
         if ran.exit_code != 0:
             raise set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ)
+
+    def awaits(self, target: Target, why: str = "") -> None:
+        """Say that a command begins, when it is stopped, and why it is run beside the round."""
+        self.check_runner.awaits(target, why)
+
+    def _awaits_setup(self) -> None:
+        if self.spec.task.setup is not None:
+            self.emit("awaiting", who="setup", what=self.spec.task.setup.command)
 
     def _emit_setup(self, command: str, exit_code: int) -> None:
         outcome = "failed" if exit_code else "passed"
@@ -191,7 +199,7 @@ class Verifier:
         if self.test is None or not self.test.baseline:
             return None, []
         target = test_target(self.test)
-        self.check_runner.awaits("tests", target)
+        self.awaits(target)
         measured = await self.measurer.find_reporter(target, room, read)
         why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=True)
         if why and why != NO_TESTS and not (measured.results and measured.results.tests):
@@ -372,6 +380,7 @@ class Verifier:
         if setup is None or not room.clock or not self.sets_up_again(total):
             return room, []
         await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
+        self._awaits_setup()
         ran = await run_set_up(self.sandbox, self.spec, copy=room.copy, home=room.own_home)
         room = room.with_own_home()
         assert ran is not None
@@ -405,7 +414,7 @@ class Verifier:
         target = test_target(self.test)
         before = await asyncio.to_thread(self.before, baseline)
         claims = self.claims(before, criteria)
-        self.check_runner.awaits("tests", target)
+        self.awaits(target)
         measured = await self.measurer.run(target, room, read)
 
         def seen(one: Measured) -> TestOutcome:
@@ -438,6 +447,7 @@ class Verifier:
         self, target: Target, tree: str, read: ReadFile, first: Measured, claims: Claims
     ) -> tuple[Measured, list[str]]:
         """A red run once more, in another room; and which names have both colours now."""
+        self.awaits(target, ONCE_MORE)
         async with self.rooms.open(tree) as room:
             again = await self.measurer.run(target, room, read)
         if again.results is None or first.results is None:

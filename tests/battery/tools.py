@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 from functools import cache
+from pathlib import Path
 
 from tests.battery.case import TOOLS
 
@@ -19,10 +20,14 @@ def lacking(needs: list[str]) -> str:
 
 @cache
 def _there(need: str) -> bool:
-    """`python:NAME` is a module, `npm:NAME` a test tool of npm, anything else a program."""
+    """`python:NAME` is a module, `npm:NAME` a test tool of npm, `file:PATH` a file of the system,
+    anything else a program.
+    """
     kind, _, name = need.rpartition(":")
     if kind == "python":
         return importlib.util.find_spec(name) is not None
+    if kind == "file":
+        return Path(name).is_file()
     if kind == "npm":
         return (TOOLS / "node_modules" / name).is_dir()
     return shutil.which(name) is not None

@@ -154,6 +154,18 @@ def test_states_are_told_as_they_follow_each_other(run: Run) -> None:
     assert names.index("note_written") < len(names) - 1
 
 
+def test_each_run_of_the_proof_says_what_it_waits_for(run: Run) -> None:
+    run.start(HAPPY, FIX, test=TEST)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    events = run.project.events
+    done = next(at for at, event in enumerate(events) if event["event"] == "check")
+    waits = [event for event in events[done:] if event["event"] == "awaiting"]
+    waits = [event for event in waits if event["who"] != "planner"]
+    assert waits and all(event["who"] == "tests" and event["why"] for event in waits)
+    assert all(event["at_most_sec"] > 0 and event["what"] for event in waits)
+    assert {"on the code before the run", "once more"} <= {event["why"] for event in waits}
+
+
 def test_names_of_files_that_are_no_text_are_told_as_text(run: Run) -> None:
     worker = f"{FIX}; touch \"$(printf 'caf\\351')\""
     run.start([plan(), work(), give_up()], worker, test=TEST, protect=["caf*"])

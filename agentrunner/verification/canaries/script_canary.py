@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.syntax.programs import program_language
+from agentrunner.verification.syntax.word_tests import GTEST
 
 SHELL_EXIT = re.compile(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
 SHELL_EQUAL = re.compile(r"""((?:\btest\b|\[)[^|;&\n]*\s==?\s+)(?:"[^"$]*"|'[^']*'|[\w./:-]+)""")
@@ -124,8 +125,8 @@ FOREIGN = re.compile(r"\s*#\s*language:\s*(?!en\b)")
 def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
     """A test file with one more test, in its framework's own equality, that has to fail.
 
-    For languages without a syntax tree here: RSpec, Minitest, PHPUnit, Perl's Test::More, and
-    Gherkin, where it has a step that nobody defines.
+    For languages without a syntax tree here: RSpec, Minitest, PHPUnit, GoogleTest, Perl's
+    Test::More, and Gherkin, where it has a step that nobody defines.
     """
     text = source.decode("utf-8", "surrogateescape")
     if path.endswith("_spec.rb") and (hit := list(re.finditer(r"(?m)^end\b", text))):
@@ -143,6 +144,8 @@ def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
     ):
         ends = re.search(r"(?m)^done_testing\b", text)
         added, at = f'is("made", "to fail", "{name}");\n', ends.start() if ends else len(text)
+    elif program_language(path, source) == "c" and GTEST.search(text):
+        added, at = f"\nTEST({name}, HasToFail) {{ EXPECT_EQ(1, 2); }}\n", len(text)
     elif path.endswith(".feature") and not FOREIGN.match(text):
         added, at = f"\n  Scenario: {name}\n    Then {name} has to fail\n", len(text)
     else:

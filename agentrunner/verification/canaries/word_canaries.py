@@ -45,6 +45,8 @@ class WordCanaries:
     _made: dict[str, list[WordTest]] = field(default_factory=dict)
     _files: dict[str, str] = field(default_factory=dict)
     _sources: dict[str, bytes] = field(default_factory=dict)
+    _reported: set[str] = field(default_factory=set)
+    """Names that a run with their change told of: what could no more be built says nothing."""
 
     async def ask(
         self, places: Mapping[str, Sequence[str]], now: Results, red: RedLines
@@ -110,6 +112,8 @@ class WordCanaries:
             return list(names)
         tree = await asyncio.to_thread(self._tree, changed)
         seen = await self.run(tree, list(changed))
+        self._reported.clear()
+        self._reported.update(name for name in changed if seen.results and seen.results.named(name))
         return [name for name in names if name not in changed or not _is_red(name, seen)]
 
     async def _reached(
@@ -121,6 +125,8 @@ class WordCanaries:
         """
         read = self.snapshots.reader(self.tree)
         for name in names:
+            if name not in self._reported:
+                continue
             path = self._files[name]
             source = read(path) or b""
             sure = [one for test in self._made[name] for one in test.statements if one.sure]

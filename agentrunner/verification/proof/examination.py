@@ -17,7 +17,7 @@ from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.struck import TakenOut
 from agentrunner.verification.target import TEST, Measured, Target
 from agentrunner.verification.trees import Changes
-from agentrunner.verification.verifier import Verifier
+from agentrunner.verification.verifier import ONCE_MORE, Verifier
 from agentrunner.verification.world import SnapshotTrees
 
 LONG_SEC = 60
@@ -49,6 +49,7 @@ class Examination:
     async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
         """Run a target on a tree, in a room of its own that is set up as that tree asks for."""
         read = await asyncio.to_thread(self.verifier.trees.reader, tree)
+        self.verifier.awaits(target, why_on(tree, self.world))
         async with self.verifier.rooms.open(tree) as room:
             if tree != self.world.old:
                 room, _ = await self.verifier.set_up_room(room, self.total)
@@ -167,3 +168,14 @@ class Examination:
     def claims(self, case: Case) -> Claims:
         """The red tests of before the run that this run has to turn, and those it need not."""
         return self.verifier.claims(case.before, self.criteria)
+
+
+def why_on(tree: str, world: SnapshotTrees) -> str:
+    """What a command is run on for the proof, in words for whoever waits."""
+    words = {
+        world.mixed: "with the new tests on the code before the run",
+        world.kept: "with what decides as it was before the run",
+        world.new: ONCE_MORE,
+        world.old: "on the code before the run",
+    }
+    return words.get(tree, "on a copy that is changed on purpose")

@@ -121,6 +121,7 @@ async def _is_red(
 async def _run(
     verifier: Verifier, target: Target, room: Room, names: list[str], read: Any
 ) -> Measured:
+    verifier.awaits(target, "on a mutant of the work")
     return await verifier.measurer.run(target, room, read, only=names if target.id == TEST else ())
 
 

@@ -23,7 +23,7 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import gone, stable, unstable_names
+from agentrunner.verification.results.names import gone, is_of_others, stable, unstable_names
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
 from agentrunner.verification.wanted import wanted_by
@@ -157,7 +157,7 @@ async def _lost(exam: Examination, case: Case, now: Results) -> list[str]:
 def _is_there(name: str, now: Results) -> bool:
     """Whether a test is run now, by what stays of its name, or those of a file of that name are."""
     parts = {stable(one) for one in now.names}
-    return stable(name) in parts or any(one.startswith((f"{name}.", f"{name}:")) for one in parts)
+    return stable(name) in parts or is_of_others(name, parts)
 
 
 async def _left(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:
@@ -311,8 +311,8 @@ def _not_turned(claimed: Sequence[str], now: Results) -> str:
     }
     for name in claimed:
         found = now.named(name)
-        if not found and any(one.startswith((f"{name}.", f"{name}:")) for one in now.names):
-            continue  # a file that could not be loaded; its tests have names of their own now
+        if not found and is_of_others(name, now.names):
+            continue  # its tests have names of their own now
         if not found:
             return f"{name} was red before and is not run now"
         bad = [words[test.outcome] for test in found if test.outcome in words]

@@ -35,6 +35,7 @@ async def holds_with_old_packages(exam: Examination, case: Case, names: Sequence
         put = await asyncio.to_thread(_put_back, exam, room, imported, tools)
         if not put:
             return True
+        verifier.awaits(target, "with the packages of before the run")
         again = await verifier.measurer.run(target, room, read, only=names)
     if again.results is None:
         red = [] if again.passed else [f"`{target.shell}`"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
 
@@ -41,6 +41,14 @@ BRACKETED = re.compile(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\]
 def own_name(name: str) -> str:
     """The last part of a test's name, as every tool reports it."""
     return re.split(r"::|\s>\s|\.", name)[-1]
+
+
+def is_of_others(name: str, names: Iterable[str]) -> bool:
+    """Whether this is the name of a file or group that the tests of `names` stand in.
+
+    Such a name is reported where the file could not be loaded, or the group says no.
+    """
+    return any(one.startswith((f"{name}.", f"{name}:", f"{name} > ")) for one in names)
 
 
 def clean(name: str) -> str:

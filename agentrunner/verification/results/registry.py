@@ -20,9 +20,11 @@ from agentrunner.verification.results.model import (
 from agentrunner.verification.results.shell import quoted
 from agentrunner.verification.results.tools.behave import Behave
 from agentrunner.verification.results.tools.cargo import Cargo
+from agentrunner.verification.results.tools.console import Console
 from agentrunner.verification.results.tools.ctest import CTest
 from agentrunner.verification.results.tools.dotnet import Dotnet
 from agentrunner.verification.results.tools.go import Go
+from agentrunner.verification.results.tools.gtest import GTest
 from agentrunner.verification.results.tools.java import Gradle, Maven
 from agentrunner.verification.results.tools.jest import Jest
 from agentrunner.verification.results.tools.minitest import Minitest
@@ -37,7 +39,7 @@ from agentrunner.verification.results.tools.vitest import Vitest
 
 READERS: list[Reader] = [
     Pytest(), Unittest(), Behave(), Jest(), Vitest(), Mocha(), Node(), Go(), Cargo(), CTest(),
-    Maven(), Gradle(), RSpec(), Minitest(), PHPUnit(), Dotnet(), Tap(),
+    GTest(), Maven(), Gradle(), Console(), RSpec(), Minitest(), PHPUnit(), Dotnet(), Tap(),
 ]  # fmt: skip
 """In the order of preference."""
 FOLDERS = frozenset({"PATH", "PYTHONPATH", "RUBYLIB"})

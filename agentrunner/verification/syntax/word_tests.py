@@ -1,7 +1,7 @@
 """Tests by name in languages without a grammar here: found and made to fail by their words. Pure.
 
 A test is the line that has its name, with all that stands deeper behind it: PHPUnit's methods,
-RSpec's and Minitest's blocks, statements of Test::More, scenarios of Gherkin.
+RSpec's and Minitest's blocks, statements of Test::More, macros of GoogleTest, scenarios of Gherkin.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ VALUE = re.compile(
 )
 EQUAL = re.compile(
     r"(?i)\bassert_?\w*(?:same|equal|count)\w*\b|\b(?:eq|eql|is|is_deeply)\b(?=[ (])"
+    r"|\b(?:expect|assert)_\w*eq\b(?=\()"
     r"|(?<![=!<>])={2,3}(?![=~>])"
 )
 """What says that two things are equal."""
@@ -28,6 +29,11 @@ ASSIGNS = re.compile(r"\s*(?:(?:my|our|local|var|val|let)\s+)?[$@%]?[\w.>-]+\s*[
 COMMAND = re.compile(r"\s*\w+[ ]+(?![-+*/=<>&|?.]\s|=|\{|do\b)")
 """A call without brackets: what is called inside of it is called inside of a call."""
 CONTRARY = re.compile(r"(?i)\bnot|not\b|refute|isnt|unlike|unless|assert_?(?:not|false|null)|[!]")
+BEFORE = re.compile(r"[\w)\]'\"]\s*(?:[-+*/%]|\.(?!\d))\s*$")
+AFTER = re.compile(r"\s*(?:[-+*/%]|\.\s*(?=[\w$'\"]))")
+"""What joins a value with another one to a third."""
+GTEST = re.compile(r"(?m)^\s*(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*\w+\s*,\s*\w+\s*\)")
+FOLLOWS = re.compile(r"<<[<~-]?\s*['\"]?([A-Za-z_]\w*)")
 THEN = re.compile(r"\s*Then\b")
 COMMENT = re.compile(r"\s*(?:#|//|\*|/\*)")
 MOST_SPANS = 4
@@ -65,7 +71,8 @@ def tests_by_words(source: bytes, path: str, name: str, line: int | None) -> lis
     text = source.decode("latin-1")  # one character a byte: places are those of the source
     lines = text.split("\n")
     bare = BRACKETED.sub("", name.encode().decode("latin-1"))
-    starts = _by_definition(lines, own_name(bare)) or _by_title(lines, bare)
+    starts = _by_definition(lines, own_name(bare)) or _by_macro(lines, bare)
+    starts = starts or _by_title(lines, bare)
     if not starts and line is not None and 0 < line <= len(lines):
         starts = [line - 1]
     return [_test(lines, start, path, bare) for start in starts[:MOST_SPANS]]
@@ -80,6 +87,17 @@ def _by_definition(lines: Sequence[str], own: str) -> list[int]:
         rf"^\s*(?:[\w\[\]<>]+\s+)*(?:function|def|sub|fun|func|void|Task)\s+{own}\b"
     )
     return [at for at, line in enumerate(lines) if defined.match(line)]
+
+
+def _by_macro(lines: Sequence[str], name: str) -> list[int]:
+    """Lines with the macro of a GoogleTest: `TEST_F(CartTest, Sums)`."""
+    suite, _, own = name.partition(".")
+    own = own.partition("/")[0]
+    suites = "|".join(part for part in suite.split("/") if re.fullmatch(r"\w+", part))
+    if not suites or not re.fullmatch(r"\w+", own):
+        return []
+    declared = re.compile(rf"\s*(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*(?:{suites})\s*,\s*{own}\s*\)")
+    return [at for at, line in enumerate(lines) if declared.match(line)]
 
 
 def _by_title(lines: Sequence[str], name: str) -> list[int]:
@@ -131,6 +149,15 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
+def _behind(lines: Sequence[str], at: int) -> int:
+    """The line behind this one, and behind the text that it says follows: `<<"END"`."""
+    if hit := FOLLOWS.search(lines[at]):
+        for index in range(at + 1, len(lines)):
+            if lines[index].strip().rstrip(";") == hit[1]:
+                return index + 1
+    return at + 1
+
+
 def _extent(lines: Sequence[str], start: int) -> tuple[int, int]:
     """First line of a body and the line behind its last: those that stand deeper."""
     depth, at = _indent(lines[start]), start + 1
@@ -142,7 +169,7 @@ def _extent(lines: Sequence[str], start: int) -> tuple[int, int]:
         at += 1
     first = at
     while at < len(lines) and (not lines[at].strip() or _indent(lines[at]) > depth):
-        at += 1
+        at = _behind(lines, at)
     return (first, at) if at > first else (start, start + 1)
 
 
@@ -165,7 +192,7 @@ def _test(lines: Sequence[str], start: int, path: str, name: str) -> WordTest:
         text = "\n".join(lines[begin:end])
         edits = tuple(
             Edit(offsets[begin] + at, offsets[begin] + to, _another(text[at:to]))
-            for at, to in _expected(text, name)
+            for at, to in _expected(text, name, path)
         )
         if not edits or ASSIGNS.match(text):
             continue
@@ -200,6 +227,8 @@ def _failing(path: str, text: str) -> str:
         return 'assert_equal "made", "to fail"'
     if path.endswith(".php") and "assert" in text:
         return '$this->assertSame("made", "to fail");'
+    if program_language(path, text.encode("latin-1")) == "c" and GTEST.search(text):
+        return "EXPECT_EQ(1, 2);"
     if posixpath.splitext(path)[1] == ".feature":
         return "Then this test has to fail at its end"
     return ""
@@ -221,14 +250,60 @@ def _statements(lines: Sequence[str], first: int, behind: int) -> Iterator[tuple
         at = end
 
 
-def _expected(text: str, name: str) -> Iterator[tuple[int, int]]:
-    """Values of a statement that are no arguments of a call inside of a call."""
+def _expected(text: str, name: str, path: str) -> Iterator[tuple[int, int]]:
+    """Values of a statement that are compared: no arguments of a call inside of a call, no message
+    of the assertion, and no part of a sum, of which two could change each other's change. Of a
+    statement that says nothing of equality, any value.
+    """
+    says_equal = bool(EQUAL.search(QUOTED.sub('""', text)))
+    start, end = _compared(text)
+    letters = program_language(path, b"") == "c"
     for hit in VALUE.finditer(text):
+        if not (start <= hit.start() and hit.end() <= end):
+            continue
+        if letters and hit[0][0] == "'":
+            continue  # one character, which no word can take the place of
+        joined = BEFORE.search(text[: hit.start()]) or AFTER.match(text[hit.end() :])
+        if joined and says_equal:
+            continue
         if hit[0][0] in "'\"" and (len(hit[0]) < 3 or name.endswith(hit[0][1:-1])):
             continue  # nothing, or the title of the test
         if re.match(r"\s*=>", text[hit.end() :]) or not _is_direct(text[: hit.start()]):
             continue
         yield hit.span()
+
+
+def _compared(text: str) -> tuple[int, int]:
+    """From where to where a statement says what is equal; all of it where it does not.
+
+    Of a call these are its first two arguments, of `==` the argument that it stands in: what
+    follows is what the assertion says when it fails.
+    """
+    bare = QUOTED.sub(lambda one: "_" * len(one[0]), text)
+    hit = EQUAL.search(bare)
+    if hit is None:
+        return 0, len(text)
+    if hit[0][0] == "=":
+        return _edge(bare, hit.start() - 1, -1, 1) + 1, _edge(bare, hit.end(), 1, 1)
+    opened = hit.end() + len(bare[hit.end() :]) - len(bare[hit.end() :].lstrip())
+    return hit.end(), _edge(bare, opened + (bare[opened : opened + 1] == "("), 1, 2)
+
+
+def _edge(bare: str, at: int, step: int, commas: int) -> int:
+    """Where so many arguments end, or the brackets around them."""
+    opening, closing = ("([{", ")]}") if step > 0 else (")]}", "([{")
+    depth = 0
+    while 0 <= at < len(bare):
+        if bare[at] in opening:
+            depth += 1
+        elif bare[at] in closing:
+            depth -= 1
+        elif bare[at] == "," and not depth:
+            commas -= 1
+        if depth < 0 or not commas:
+            return at
+        at += step
+    return at
 
 
 def _is_direct(before: str) -> bool:

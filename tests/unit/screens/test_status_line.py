@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -13,6 +13,7 @@ from agentrunner.text.terminal import cell_width
 from tests.unit.screens.screen_samples import story_events
 
 JST = timezone(timedelta(hours=9))
+NOON = datetime(2026, 11, 21, 5, 12, tzinfo=UTC)
 AT = {"ts": "2026-11-21T05:00:00.000Z"}
 THINKS = {**AT, "event": "awaiting", "who": "planner", "what": "next_action"}
 TESTS = {**AT, "event": "awaiting", "who": "tests", "what": "make test", "at_most_sec": 600.0}
@@ -33,6 +34,15 @@ def test_who_is_awaited_and_since_when() -> None:
     assert "planner: thinking, 2 m 00 s" in view.status(at + 120), "a long thought is no silence"
     view.feed(TESTS, at)
     assert "your tests, 18 s of at most 10 min" in view.status(at + 18)
+
+
+def test_a_command_of_the_proof_says_on_what_and_begins_anew_each_time() -> None:
+    view, _ = fed(TESTS, width=120)
+    again = {**TESTS, "ts": "2026-11-21T05:01:15.000Z", "why": "on the code before the run"}
+    at = float(len(story_events()))
+    view.feed(again, at + 75)
+    status = view.status(at + 80)
+    assert "your tests, 5 s of at most 10 min, on the code" in status
 
 
 def test_what_has_come_is_awaited_no_more() -> None:
@@ -109,8 +119,12 @@ def test_a_long_speech_is_cut_and_says_where_the_rest_is() -> None:
     assert max(map(cell_width, lines)) <= 60
 
 
-def test_a_log_of_a_job_says_nothing_of_waiting() -> None:
-    assert PlainView(timezone=JST).feed(THINKS, 0.0) == []
+def test_a_log_of_a_job_says_only_in_its_heartbeat_what_is_awaited() -> None:
+    view = PlainView(timezone=JST)
+    assert view.feed(THINKS, 0.0) == []
+    assert view.feed({**TESTS, "why": "once more"}, 1.0) == []
+    (alive,) = view.tick(62.0, NOON)
+    assert alive.endswith('last=1m01s awaits=tests what="make test" why="once more"')
 
 
 def test_an_answer_that_is_streamed_is_seen_to_grow() -> None:

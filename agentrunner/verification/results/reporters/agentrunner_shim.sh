@@ -84,6 +84,25 @@ ctest)
     fi
     exec ctest "$@" --output-junit "$file.xml"
     ;;
+java)
+    # JUnit's own launcher, by its class or its file, where it runs tests.
+    launcher=
+    previous=
+    for word; do
+        case $launcher,$previous,$word in
+        ,*,org.junit.platform.console.ConsoleLauncher | ,-jar,*junit-platform-console*.jar)
+            launcher=yes
+            ;;
+        yes,*,discover | yes,*,engines | yes,*,--list-engines | yes,*,--help | yes,*,-h)
+            launcher=no
+            ;;
+        yes,*,--reports-dir | yes,*,--reports-dir=*) launcher=no ;;
+        esac
+        previous=$word
+    done
+    if [ "$launcher" != yes ]; then exec java "$@"; fi
+    exec java "$@" --reports-dir "$file"
+    ;;
 dotnet)
     if [ "$1" != test ] || given --help -h '-?' -t --list-tests --results-directory; then exec dotnet "$@"; fi
     shift

@@ -12,6 +12,7 @@ from agentrunner.verification.results.junit import Case, dotted, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.java_sources import Sources
 
 MAVEN = frozenset({"mvn", "mvnw", "mvnd"})
 GRADLE = frozenset({"gradle", "gradlew"})
@@ -44,6 +45,7 @@ class Java(Tool):
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """The copies, named by the folders that they come from."""
         listed = (read_plain(ran.place, "junit.names", 4_000_000) or b"").decode("utf-8", "replace")
+        sources = Sources(ran.paths, ran.cwd)
         paths = dict(line.split(" ", 1) for line in listed.splitlines() if " " in line)
         found: list[TestResult] = []
         complete, any_report = True, False
@@ -51,7 +53,10 @@ class Java(Tool):
             any_report = True
             path = posixpath.normpath(paths.get(report.path.removesuffix(".xml"), ""))
             module = STANDARD.sub("", f"/{path}").strip("/")
-            tests, whole = read_junit(report.content, lambda case, at=module: _case(case, at))  # type: ignore[misc]
+            tests, whole = read_junit(
+                report.content,
+                lambda case, at=module: _case(case, at, sources),  # type: ignore[misc]
+            )
             found += tests
             complete &= whole and not report.cut
         if not any_report:
@@ -61,9 +66,10 @@ class Java(Tool):
         return Results(self.name, tuple(found), complete=complete)
 
 
-def _case(case: Case, module: str) -> TestResult:
+def _case(case: Case, module: str, sources: Sources) -> TestResult:
     name = f"{module}: {dotted(case)}" if module else dotted(case)
-    return made(name, case.outcome, message=case.message)
+    file = sources.file_of(case.classname, module)
+    return made(name, case.outcome, file, message=case.message)
 
 
 class Maven(Java):

@@ -1,4 +1,4 @@
-"""go test, cargo test, CTest and Maven, through instrument, run and read."""
+"""go test, cargo test, CTest, GoogleTest, Maven and Gradle, through instrument, run and read."""
 
 import subprocess
 from pathlib import Path
@@ -212,6 +212,68 @@ def test_ctest(tree: Path) -> None:
     assert reported(tree, narrowed).outcomes == [("two words", "passed")]
 
 
+GTEST = {
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.19)
+project(shop CXX)
+set(CMAKE_CXX_STANDARD 14)
+find_package(GTest REQUIRED)
+add_subdirectory(tests)
+""",
+    "tests/CMakeLists.txt": """add_executable(cart-test cart_test.cc)
+target_link_libraries(cart-test GTest::gtest GTest::gtest_main)
+""",
+    "tests/cart_test.cc": """#include <gtest/gtest.h>
+#include <cstdlib>
+
+TEST(CartTest, Sums) { EXPECT_EQ(3, 1 + 2); }
+TEST(CartTest, Differs) { EXPECT_EQ(4, 1 + 2) << "sums differ"; }
+TEST(CartTest, Later) { GTEST_SKIP() << "later"; }
+TEST(CartTest, DISABLED_Off) {}
+TEST(CartTest, Dies) { EXPECT_DEATH(std::abort(), ""); }
+class Many : public testing::TestWithParam<int> {};
+TEST_P(Many, IsPositive) { EXPECT_GT(GetParam(), 0); }
+INSTANTIATE_TEST_SUITE_P(Few, Many, testing::Values(1, 2));
+TEST(LastTest, Ends) { if (std::getenv("ENDS")) std::_Exit(3); }
+""",
+    "Makefile": "check:\n\tcmake --build build >make.log\n\tbuild/tests/cart-test\n",
+}
+
+
+def test_gtest(tree: Path) -> None:
+    need("cmake", "c++", "make")
+    write(tree, GTEST)
+    if plain(tree, "cmake -S . -B build").returncode:
+        missing("GoogleTest is not installed: libgtest-dev")
+    expected = {
+        ("CartTest.Sums", "passed"),
+        ("CartTest.Differs", "failed"),
+        ("CartTest.Later", "skipped"),
+        ("CartTest.DISABLED_Off", "skipped"),
+        ("CartTest.Dies", "passed"),
+        ("Few/Many.IsPositive/0", "passed"),
+        ("Few/Many.IsPositive/1", "passed"),
+        ("LastTest.Ends", "passed"),
+    }
+    seen = reported(tree, "make check")
+    assert seen.exit_code == plain(tree, "make check").returncode == 2
+    assert set(seen.outcomes) == expected
+    assert seen.results is not None and seen.results.complete and not seen.results.weak
+    assert "sums differ" in seen.results.red[0].message
+    assert {test.file for test in seen.results.tests} == {"tests/cart_test.cc"}
+    text = reported(tree, "make check", means=1)
+    assert text.results is not None and text.results.weak and text.results.complete
+    assert set(text.outcomes) == expected - {("CartTest.DISABLED_Off", "skipped")}
+    shell = "cmake --build build >make.log && build/tests/cart-test"
+    narrowed = select(shell, ["CartTest.Sums", "Few/Many.IsPositive/1"], ".", reading(tree))
+    assert narrowed is not None
+    assert reported(tree, narrowed).outcomes == [
+        ("CartTest.Sums", "passed"), ("Few/Many.IsPositive/1", "passed"),
+    ]  # fmt: skip
+    died = reported(tree, shell, env={"ENDS": "1"})
+    assert died.exit_code == 3 and died.results is not None and not died.results.complete
+    assert died.results.named("LastTest.Ends")[0].outcome == "error"
+
+
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>x</groupId><artifactId>shop</artifactId><version>1</version>
 <properties><maven.compiler.source>17</maven.compiler.source>
@@ -276,3 +338,49 @@ def test_gradle(tree: Path) -> None:
         ("shop.CartTest#skipped", "skipped"),
     }, seen.stdout
     assert seen.results is not None and seen.results.complete
+
+
+JUPITER = """package shop;
+import org.junit.jupiter.api.*;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import static org.junit.jupiter.api.Assertions.*;
+class CartTest {
+  @Test void good() {}
+  @Test void bad() { assertEquals(1, 2, "sums differ"); }
+  @Test void breaks() { throw new IllegalStateException("no"); }
+  @Test @Disabled("later") void skipped() {}
+  @ParameterizedTest @ValueSource(ints = {1, 2}) void many(int one) { assertTrue(one > 0); }
+}
+"""
+JARS = Path("/usr/share/java")
+NEEDED = ("junit-jupiter-api", "junit-jupiter-engine", "junit-jupiter-params", "opentest4j",
+          "junit-platform-commons", "junit-platform-console", "junit-platform-engine", "picocli",
+          "junit-platform-launcher", "junit-platform-reporting", "apiguardian-api",
+          "univocity-parsers")  # fmt: skip
+PATH = ":".join(f"{JARS}/{name}.jar" for name in NEEDED)
+CONSOLE = (
+    f"javac -cp {PATH} -d out src/shop/*.java && java -XX:TieredStopAtLevel=1 -cp {PATH}:out"
+    " org.junit.platform.console.ConsoleLauncher --scan-class-path out --disable-banner"
+)
+
+
+def test_the_launcher_of_junit(tree: Path) -> None:
+    need("java", "javac", "make")
+    if gone := [name for name in NEEDED if not (JARS / f"{name}.jar").exists()]:
+        missing(f"JUnit 5 lacks {gone[0]} here: junit5")
+    recipe = f"PATHS = {PATH}\ncheck:\n\t@{CONSOLE.replace(PATH, '$(PATHS)')}\n"
+    write(tree, {"src/shop/CartTest.java": JUPITER, "Makefile": recipe})
+    seen = reported(tree, "make check")
+    assert seen.exit_code == plain(tree, "make check").returncode == 2
+    assert set(seen.outcomes) == {
+        ("shop.CartTest#good()", "passed"),
+        ("shop.CartTest#bad()", "failed"),
+        ("shop.CartTest#breaks()", "error"),
+        ("shop.CartTest#skipped()", "skipped"),
+        ("shop.CartTest#many(int)[1]", "passed"),
+        ("shop.CartTest#many(int)[2]", "passed"),
+    }, seen.stdout
+    assert seen.results is not None and seen.results.complete and not seen.results.weak
+    listed = reported(tree, f"{CONSOLE} --list-engines")
+    assert listed.exit_code == 0 and listed.results is None, "nothing is added where none run"

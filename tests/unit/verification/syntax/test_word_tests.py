@@ -65,6 +65,72 @@ def test_what_a_claimed_test_expects_is_changed(
     assert made == source.replace(before, after)
 
 
+MESSAGES = b"""<?php
+class CartTest extends TestCase
+{
+    public function testSame()
+    {
+        $this->assertSame($want, $got, 'they differ by 3');
+        assert($want == $got, "differ");
+    }
+
+    public function testSum()
+    {
+        $this->assertSame(15, $total + 1, 'differs');
+        $this->assertSame('a' . 'b', $got);
+        assert($got == 3, "differ by 1");
+    }
+}
+"""
+GTESTS = b"""TEST(CartTest, Sums) { EXPECT_EQ(15, total(1, 2)) << "sum 3"; }
+TEST_F(OtherTest, Sums) {
+  ASSERT_EQ('a', first("abc"));
+  EXPECT_STREQ("abc", all());
+}
+"""
+
+
+def test_what_an_assertion_says_when_it_fails_is_not_what_it_expects() -> None:
+    (found,) = by_words(MESSAGES, "t/CartTest.php", "CartTest::testSame", None)
+    assert found.statements == ()
+    (found,) = by_words(MESSAGES, "t/CartTest.php", "CartTest::testSum", None)
+    made = applied(MESSAGES, [edit for one in found.statements for edit in one.edits])
+    wanted = MESSAGES.replace(b"Same(15,", b"Same(16,").replace(b"$got == 3", b"$got == 4")
+    assert made == wanted, "two parts of a sum can change each other's change"
+
+
+LISTED = b"""subtest 'With filename' => sub {
+    my @expected = lines(<<"HERE");
+$file-1-I met a traveller
+HERE
+    lists_match(\\@results, \\@expected, q{With filename});
+};
+"""
+
+
+def test_any_value_of_a_group_counts_where_no_statement_says_what_is_equal() -> None:
+    (found,) = by_words(LISTED, "t/a.t", "t/a.t > With filename > match > With filename", None)
+    made = applied(LISTED, [edit for one in found.statements for edit in one.edits])
+    assert made == LISTED.replace(b"$file-1-I", b"$file-2-I")
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "before", "after"),
+    [
+        ("CartTest.Sums", 1, b"EQ(15", b"EQ(16"),
+        ("Few/OtherTest.Sums/0", 2, b'STREQ("abc"', b'STREQ("agentrunner"'),
+    ],
+)
+def test_googletests_are_found_by_suite_and_name(
+    name: str, line: int, before: bytes, after: bytes
+) -> None:
+    (found,) = by_words(GTESTS, "cart_test.cc", name, None)
+    assert found.line == line
+    sure = [edit for one in found.statements if one.sure for edit in one.edits]
+    assert applied(GTESTS, sure) == GTESTS.replace(before, after)
+    assert found.end is not None and b"EXPECT_EQ(1, 2);\n}" in applied(GTESTS, [found.end])
+
+
 def test_what_is_not_equal_is_not_sure() -> None:
     (found,) = by_words(PERL, "t/cart.t", "t/cart.t > other", None)
     assert [one.sure for one in found.statements] == [False]

@@ -1,0 +1,61 @@
+"""JUnit's own launcher (ConsoleLauncher): by the XML that its option asks for, through a shim."""
+
+from __future__ import annotations
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import reports_below
+from agentrunner.verification.results.junit import dotted, read_junit
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import made
+from agentrunner.verification.results.tools.base import Tool
+from agentrunner.verification.results.tools.java_sources import Sources
+from agentrunner.verification.results.tools.shims import shimmed
+
+LAUNCHER = "org.junit.platform.console.ConsoleLauncher"
+FILE = "junit-platform-console"
+
+
+class Console(Tool):
+    """Results by class and method, as in `shop.CartTest#sums()`."""
+
+    name = "console"
+    means = ("junit",)
+
+    def matches(self, run: Run) -> bool:
+        """`java` with the launcher's class, or its file behind -jar."""
+        files = [word for at, word in enumerate(run.words) if run.words[at - 1] == "-jar"]
+        return run.program == "java" and (
+            LAUNCHER in run.words or any(FILE in file.rsplit("/", 1)[-1] for file in files)
+        )
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """A `java` before the real one."""
+        return shimmed(shell, "java")
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """One file for each of JUnit's engines, written when that has run its tests."""
+        sources = Sources(ran.paths, ran.cwd)
+        found: list[TestResult] = []
+        complete, any_report = True, False
+        for report in reports_below(ran.place, "", "TEST-*.xml"):
+            if not report.path.startswith("java-"):
+                continue
+            any_report = True
+            tests, whole = read_junit(
+                report.content,
+                lambda case: made(
+                    dotted(case),
+                    case.outcome,
+                    sources.file_of(case.classname),
+                    message=case.message,
+                ),
+            )
+            found += tests
+            complete &= whole and not report.cut
+        if not any_report:
+            return None
+        if ran.exit_code and not any(test.red for test in found):
+            complete = False
+        return Results("console", tuple(found), complete=complete)

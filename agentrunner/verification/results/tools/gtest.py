@@ -1,0 +1,148 @@
+"""GoogleTest: by its XML, which its programs write where a variable says; else by its text.
+
+Tests that CTest discovers have their names from CTest: programs that it runs side by side would
+write over each other's XML.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from agentrunner.verification.results.commands import Run
+from agentrunner.verification.results.files import reports_below
+from agentrunner.verification.results.junit import Case, read_junit
+from agentrunner.verification.results.lines import CUT_SHORT
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.names import below, made
+from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.gtest_sources import Sources
+
+XML, TEXT = range(2)
+BUILT_BY = ("CMakeLists.txt", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
+FOLDER = re.compile(r"\b(?:add_subdirectory|subdir)\s*\(\s*[\"']?([\w./-]+)")
+KIT = re.compile(r"gtest|googletest", re.I)
+MOST_READ = 200
+"""Files that say how the program is built, which are read for the kit's name."""
+BEGINS = re.compile(r"^\[=+\] Running \d+ tests? from ", re.M)
+LINE = re.compile(r"^\[ +(RUN|OK|FAILED|SKIPPED) +\] ([^\s,(]+)(?:,.*)?(?: \(\d+ ms\))?$")
+WORDS = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
+
+
+class GTest(Tool):
+    """Results by suite and name, as in `CartTest.Sums` and `Many/CartTest.Sums/0`."""
+
+    name = "gtest"
+    means = ("xml", "text")
+
+    def runs(self, shell: str, cwd: str, read: ReadFile) -> list[Run]:
+        """Programs that are built in the tree, where what builds them speaks of the kit."""
+        every = super().runs(shell, cwd, read)
+        found = [run for run in every if not _is_script(read(_at(run.folder, run.words[0])))]
+        asks = KIT.search(shell) or any(_is_built_with_it(run, read) for run in found)
+        return found if asks else []
+
+    def matches(self, run: Run) -> bool:
+        """A program by its path."""
+        return "/" in run.words[0] and not run.words[0].startswith("/")
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """The variable names a folder, in which each program takes a name of its own."""
+        return Instrumented(shell, {"GTEST_OUTPUT": f"xml:{place}/gtest/"}) if not means else None
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """The XML, which is written when a program ends; the text of one that did not."""
+        results = (_xml(ran) if means == XML else None) or _text(ran)
+        return _with_files(results, ran) if results is not None else None
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """By the full names."""
+        return added(shell, run, [f"--gtest_filter={':'.join(names)}"])
+
+
+def _is_script(content: bytes | None) -> bool:
+    return content is not None and content.startswith(b"#!")
+
+
+def _at(folder: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, path))
+
+
+def _is_built_with_it(run: Run, read: ReadFile) -> bool:
+    """Whether a file that says how things are built here, or above, names GoogleTest."""
+    return any(KIT.search(text) for text in _built(run, read))
+
+
+def _built(run: Run, read: ReadFile) -> Iterator[str]:
+    folders = [posixpath.normpath(run.folder)]
+    while folders[-1] not in (".", "/", "..", ""):
+        folders.append(posixpath.dirname(folders[-1]) or ".")
+    for looked, folder in enumerate(folders):
+        if looked > MOST_READ:
+            return
+        for name in BUILT_BY:
+            if content := read(_at(folder, name)):
+                text = content[:200_000].decode("utf-8", "replace")
+                yield text
+                more = [_at(folder, hit) for hit in FOLDER.findall(text)]
+                folders += [one for one in dict.fromkeys(more) if one not in folders]
+
+
+def _xml(ran: Ran) -> Results | None:
+    found: list[TestResult] = []
+    complete, written = True, 0
+    for report in reports_below(ran.place, "gtest", "*.xml"):
+        written += 1
+        tests, whole = read_junit(report.content, lambda case: _case(case, ran.folder))
+        found += tests
+        complete &= whole and not report.cut
+    if not written:
+        return None
+    died = ran.exit_code and not any(test.red for test in found)
+    complete &= not died and len(BEGINS.findall(ran.stdout)) <= written
+    return Results("gtest", tuple(found), complete=complete)
+
+
+def _case(case: Case, started: str) -> TestResult:
+    name = f"{case.classname}.{case.name}" if case.classname else case.name
+    file = below(case.file, started) if case.file.startswith("/") else ""
+    return made(name, case.outcome, file, case.line, case.message)
+
+
+def _text(ran: Ran) -> Results | None:
+    """What is printed of each test; a program that died tells of the test that it died in."""
+    found: list[TestResult] = []
+    running, printed = "", list[str]()
+    for line in [*ran.stdout.splitlines(), ""]:
+        hit = LINE.match(line)
+        if hit is None:
+            printed += [line] if running else []
+        elif hit[1] == "RUN":
+            running, printed = hit[2], []
+        elif hit[2] == running:
+            found.append(made(running, WORDS[hit[1]], message="\n".join(printed)))
+            running = ""
+    if running:
+        found.append(made(running, "error", message=CUT_SHORT))
+    if not found:
+        return None
+    complete = not running and not (ran.exit_code and not any(test.red for test in found))
+    return Results("gtest", tuple(found), weak=True, complete=complete)
+
+
+def _with_files(results: Results, ran: Ran) -> Results:
+    """The same, with the file of each test where it is found in the tree.
+
+    Older versions of the kit name none, and some builds name one from a folder of their own.
+    """
+    sources = Sources(ran.paths, ran.source)
+    tests = []
+    for test in results.tests:
+        path = "" if test.file else sources.file_of(test.name)
+        file = posixpath.relpath(path, ran.cwd or ".") if path else test.file
+        tests.append(replace(test, file=file))
+    return replace(results, tests=tuple(tests))
