@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from agentrunner.state.run_state import Proof
+from agentrunner.verification.asked_before import not_asked_again
 from agentrunner.verification.canaries import NO_CANARY
 from agentrunner.verification.carried_tests import hold_as_worded
 from agentrunner.verification.case import Case, text_of
@@ -13,7 +14,7 @@ from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.data_alone import BY_DATA, turned_by_data
 from agentrunner.verification.differential import in_repo, in_tree
 from agentrunner.verification.examination import Examination
-from agentrunner.verification.findings import tests_gone
+from agentrunner.verification.findings import tests_gone, tool_changed
 from agentrunner.verification.integrity import exchanged
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.results.model import Results
@@ -73,6 +74,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
     if report.stopped_by(dead.finding, target.id):
         return
+    if await _asks_otherwise(exam, case, now, [name for name in stood if name in here]):
+        return
     how = [BY_NAMES] if exam.by_names(case) else []
     words = await asyncio.to_thread(_about, exam, case, now, names[:MOST_NAMES])
     wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
@@ -111,6 +114,21 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                 notes=[*shown.notes, *dead.notes, *how],
             )
         )
+
+
+async def _asks_otherwise(
+    exam: Examination, case: Case, now: Results, names: Sequence[str]
+) -> bool:
+    """Whether tests that were red pass without asking what they asked; a person is asked then."""
+    files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
+    places: dict[str, list[str]] = {}
+    for name in names:
+        if name in files:
+            places.setdefault(files[name], []).append(name)
+    wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
+    snapshots = exam.verifier.snapshots
+    why = await not_asked_again(exam.run, case.target, places, snapshots, exam.world, wanted)
+    return bool(why) and exam.report.stopped_by(tool_changed(case.target, why), case.target.id)
 
 
 def _about(

@@ -32,6 +32,10 @@ class Asked:
     def __bool__(self) -> bool:
         return bool(self.words)
 
+    def writes(self, value: str) -> bool:
+        """Whether a value stands in it, word by word."""
+        return self._written.issuperset(re.findall(r"\w+", value))
+
     def names(self, path: str, text: str) -> bool:
         """Whether it speaks of a file: by its name, or by something that is defined in it."""
         stem = words_of(path.rpartition("/")[2].partition(".")[0])
