@@ -36,6 +36,11 @@ class Asked:
         """Whether a value stands in it, word by word."""
         return self._written.issuperset(re.findall(r"\w+", value))
 
+    def speaks_of(self, folder: str) -> bool:
+        """Whether it speaks of what lies in a folder, of one thing or of several."""
+        word = folder.casefold()
+        return not self._names.isdisjoint({word, word.removesuffix("s"), f"{word}s"})
+
     def names(self, path: str, text: str) -> bool:
         """Whether it speaks of a file: by its name, or by something that is defined in it."""
         stem = words_of(path.rpartition("/")[2].partition(".")[0])
