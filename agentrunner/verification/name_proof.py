@@ -67,7 +67,11 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         return
     if not await holds_with_old_packages(exam, case, here):
         return
-    found = await exchanged(exam.run, target, case.before, now, world, held)
+
+    def decides(path: str) -> bool:
+        return exam.differential.counts(in_repo(path, target.cwd), world.old, [target])
+
+    found = await exchanged(exam.run, target, case.before, now, world, held, decides)
     if report.stopped_by(found, target.id):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
