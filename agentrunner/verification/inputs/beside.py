@@ -28,10 +28,10 @@ def used_by_tests_alone(fixtures: Fixtures, asked: Asked) -> frozenset[str]:
     if not asked or not product.families & KNOWN:
         return frozenset()
     texts = {path: fixtures.context.tree.text(path) or "" for path in product.sources}
-    left = {path for path in texts if not asked.names(path, texts[path])}
+    by_pattern = _found_by_pattern(fixtures, asked, texts)
+    left = {path for path in texts if path in by_pattern or not asked.names(path, texts[path])}
     if len(left) == len(texts):
         return frozenset()
-    by_pattern = _found_by_pattern(fixtures, asked, texts)
     found = {
         path
         for path in left
@@ -67,5 +67,5 @@ def _found_by_pattern(fixtures: Fixtures, asked: Asked, texts: dict[str, str]) -
                 and not asked.speaks_of(name)
                 and not any(map(word.search, others))
             ):
-                found.update(code)
+                found.update(path for path in code if not asked.writes_out(path))
     return found

@@ -26,6 +26,7 @@ class Asked:
     def __init__(self, text: str) -> None:
         """`text` is empty where it is not known what was asked for."""
         self.words = words_of(text)
+        self._text = text
         self._written = frozenset(re.findall(r"\w+", text))
         self._names = frozenset(name.casefold() for name in self._written)
 
@@ -35,6 +36,10 @@ class Asked:
     def writes(self, value: str) -> bool:
         """Whether a value stands in it, word by word."""
         return self._written.issuperset(re.findall(r"\w+", value))
+
+    def writes_out(self, path: str) -> bool:
+        """Whether it has the name of a file with its ending."""
+        return path.rpartition("/")[2] in self._text
 
     def speaks_of(self, folder: str) -> bool:
         """Whether it speaks of what lies in a folder, of one thing or of several."""
