@@ -28,10 +28,11 @@ def used_by_tests_alone(fixtures: Fixtures, asked: Asked) -> frozenset[str]:
     if not asked or not product.families & KNOWN:
         return frozenset()
     texts = {path: fixtures.context.tree.text(path) or "" for path in product.sources}
-    by_pattern = _found_by_pattern(fixtures, asked, texts)
-    left = {path for path in texts if path in by_pattern or not asked.names(path, texts[path])}
-    if len(left) == len(texts):
+    by_pattern, excused = _found_by_pattern(fixtures, asked, texts)
+    named = {path for path in texts if path not in by_pattern and asked.names(path, texts[path])}
+    if not named:
         return frozenset()
+    left = texts.keys() - named - excused
     found = {
         path
         for path in left
@@ -51,21 +52,26 @@ def used_by_tests_alone(fixtures: Fixtures, asked: Asked) -> frozenset[str]:
     return frozenset(found)
 
 
-def _found_by_pattern(fixtures: Fixtures, asked: Asked, texts: dict[str, str]) -> set[str]:
-    """Code in folders that tests name and neither product code nor what was asked for does."""
-    tree, found = fixtures.context.tree, set()
+def _found_by_pattern(
+    fixtures: Fixtures, asked: Asked, texts: dict[str, str]
+) -> tuple[set[str], set[str]]:
+    """Code in folders that tests name and nothing else does; and what product code or the PRD name.
+
+    Of the PRD a word in passing is not enough for a file: it has to have its whole name.
+    """
+    tree = fixtures.context.tree
+    found: set[str] = set()
+    excused: set[str] = set()
     for test in sorted(fixtures.tests):
         for folder, _ in fixtures.leads.mentioned(test):
             name = folder.rpartition("/")[2]
             if folder not in tree.folders or f"{test}/".startswith(f"{folder}/"):
                 continue
-            code = [path for path in tree.under(folder) if path in texts]
+            code = {path for path in tree.under(folder) if path in texts}
             word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
-            others = (text for path, text in texts.items() if folder_of(path) != folder)
-            if (
-                len(code) <= MOST
-                and not asked.speaks_of(name)
-                and not any(map(word.search, others))
-            ):
-                found.update(path for path in code if not asked.writes_out(path))
-    return found
+            others = [text for path, text in texts.items() if folder_of(path) != folder]
+            if asked.speaks_of(name) or len(code) > MOST or any(map(word.search, others)):
+                excused |= code
+            else:
+                found |= code
+    return {path for path in found if not asked.writes_out(path)} - excused, excused
