@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.inputs.asked import SENTENCE
 from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.syntax.asked_values import (
     Asking,
@@ -34,6 +35,9 @@ from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 50
+LEAVES = re.compile(
+    r"(?i)\b(?:remov|delet|drop|obsolete|get rid|no longer|renam|replac)|削除|廃止|改名"
+)
 VALUE = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*")
 
 
@@ -75,7 +79,7 @@ async def not_asked_again(
     if not left:
         return ""
     left = await asyncio.to_thread(
-        lambda: [one for one in left if not _is_wanted(one, seen, snapshots, world, Asked(wanted))]
+        lambda: [one for one in left if not _is_wanted(one, seen, snapshots, world, wanted)]
     )
     again = await looking.before(left) if left else {}
     for one in left:
@@ -166,10 +170,15 @@ def _read(
 
 
 def _is_wanted(
-    test: _Test, seen: Seen, snapshots: Snapshots, world: SnapshotTrees, asked: Asked
+    test: _Test, seen: Seen, snapshots: Snapshots, world: SnapshotTrees, wanted: str
 ) -> bool:
     """Whether the PRD wants other values where they come from: it speaks of it, or of them."""
-    names = test.before[seen[test.name][0]].names
+    place, values = seen[test.name]
+    names, asked = test.before[place].names, Asked(wanted)
+    leaves = Asked("\n".join(one for one in SENTENCE.split(wanted) if LEAVES.search(one)))
+    words = [value for value in values if isinstance(value, str) and re.search(r"\w", value)]
+    if any(map(leaves.writes, words)):
+        return True
     was, now = snapshots.reader(world.old), snapshots.reader(world.new)
     for path in world.product:
         language, after = language_of(path), now(path)
@@ -178,8 +187,8 @@ def _is_wanted(
         changed = names & names_changed(was(path), after, language)
         if any(map(asked.names_code, changed)):
             return True
-        values = _values(after, changed) - _values(was(path) or b"", changed)
-        if values and all(map(asked.writes, values)):
+        new = _values(after, changed) - _values(was(path) or b"", changed)
+        if new and all(map(asked.writes, new)):
             return True
     return False
 

@@ -123,7 +123,7 @@ class Fixtures:
     @property
     def reached(self) -> set[str]:
         """Code that tests import, or name as a file."""
-        found = set()
+        found: set[str] = set()
         for test in sorted(self.tests)[:MOST_TESTS]:
             found |= self.leads.imports(test)[0]
             found.update(path for path, _ in self.leads.mentioned(test) if family_of(path))
