@@ -22,10 +22,11 @@ def test_the_script_that_decides_goes_back_and_a_new_one_stays() -> None:
 
 
 def test_a_script_that_the_prd_speaks_of_beside_the_file_is_free() -> None:
+    one, other = package(test="jest"), package(test="vitest")
     wanted = "Change package.json so that its tests run with vitest."
-    args = ("package.json", package(test="jest"), package(test="vitest"), [], {"test"})
-    assert with_old_commands(*args, wanted) is None
-    assert with_old_commands(*args, "Update package.json.") is not None
+    assert with_old_commands("package.json", one, other, [], {"test"}, wanted) is None
+    wanted = "Update package.json."
+    assert with_old_commands("package.json", one, other, [], {"test"}, wanted) is not None
 
 
 def test_recipes_that_lead_from_the_command_go_back() -> None:
