@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from agentrunner.config.spec import TaskSpec, TestSpec
@@ -28,6 +28,7 @@ from agentrunner.verification.inputs.changes import (
 from agentrunner.verification.inputs.find import find_inputs
 from agentrunner.verification.inputs.follow import asks_for_paths, only_reads
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
+from agentrunner.verification.inputs.kept_commands import with_old_commands
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.shell import steps_of
@@ -119,6 +120,7 @@ class Differential:
         self._adapted = frozenset(self._changed_on_the_way(old, new, total))
         wished = self._wished(total, self._data()) - self._adapted
         self._settled = frozenset(wished) | frozenset(allowed)
+        wished -= self._keep_commands(old, new, targets, wished.difference(allowed), inputs)
         wished |= self._removals(old, new, total)
         helpers = sorted(self._helpers.difference(allowed, wished, self._judged_paths()))
         return tuple(
@@ -129,6 +131,37 @@ class Differential:
             for one in self._judged.changes
             if one.path not in allowed and one.path not in wished
         )
+
+    def _keep_commands(
+        self,
+        old: str,
+        new: str,
+        targets: Sequence[Target],
+        wished: Collection[str],
+        inputs: Inputs,
+    ) -> set[str]:
+        """Files that the PRD wants changed, of which the commands that decide go back alone."""
+        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        shells = [target.shell for target in targets]
+        made: dict[str, bytes] = {}
+        judged = self._judged.changes if self._judged else []
+        for path in sorted({one.path for one in judged} & set(wished)):
+            before, after = was(path), now(path)
+            if before is None or after is None or matches(path, self._may_change):
+                continue
+            kept = with_old_commands(path, before, after, shells, inputs.scripts, self.spec.wanted)
+            if kept is not None:
+                made[path] = kept
+        self._judged = ProofChanges(
+            [
+                replace(one, old=made[one.path], understood="", partly=True)
+                if one.path in made
+                else one
+                for one in judged
+            ],
+            self._judged.unsure if self._judged else [],
+        )
+        return set(made)
 
     def _data(self) -> set[str]:
         """Of the latest `changes` tests, settings, and data that is read: golden files, tables."""
@@ -206,6 +239,12 @@ class Differential:
         there = world.old_paths & self.snapshots.list(world.new).keys()
         data = [path for path in sorted(self.permitted(world.allowed)) if not family_of(path)]
         return [path for path in data if path in there and inputs.counts(path)]
+
+    def changed_beside(self, world: SnapshotTrees, target: Target) -> list[str]:
+        """Changed code that only tests use, where what was asked for names other code."""
+        beside = self.inputs(world.old, [target]).beside
+        changed = [path for path in world.product if path in beside]
+        return sorted(set(changed) - set(world.allowed) - self._settled)
 
     def single_changes(
         self, world: SnapshotTrees, paths: Sequence[str]

@@ -26,11 +26,25 @@ class Asked:
     def __init__(self, text: str) -> None:
         """`text` is empty where it is not known what was asked for."""
         self.words = content_words(text)
+        self._text = text
         self._written = frozenset(re.findall(r"\w+", text))
         self._names = frozenset(name.casefold() for name in self._written)
 
     def __bool__(self) -> bool:
         return bool(self.words)
+
+    def writes(self, value: str) -> bool:
+        """Whether a value stands in it, word by word."""
+        return self._written.issuperset(re.findall(r"\w+", value))
+
+    def writes_out(self, path: str) -> bool:
+        """Whether it has the name of a file with its ending."""
+        return path.rpartition("/")[2] in self._text
+
+    def speaks_of(self, folder: str) -> bool:
+        """Whether it speaks of what lies in a folder, of one thing or of several."""
+        word = folder.casefold()
+        return not self._names.isdisjoint({word, word.removesuffix("s"), f"{word}s"})
 
     def names(self, path: str, text: str) -> bool:
         """Whether it speaks of a file: by its name, or by something that is defined in it."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from agentrunner.verification.inputs.asked import outside_of_checks
+from agentrunner.verification.inputs.beside import used_by_tests_alone
 from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.fixtures import Fixtures
@@ -95,6 +96,7 @@ def _without(files: Collection[str], found: Inputs) -> Inputs:
         unsure=kept([one for one in found.unsure if STEM not in one.why]),
         places=kept(found.places),
         before=frozenset(found.before).difference(files),
+        beside=found.beside.difference(files),
     )
 
 
@@ -141,6 +143,7 @@ def _assembled(
         if one.path not in unsure and one.path not in product
         and not (declared_product and matches(one.path, declared_product))
     ]  # fmt: skip
+    declared_as_product = {path for path in tree.paths if matches(path, declared_product)}
     declared = [Input(one, f"task.test.paths says so ({one})", "test") for one in declared_tests]
     return Inputs(
         tests=declared + listed,
@@ -161,4 +164,5 @@ def _assembled(
         declared_product=tuple(declared_product),
         before=tree.paths,
         scripts=frozenset(context.scripts) | LIFE_CYCLE,
+        beside=used_by_tests_alone(fixtures, asked) - declared_as_product,
     )

@@ -122,6 +122,15 @@ class Fixtures:
         )  # fmt: skip
         return iter(sorted(found)[:MOST_TESTS])
 
+    @property
+    def reached(self) -> set[str]:
+        """Code that tests import, or name as a file."""
+        found: set[str] = set()
+        for test in sorted(self.tests)[:MOST_TESTS]:
+            found |= self.leads.imports(test)[0]
+            found.update(path for path, _ in self.leads.mentioned(test) if self.leads.family(path))
+        return found
+
     # -- folders ----------------------------------------------------------------------------
 
     def _top(self, folder: str) -> None:

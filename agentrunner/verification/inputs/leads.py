@@ -50,6 +50,11 @@ PERL_USE = re.compile(r"^[ \t]*(?:use|require)[ \t]+([A-Z][\w:]*)", re.MULTILINE
 GO_IMPORT = re.compile(
     r"^[ \t]*(?:import[ \t]+)?(?:[\w.]+[ \t]+)?\"([\w./~-]+)\"[ \t]*(?://[^\n]*)?$", re.MULTILINE
 )
+GO_PACKAGE = re.compile(r"^package[ \t]+(\w+)", re.MULTILINE)
+GO_DEFINES = re.compile(r"^(?:func|type|var|const)[ \t]+(\w+)", re.MULTILINE)
+"""What a file of Go defines for its package, methods left out."""
+MOST_BESIDE = 200
+"""Files of one package, beyond which they are not told apart."""
 GO_MODULE = re.compile(r"^[ \t]*module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
 LITERAL = re.compile(r"\"([^\"\n\\]{1,200})\"|'([^'\n\\]{1,200})'|`([^`\n\\]{1,200})`")
 PATHLIKE = re.compile(r"[\w./@+~-][\w./@+~ -]*")
@@ -147,6 +152,7 @@ class Leads:
             case "go":
                 for found in GO_IMPORT.finditer(text):
                     yield "", self._go(found[1])
+                yield "", self._beside_in_go(path, text)
             case "perl":
                 for found in PERL_USE.finditer(text):
                     name = found[1].replace("::", "/") + ".pm"
@@ -245,6 +251,26 @@ class Leads:
                     and not path.endswith("_test.go")
                 }  # fmt: skip
         return set()
+
+    @cached_property
+    def _go_packages(self) -> dict[tuple[str, str], list[str]]:
+        """By folder and name: the files of packages of Go, but for tests."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for path in self.tree.paths:
+            if path.endswith(".go") and not path.endswith("_test.go"):
+                name = GO_PACKAGE.search(self.tree.text(path) or "")
+                found.setdefault((folder_of(path), name[1] if name else ""), []).append(path)
+        return found
+
+    def _beside_in_go(self, path: str, text: str) -> set[str]:
+        """Files of the same package of which a file uses something by its name."""
+        name = GO_PACKAGE.search(text)
+        beside = self._go_packages.get((folder_of(path), name[1] if name else ""), [])
+        if len(beside) > MOST_BESIDE:
+            return set()
+        words = set(re.findall(r"\w+", text))
+        texts = {one: self.tree.text(one) or "" for one in beside}
+        return {one for one in beside if not words.isdisjoint(GO_DEFINES.findall(texts[one]))}
 
     def _c(self, folder: str, word: str) -> set[str]:
         places = [folder, *(place for one in above(folder) for place in (one, f"{one}/include",

@@ -69,6 +69,9 @@ class Inputs:
     declared_product: Sequence[str] = ()
     before: frozenset[str] = frozenset()
     """All paths of the tree before the run."""
+    beside: frozenset[str] = frozenset()
+    """Code that only tests use, while what was asked for names other code: taken as product; where
+    its change alone turns a test, that proves nothing."""
     scripts: frozenset[str] = frozenset()
     """Names of the package scripts that the commands run, those before and after among them."""
 

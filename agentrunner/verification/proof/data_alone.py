@@ -2,6 +2,7 @@
 
 Such is data that the PRD lets change, and code that the command compares as a text: it turns red
 with one more comment in that, and with one more blank, which nothing that runs the code can tell.
+So is code that only tests use, where what was asked for names other code.
 """
 
 from __future__ import annotations
@@ -55,6 +56,10 @@ async def turned_by_data(
             return {name for name in names if ran.results.passed(name)}
         return set(names or [target.id]) if ran.passed else set()
 
+    if beside := await asyncio.to_thread(differential.changed_beside, world, target):
+        tree = await asyncio.to_thread(differential.with_paths, world.old, world.new, beside)
+        if by_them := turned(await run(target, tree, names)):
+            return ", ".join(beside), by_them
     texts = await asyncio.to_thread(differential.single_changes_of_data, world, target)
     named = await asyncio.to_thread(_code_that_is_named, differential, world, target)
 

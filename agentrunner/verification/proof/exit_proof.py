@@ -17,6 +17,7 @@ from agentrunner.verification.findings import (
     flaky,
     inputs_written,
     looks_at_nothing,
+    tool_changed,
 )
 from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.data_alone import (
@@ -29,6 +30,7 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.moved_back import red_where_it_was
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
+from agentrunner.verification.proof.silence import gone_silent
 from agentrunner.verification.proof.struck import TakenOut
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Run, Target
@@ -207,6 +209,9 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     dead = await canaries_of_programs(exam, target)
     if report.stopped_by(dead.finding, target.id):
+        return
+    silent = await gone_silent(exam, target)
+    if silent and report.stopped_by(tool_changed(target, silent), target.id):
         return
     report.proofs.append(
         Proof(

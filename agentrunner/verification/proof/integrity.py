@@ -8,12 +8,17 @@ wants. Where no reporter of ours can look, nothing is claimed.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.findings import tool_exchanged
 from agentrunner.verification.results.model import Exchanged, Results
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
+OF_A_FILE = re.compile(r"\w+ of (\S.*\.py)")
+"""How a function that a file defines is called."""
 SILENT = "the look itself, which reported in the runs before the change and is silent now"
 
 
@@ -24,16 +29,25 @@ async def exchanged(
     now: Results,
     world: SnapshotTrees,
     held: Results | None = None,
+    decides: Callable[[str], bool] = lambda path: True,
 ) -> Finding | None:
     """A finding about what is exchanged with the change only.
+
+    `decides` tells of a file whether it does: what is exchanged in others is the product's affair.
 
     `held`: the results with the inputs of the proof as they were; what is exchanged in that run is
     the product's doing. What is exchanged only with the tests as they stand now may be theirs: the
     old product runs once more with them. Raises what runs in rooms raise.
     """
+
+    def is_of_proof(one: Exchanged) -> bool:
+        place = OF_A_FILE.fullmatch(one.what)
+        return place is None or decides(place[1])
+
     found = beyond(held, before) if held is not None and held is not now else []
+    found = list(filter(is_of_proof, found))
     owned = {one.what for one in found}
-    others = [one for one in beyond(now, before) if one.what not in owned]
+    others = [one for one in beyond(now, before) if one.what not in owned and is_of_proof(one)]
     if others:
         without = await run(target, world.mixed, ())
         found += [one for one in others if one.what not in _named(without.results)]

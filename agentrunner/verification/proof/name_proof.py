@@ -9,8 +9,9 @@ from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.differential import in_repo, in_tree
-from agentrunner.verification.findings import tests_gone
+from agentrunner.verification.findings import tests_gone, tool_changed
 from agentrunner.verification.moves import moved_to, not_moved
+from agentrunner.verification.proof.asked_before import not_asked_again
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case, text_of
 from agentrunner.verification.proof.data_alone import (
@@ -71,12 +72,18 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         return
     if not await holds_with_old_packages(exam, case, here):
         return
-    found = await exchanged(exam.run, target, case.before, now, world, held)
+
+    def decides(path: str) -> bool:
+        return exam.differential.counts(in_repo(path, target.cwd), world.old, [target])
+
+    found = await exchanged(exam.run, target, case.before, now, world, held, decides)
     if report.stopped_by(found, target.id):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
     if report.stopped_by(dead.finding, target.id):
+        return
+    if await _asks_otherwise(exam, case, now, [name for name in stood if name in here]):
         return
     how = [BY_NAMES] if exam.by_names(case) else []
     words = await asyncio.to_thread(_about, exam, case, now, names[:MOST_NAMES])
@@ -122,6 +129,21 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                 notes=[*shown.notes, *dead.notes, *how],
             )
         )
+
+
+async def _asks_otherwise(
+    exam: Examination, case: Case, now: Results, names: Sequence[str]
+) -> bool:
+    """Whether tests that were red pass without asking what they asked; a person is asked then."""
+    files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
+    places: dict[str, list[str]] = {}
+    for name in names:
+        if name in files:
+            places.setdefault(files[name], []).append(name)
+    wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
+    snapshots = exam.verifier.snapshots
+    why = await not_asked_again(exam.run, case.target, places, snapshots, exam.world, wanted)
+    return bool(why) and exam.report.stopped_by(tool_changed(case.target, why), case.target.id)
 
 
 def _about(

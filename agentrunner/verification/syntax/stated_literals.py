@@ -134,7 +134,7 @@ def _functions(text: str) -> Iterator[tuple[str, list[str], str]]:
 
 def _of_two(names: Sequence[str], body: str) -> bool:
     def bare(name: str) -> str:
-        return rf"(?<![\w.])(?:[\w.]+\(\s*)*[$@]?{re.escape(name)}(?![\w.\[])[)\s]*"
+        return rf"(?<![\w.])\(*(?:[\w.]+\(\s*)*[$@]?{re.escape(name)}(?![\w.\[])[)\s]*"
 
     return any(
         re.search(rf"{bare(one)}(?:{SAME}|-)\s*{bare(other)}", body)

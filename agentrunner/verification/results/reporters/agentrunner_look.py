@@ -7,6 +7,7 @@ version that each class carries, and for the code of functions by an audit hook.
 later is held from the start, in places that modules of the project do not reach by name.
 """
 
+import ast
 import builtins
 import os
 import sys
@@ -137,6 +138,7 @@ class Look:
         """Names that tests use: of functions, modules and methods."""
         self.test_files = set()
         self.bodies = {}
+        self.parsed = {}
         self.items = {}
         main = getattr(sys.modules.get("__main__"), "__file__", None)
         self._audit()
@@ -475,6 +477,64 @@ class Look:
                     self._library("builtins." + name, vars(builtins).get(name), names)
             elif is_of_python(function.__globals__[name]):
                 self._library(name, function.__globals__[name], names)
+        for name in self._parsed(file)[1]:
+            self._helpers(sys.modules.get(name))
+
+    def _helpers(self, module):
+        """Look at the functions that a module defines, which a file of tests loads."""
+        path = file_of(module)
+        if path == "/" or is_installed(path) or path in self.test_files:
+            return
+        for key in self._parsed(path)[0]:
+            value = vars(module).get(key)
+            function = function_of(value)
+            if function is not None and is_from(function, path):
+                continue
+            source = os.path.abspath(function.__code__.co_filename) if function else ""
+            if source not in self.test_files and os.path.basename(source) != "conftest.py":
+                self.note("%s of %s" % (key, os.path.relpath(path)))
+
+    def _parsed(self, path):
+        """Of a file: functions that it defines once, as they stand, and modules that it loads."""
+        if path not in self.parsed:
+            found = self.parsed[path] = ([], [])
+            try:
+                with open(path, "rb") as source:
+                    body = ast.parse(source.read()).body
+            except Exception:
+                return found
+            bound = []
+            for node in body:
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    bound.append(node.name)
+                    found[0].extend(() if node.decorator_list else (node.name,))
+                elif isinstance(node, ast.Import):
+                    found[1].extend(each.name for each in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    name = node.module or ""
+                    if node.level:
+                        folder = os.path.dirname(path)
+                        for _ in range(1, node.level):
+                            folder = os.path.dirname(folder)
+                        name = ".".join(filter(None, (self._package_at(folder), name)))
+                    found[1].append(name)
+                    found[1].extend("%s.%s" % (name, each.name) for each in node.names)
+                else:
+                    bound.extend(
+                        each.id
+                        for each in ast.walk(node)
+                        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+                    )
+            found[0][:] = [name for name in found[0] if bound.count(name) == 1]
+        return self.parsed[path]
+
+    def _package_at(self, folder):
+        """The name of the package in a folder."""
+        for name, module in list(sys.modules.items()):
+            path = getattr(module, "__path__", None)
+            if path and not is_of_python(module) and os.path.abspath(list(path)[0]) == folder:
+                return name
+        return ""
 
     def whole_library(self):
         """Look at all classes of Python for methods that tests call of whatever they are given."""

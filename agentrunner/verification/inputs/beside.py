@@ -1,0 +1,77 @@
+"""Code beside the product that only tests use: examples, drivers, helpers of a package. Pure.
+
+A driver that calls the code, and an example that a test finds by a pattern, look like a module of a
+library. What was asked for tells them apart where it names other code, and not them. Nothing is put
+back for that: a change of theirs may go along with the work, but not stand for it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agentrunner.verification.inputs.between import Asked
+from agentrunner.verification.inputs.fixtures import RESOLVED, Fixtures
+from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.tree import folder_of
+
+KNOWN = (RESOLVED | {"go"}) - {"shell", "c"}
+"""Languages of which it is known what product code uses."""
+STARTED = re.compile(r"^#!|__name__\s*==|require\.main\b|import\.meta\.main\b|^func main\(", re.M)
+"""What makes a file a program of its own."""
+MOST = 200
+"""Files of a folder that tests find by a pattern."""
+
+
+def used_by_tests_alone(fixtures: Fixtures, asked: Asked) -> frozenset[str]:
+    """Such files; none where nothing that was asked for names code of the product."""
+    product = fixtures.product
+    if not asked or not product.families & KNOWN:
+        return frozenset()
+    texts = {path: fixtures.context.tree.text(path) or "" for path in product.sources}
+    by_pattern, excused = _found_by_pattern(fixtures, asked, texts)
+    named = {path for path in texts if path not in by_pattern and asked.names(path, texts[path])}
+    if not named:
+        return frozenset()
+    left = texts.keys() - named - excused
+    found = {
+        path
+        for path in left
+        if family_of(path) in KNOWN
+        and path not in product.entries
+        and (path in by_pattern or not STARTED.search(texts[path]))
+        and not fixtures.context.product_programs & {path}
+    }
+    reached = fixtures.reached | by_pattern
+    size = -1
+    while size != len(found):
+        size = len(found)
+        users = {path: product.imported.get(path, set()) for path in found}
+        found = {
+            path for path in found if users[path] <= found and (users[path] or path in reached)
+        }
+    return frozenset(found)
+
+
+def _found_by_pattern(
+    fixtures: Fixtures, asked: Asked, texts: dict[str, str]
+) -> tuple[set[str], set[str]]:
+    """Code in folders that tests name and nothing else does; and what product code or the PRD name.
+
+    Of the PRD a word in passing is not enough for a file: it has to have its whole name.
+    """
+    tree = fixtures.context.tree
+    found: set[str] = set()
+    excused: set[str] = set()
+    for test in sorted(fixtures.tests):
+        for folder, _ in fixtures.leads.mentioned(test):
+            name = folder.rpartition("/")[2]
+            if folder not in tree.folders or f"{test}/".startswith(f"{folder}/"):
+                continue
+            code = {path for path in tree.under(folder) if path in texts}
+            word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+            others = [text for path, text in texts.items() if folder_of(path) != folder]
+            if asked.speaks_of(name) or len(code) > MOST or any(map(word.search, others)):
+                excused |= code
+            else:
+                found |= code
+    return {path for path in found if not asked.writes_out(path)} - excused, excused

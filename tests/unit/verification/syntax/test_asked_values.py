@@ -1,0 +1,116 @@
+"""What a test asks with, told where it fails, and refused as soon as it is asked again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentrunner.verification.syntax.asked_values import (
+    asking_again,
+    askings,
+    helper,
+    telling,
+    values_in,
+)
+from agentrunner.verification.syntax.edits import applied
+from agentrunner.verification.syntax.find import find_test
+
+HEAD = (
+    "import re\nimport unittest\n\nimport shop\nfrom shop import rate, read\n\nHERE = 'a.csv'\n\n\n"
+)
+
+
+def asked(body: str, head: str = HEAD) -> list[tuple[str, tuple[str, ...]]]:
+    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    source = f"{head}def test_it(rows, self=None):\n{lines}\n".encode()
+    span = find_test(source, "python", "test_it")
+    assert span is not None
+    found = askings(source, "python", span)
+    return [((one.where.text or b"").decode(), one.values) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("body", "values"),
+    [
+        ("assert shop.gross(5) == 5 * shop.RATE", ("5 * shop.RATE",)),
+        ("want = shop.RATE\nassert rate(5) == want", ("want",)),
+        ("for name in shop.NAMES:\n    assert rate(name)", ("name",)),
+        ("for name in sorted(shop.NAMES):\n    self.assertTrue(rate(name))", ("name",)),
+        ("for a, b in read(HERE):\n    assert rate(a) == b", ("a", "b")),
+        (
+            "for row in rows:\n    assert rate(row['a']) == row['b']",
+            ("row", "row['a']", "row['b']"),
+        ),
+        ("assert all(rate(name) for name in shop.NAMES)", ("name",)),
+        ("for row in rows:\n    check(rate(row.a))", ("row", "row.a")),
+    ],
+)
+def test_what_comes_from_elsewhere_is_told(body: str, values: tuple[str, ...]) -> None:
+    found = asked(body)
+    assert [set(one[1]) >= set(values) for one in found] == [True]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert rate(5) == 15",
+        "for a, b in [(1, 2), (3, 4)]:\n    assert rate(a) == b",
+        "for name in shop.NAMES:\n    assert name == name.lower()",
+        "for name in shop.NAMES:\n    assert re.match('[a-z]+', name)",
+        "assert shop.RATE == 3",
+        "assert rate(5) == rate(6)",
+        "got = shop.cart()\nassert got.total == rate(5)",
+        "for row in rows:\n    assert await rate(row)",
+    ],
+)
+def test_what_stands_in_the_test_or_is_its_subject_is_left_alone(body: str) -> None:
+    assert asked(body) == []
+
+
+def test_a_statement_tells_its_values_and_fails_where_it_asks_with_them_again(
+    tmp_path: Path,
+) -> None:
+    source = (
+        b"import shop\n\n\ndef test_it():\n    for name in shop.NAMES:\n"
+        b"        assert shop.cost(name) == 3\n"
+    )
+    (tmp_path / "shop.py").write_text(
+        "NAMES = ['a', 'b']\ndef cost(name):\n    return 3 * (name == 'a')\n"
+    )
+    span = find_test(source, "python", "test_it")
+    assert span is not None
+    [one] = askings(source, "python", span)
+
+    def run(edit: object, shop: str = "") -> str:
+        text = applied(source, [edit]).decode() + helper("python", "f")  # type: ignore[list-item]
+        (tmp_path / "test_shop.py").write_text(f"{text}\ntest_it()\n")
+        (tmp_path / "shop.py").write_text(shop or (tmp_path / "shop.py").read_text())
+        ran = subprocess.run(
+            [sys.executable, "-B", "test_shop.py"], cwd=tmp_path, capture_output=True, text=True
+        )
+        return ran.stderr
+
+    assert values_in(run(telling(one, "python", 7, "f"))) == {7: ("b",)}
+    again = asking_again(one, "python", ["b"], "f")
+    assert "asked again" in run(again, "NAMES = ('b', 'a')\ndef cost(name):\n    return 3\n")
+    assert run(again, "NAMES = ['a']\ndef cost(name):\n    return 3\n") == ""
+
+
+def test_a_loop_of_javascript_is_read_too() -> None:
+    source = (
+        b"const shop = require('./shop.js');\n"
+        b"test('costs', () => shop.ROWS.forEach(([a, b]) => { expect(shop.cost(a)).toBe(b); }));\n"
+        b"test('rate', () => assert.equal(shop.cost(1), shop.RATE));\n"
+        b"test('stated', () => { for (const a of [1, 2]) assert.equal(shop.cost(a), 3); });\n"
+    )
+    found = {}
+    for name in ("costs", "rate", "stated"):
+        span = find_test(source, "javascript", name)
+        assert span is not None
+        found[name] = [one.values for one in askings(source, "javascript", span)]
+    assert found["rate"] == [("shop.RATE",)]
+    assert [set(one) for one in found["costs"]] == [{"a", "b"}]
+    assert found["stated"] == []
