@@ -284,6 +284,6 @@ def test_help_fits_into_a_narrow_terminal(
     monkeypatch.setenv("COLUMNS", "44")
     for arguments in (["--help"], ["run", "--help"], ["plan", "--help"]):
         assert cli.call(cli.app, arguments, "agentrunner") == 0
-        told, _, examples = capsys.readouterr().out.partition("Examples:")
+        told, _, _ = capsys.readouterr().out.partition("Examples:")
         long = [line for line in told.splitlines() if len(line) > 44]
         assert all(" " not in line.strip() for line in long), long  # a word alone is not broken
