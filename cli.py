@@ -7,6 +7,7 @@ exit code returned. Nothing heavy is imported before a command needs it.
 from __future__ import annotations
 
 import gc
+import io
 import itertools
 import os
 import sys
@@ -20,7 +21,14 @@ from typer.main import get_command
 
 from agentrunner import __version__
 from agentrunner.commands.command_line import COMPLETE_VARIABLE, is_goal
-from agentrunner.commands.index import DocumentedCommand, Entries, Index, index_app
+from agentrunner.commands.index import (
+    DocumentedCommand,
+    Entries,
+    Index,
+    help_width,
+    index_app,
+    write_rows,
+)
 from agentrunner.errors import UsageError
 
 GROUPS: Mapping[str, Entries] = {
@@ -93,7 +101,7 @@ MEANT = {
     "upgrade": "the tool that installed it, such as uv tool upgrade or git pull",
 }
 """What other programs call it, and what it is here."""
-ALSO = ("help", "version")
+ALSO = {"help": "All commands, or all that one can do.", "version": "Print the version."}
 """What else may stand in the place of a command."""
 DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept", "watch")
 """With --json each of them prints exactly one result, whatever happens."""
@@ -106,6 +114,7 @@ class Commands(Index):
 
     entries = COMMANDS
     groups = GROUPS
+    also = ALSO
 
     def class_of(self, cmd_name: str) -> type[DocumentedCommand]:
         """`run` has an option that typer cannot read."""
@@ -126,8 +135,8 @@ class Commands(Index):
         width = max(map(len, COMMANDS))
         for title, entries in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl(
-                    [(name.ljust(width), text) for name, (_, text) in entries.items()]
+                write_rows(
+                    formatter, [(name.ljust(width), text) for name, (_, text) in entries.items()]
                 )
 
 
@@ -226,7 +235,10 @@ def seldom_collecting() -> None:
 
 
 def with_streams() -> None:
-    """Give a process that was started without stdout or stderr (`>&-`) ones that lead nowhere."""
+    """Give a process that was started without stdout or stderr (`>&-`) ones that lead nowhere.
+
+    What a terminal of another encoding than UTF-8 cannot show is a question mark there.
+    """
     for number, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, os.O_RDWR)
@@ -234,6 +246,9 @@ def with_streams() -> None:
                 os.dup2(descriptor, number)
                 os.close(descriptor)
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def call(application: typer.Typer, arguments: list[str], name: str) -> int:
@@ -241,7 +256,9 @@ def call(application: typer.Typer, arguments: list[str], name: str) -> int:
     if application is app:
         arguments = understood(arguments)
     try:
-        code = application(arguments, prog_name=name, standalone_mode=False)
+        code = application(
+            arguments, prog_name=name, standalone_mode=False, terminal_width=help_width()
+        )
     except typer.Abort:
         return 130
     except Exception as error:  # noqa: BLE001 - the last handler: told in one line, and kept

@@ -24,20 +24,26 @@ def announced_trial(
     environ: Mapping[str, str] = os.environ,
     skip: bool = False,
     env: Mapping[str, str] | None = None,
+    part: str = ".",
+    worker_kind: str = "",
 ) -> SandboxTrial:
     """The trial of `try_tests`; what it runs is said on stderr before it does.
 
     With `skip` nothing is run; Ctrl-C leaves the rest out.
     """
+    where = "" if part == "." else f" in {flat(part)}"
     startable = [found for found in candidates if not found.needs][:MOST]
     if startable and not skip:
         what = count(len(startable), "test command")
         _say(f"Trying {what} on a copy of the files, without network. Ctrl-C or --no-try skips it.")
 
     def on_try(command: str) -> None:
-        _say(f"running `{flat(command)}` in the sandbox (at most {TRY_SEC} s) ...", "  ")
+        _say(f"running `{flat(command)}`{where} in the sandbox (at most {TRY_SEC} s) ...", "  ")
 
-    return try_tests(repo, candidates, environ, state_dir, on_try=on_try, skip=skip, env=env)
+    return try_tests(
+        repo, candidates, environ, state_dir,
+        on_try=on_try, skip=skip, env=env, part=part, worker_kind=worker_kind,
+    )  # fmt: skip
 
 
 def _say(text: str, indent: str = "") -> None:

@@ -114,12 +114,18 @@ def candidates(program: Any, words: Sequence[str]) -> Iterable[Candidate]:
     """What may stand in place of the last word, in the order to show it."""
     *before, last = words or [""]
     command, arguments, waiting = _walked(program, before)
-    if waiting is not None:
+    joined = _option(command, last) if "=" in last and waiting is None else None
+    if joined is not None:
+        name = last.partition("=")[0]
+        found = [(f"{name}={value}", text) for value, text in _values(joined, before)]
+    elif waiting is not None:
+        last = "" if last == "=" else last
         found = _values(waiting, before)
     elif last.startswith("-") and "--" not in before:
         found = _options(command)
     elif isinstance(command, Index) and not arguments:
         found = [(name, meaning) for name, (_, meaning) in command.entries.items()]
+        found += [] if before and before[-1] in command.also else command.also.items()
     else:
         found = _of_argument(command, len(arguments), before)
     for value, meaning in found:
@@ -134,7 +140,7 @@ def _walked(program: Any, words: Sequence[str]) -> tuple[Any, list[str], Any]:
     arguments: list[str] = []
     for word in words:
         if waiting is not None:
-            waiting = None
+            waiting = waiting if word == "=" else None  # a word of its own in bash
         elif word.startswith("-") and word != "-":
             option = _option(command, word)
             if option is not None and "=" not in word and not option.is_flag:
@@ -235,6 +241,12 @@ def _schemas(words: Sequence[str]) -> list[Candidate]:
     return [(name, "") for name in SCHEMAS]
 
 
+def _states(words: Sequence[str]) -> list[Candidate]:
+    from agentrunner.commands.look import STATES
+
+    return [(word, "") for word in STATES]
+
+
 def _codes(words: Sequence[str]) -> list[Candidate]:
     from agentrunner.errors.reference import by_code
 
@@ -269,7 +281,8 @@ SOURCES: Mapping[str, Callable[[Sequence[str]], list[Candidate]]] = {
     "sandbox": _kinds("SANDBOXES", "auto"),
     "budget": _limits,
     "code": _codes,
-    "name": _schemas,
+    "of": _schemas,
+    "state": _states,
     "approve": _moments,
     **dict.fromkeys(
         ("repo", "folder", "state_dir", "policy", "events", "record", "replay", "edit", "source",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -16,6 +17,8 @@ Entries = Mapping[str, tuple[str, str]]
 """Name to `module:function` in agentrunner/commands, and what the list of commands says of it."""
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 HELP = "Show this."
+LEAST_WIDTH = 50
+"""Cells that typer writes help in at least, however few the terminal has."""
 
 
 class DocumentedCommand(TyperCommand):
@@ -36,11 +39,22 @@ class DocumentedCommand(TyperCommand):
         for title, lines in (("Arguments", rows_of_arguments), ("Options", rows)):
             if lines:
                 with formatter.section(title):
-                    formatter.write_dl(lines)
+                    write_rows(formatter, lines)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Examples, and the page of the documentation."""
         write_examples(ctx.command_path.partition(" ")[2], formatter)
+
+
+def write_rows(formatter: Any, rows: Sequence[tuple[str, str]]) -> None:
+    """Words and what they mean; where it is narrow a long word has a line of its own."""
+    formatter.write_dl(rows, col_max=30 if formatter.width >= LEAST_WIDTH else 12)
+
+
+def help_width() -> int | None:
+    """Cells of help where the terminal has fewer than typer goes down to; None for its own."""
+    columns = shutil.get_terminal_size().columns
+    return columns - 1 if columns <= LEAST_WIDTH else None
 
 
 def write_examples(name: str, formatter: Any) -> None:
@@ -98,6 +112,8 @@ class Index(TyperGroup):
     entries: ClassVar[Entries]
     groups: ClassVar[Mapping[str, Entries]] = {}
     """The same by what they are for, where there are so many."""
+    also: ClassVar[Mapping[str, str]] = {}
+    """What else may stand in a command's place, and what it does."""
     otherwise: ClassVar[str] = ""
     """The command that is meant where none is named; "" for none."""
 
@@ -140,12 +156,13 @@ class Index(TyperGroup):
         self.format_commands(ctx, formatter)
         options = [(written_option(one), about_option(one)) for one in self.get_params(ctx)]
         with formatter.section("Options"):
-            formatter.write_dl(options)
+            write_rows(formatter, options)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The list under `--help`, without importing the commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, meaning) for name, (_, meaning) in self.entries.items()])
+            rows = [(name, meaning) for name, (_, meaning) in self.entries.items()]
+            write_rows(formatter, rows)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Examples, and the page of the documentation."""

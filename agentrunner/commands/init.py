@@ -50,6 +50,8 @@ def init(
 ) -> int:
     """Write a first task for this repository, with what is found in it. Never overwrites.
 
+    In a part of a repository that has tests of its own, such as a package, it is about those.
+
     At most three test commands are tried in the sandbox, a minute each, without network, on a copy
     of the files that is thrown away.
     """
@@ -58,7 +60,8 @@ def init(
     from agentrunner.discovery.candidates import candidates_of
     from agentrunner.discovery.ci_environment import ci_environment
     from agentrunner.discovery.found import FoundCommand
-    from agentrunner.discovery.set_up import propose_setup
+    from agentrunner.discovery.part import part_of
+    from agentrunner.discovery.set_up import setup_for
     from agentrunner.discovery.starter import render_task_file
     from agentrunner.verification.rooms.registries import registries_of
 
@@ -69,16 +72,17 @@ def init(
     file = Path(f"{name}.yaml" if as_yaml else f"{name}.md")
     if os.path.lexists(file):
         raise _exists(file, name)
-    candidates, setup = candidates_of(repo), propose_setup(repo)
+    part = part_of(repo, Path.cwd())
+    candidates, setup = candidates_of(repo / part), setup_for(repo, part)
     around = ci_environment(repo)
     state = environment.state_dir(state_dir)
-    trial = announced_trial(repo, candidates, state, skip=no_try, env=around.env)
+    trial = announced_trial(repo, candidates, state, skip=no_try, env=around.env, part=part)
     best = trial.best
     written = setup if setup and _wants_setup(setup, best) else None
     hosts = registries_of(repo, os.environ) if written else ()
     env = FoundCommand(around.text, f"{around.where} sets it for the tests") if around.env else None
     text = render_task_file(
-        name, tests=_marked(best), setup=written, hosts=hosts, env=env, yaml=as_yaml
+        name, tests=_marked(best), setup=written, hosts=hosts, env=env, part=part, yaml=as_yaml
     )
     try:
         with file.open("x", encoding="utf-8") as stream:
@@ -91,7 +95,7 @@ def init(
             path=str(file.absolute()),
             remedy="work in a folder that you may write to",
         ) from error
-    facts = _facts(repo, trial, setup, env, environment.state_dir(state_dir))
+    facts = _facts(repo, part, trial, setup, env, state)
     if as_json:
         ignored = ignore_notes(repo, gitignore) if gitignore else is_ignored(repo)
         rows = [{"name": label, "value": value, "note": note} for label, value, note in facts]
@@ -157,6 +161,7 @@ def _marked(best: TriedCommand | None) -> FoundCommand | None:
 
 def _facts(
     repo: Path,
+    part: str,
     trial: SandboxTrial,
     setup: FoundCommand | None,
     env: FoundCommand | None,
@@ -167,6 +172,8 @@ def _facts(
 
     where = "git root" if read_branch(repo) else "no git repository"
     facts = [("repository", tilde(str(repo), os.environ.get("HOME", "")), where)]
+    if part != ".":
+        facts.append(("part", part, "the tests run there; checks run at the git root"))
     facts += test_rows(trial)
     best = trial.best
     if setup and _wants_setup(setup, best):
@@ -174,11 +181,15 @@ def _facts(
     if env:
         facts.append(("env", env.command, env.where))
     lacks = (
-        best.lacks if best and best.lacks else () if best and best.runs else likely_lacking(repo)
+        best.lacks
+        if best and best.lacks
+        else ()
+        if best and best.runs
+        else likely_lacking(repo / part)
     )
     facts += [("needs", "", text) for text in lacks]
     # These are what `run` takes where the task names no others.
-    for finding in chosen(repo, os.environ, state_dir, best is not None, None):
+    for finding in chosen(repo, os.environ, state_dir, best is not None, None).items:
         kind, _, reason = finding.text.partition(": ")
         ready = finding.mark == "ok"
         facts.append(

@@ -19,7 +19,7 @@ import typer
 from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.announced import announced_trial
-from agentrunner.commands.chosen import chosen
+from agentrunner.commands.chosen import Taken, chosen
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import probe_planner
@@ -77,11 +77,11 @@ def doctor(
         report = probe_planner(os.environ, environment.state_dir(state_dir), policy)
     else:
         state = environment.state_dir(state_dir)
-        report = examine(here(), os.environ, state, policy, skip=no_try)
-        if fix:
-            report = _fixed(report, yes, as_json, lambda: examine(
-                here(), os.environ, state, policy, skip=no_try
-            ))  # fmt: skip
+
+        def look() -> DoctorReport:
+            return examine(here(), os.environ, state, policy, skip=no_try)
+
+        report = _fixed(look(), yes, as_json, look) if fix else look()
     if as_json:
         show(json.dumps(asdict(report)))
         return 0 if report.ready else InfraError.exit_code
@@ -95,7 +95,6 @@ def _fixed(
 ) -> DoctorReport:
     """The report after what is to be done was done; `again` looks anew where that may help."""
     from agentrunner.commands.fixing import carry_out, fixes, outcome_lines
-    from agentrunner.config.agents import WorkerSpec
 
     def shown(one: DoctorReport) -> None:
         if not as_json:
@@ -103,7 +102,7 @@ def _fixed(
 
     shown(report)
     output = Output(json=as_json)
-    done = carry_out(fixes(here(), os.environ, WorkerSpec().kind), yes=yes, output=output)
+    done = carry_out(fixes(here(), os.environ, report.worker), yes=yes, output=output)
     if any(entry.pop("readies", False) for entry in done):
         report = again()
         shown(report)
@@ -124,14 +123,21 @@ def examine(
     skip: bool = False,
 ) -> DoctorReport:
     """Everything `doctor` looks at; with `skip` the repository's tests are not run."""
-    from agentrunner.config.agents import WorkerSpec
+    from agentrunner.config.kinds import sandbox_kind
+    from agentrunner.discovery.agents import USUAL_WORKER
     from agentrunner.discovery.candidates import candidates_of
     from agentrunner.discovery.machine import available_planners, available_workers
+    from agentrunner.discovery.part import part_of
     from agentrunner.registry import LOGINS
 
-    candidates = candidates_of(repo)
-    trial = announced_trial(repo, candidates, state_dir, environ=environ, skip=skip)
-    looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, WorkerSpec().kind))
+    part = part_of(repo, Path.cwd())
+    candidates = candidates_of(repo / part)
+    taken = chosen(repo, environ, state_dir, bool(candidates), policy)
+    worker = taken.kinds.get("worker") or USUAL_WORKER
+    trial = announced_trial(
+        repo, candidates, state_dir, environ=environ, skip=skip, part=part, worker_kind=worker
+    )
+    looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, worker))
     home = environ.get("HOME", "")
     workers, planners = available_workers(repo), available_planners(environ, repo)
     people = [
@@ -139,38 +145,45 @@ def examine(
         for offer in planners
     ]
     policies = policy_findings(policy, environ, repo)
-    people_taken = chosen(repo, environ, state_dir, bool(candidates), policy)
     refused = obstacles(repo, state_dir, home)
     report = DoctorReport(
-        f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
-        [
+        worker=worker,
+        head=f"agentrunner {__version__}, Python {platform.python_version()}, {_system()}",
+        sections=[
             (
                 f"This repository: {tilde(str(repo), home)}",
-                [*_repository(repo, trial, home), *refused],
+                [*_repository(repo, part, trial, home), *refused],
             ),
             ("Sandboxes", _sandboxes(trial, looks)),
             *(look.isolation() for look in looks if look.held),
             ("Planners", people),
             ("Workers (agentrunner workers tells more)", _workers(workers)),
-            ("Taken where the task names none", people_taken),
-            ("Keys and names", [_model(environ), *_names()]),
+            ("Taken where the task names none", [*taken.items, *_model(taken, environ)]),
+            *([("Names", names)] if (names := _names()) else []),
             ("Logins (runner.worker.auth: login)", login_findings(list(LOGINS), environ)),
             ("Policies", policies),
         ],
     )
     ready = [kind for kind, probe in workers.items() if probe.path and not probe.problem]
-    report.ready = trial.problem is None and policies[0].mark != "FAIL" and not refused
+    report.ready = False
     if refused:
         report.verdict = f"Not ready: {refused[0].name}: {refused[0].text}"
-    elif trial.problem is None and not report.ready:
-        report.verdict = "Not ready: a policy cannot be read. Nothing was started."
-    elif report.ready:
-        who = " or ".join(offer.kind for offer in planners if not offer.needs)
-        works = " or ".join([*ready, "command"]) if ready else "only a command line of yours"
-        then = "agentrunner run FILE.md" if ready else "agentrunner workers"
-        report.verdict = f"Ready: planner {who}; worker {works}; sandbox {trial.kind}.   {then}"
-    else:
+    elif trial.problem is not None:
         report.verdict = "Not ready: no sandbox works. Nothing was started, nothing was spent."
+    elif policies[0].mark == "FAIL":
+        report.verdict = "Not ready: a policy cannot be read. Nothing was started."
+    elif lack := taken.lacking(in_image=sandbox_kind(trial.kind).has_image):
+        report.verdict = (
+            f"Not ready for a task that names no {lack.name}: {lack.text.rstrip('.')}. "
+            f"Sandbox {trial.kind} works.   {lack.cure}"
+        )
+    else:
+        report.ready = True
+        who = " or ".join(offer.kind for offer in planners if not offer.needs)
+        works = " or ".join([*ready, "command"])
+        report.verdict = (
+            f"Ready: planner {who}; worker {works}; sandbox {trial.kind}.   agentrunner run FILE.md"
+        )
     return report
 
 
@@ -187,7 +200,7 @@ def _workers(probes: Mapping[str, Probe]) -> list[DoctorItem]:
     return found + [DoctorItem("--", "not installed", ", ".join(absent))] * bool(absent)
 
 
-def _repository(repo: Path, trial: SandboxTrial, home: str) -> list[DoctorItem]:
+def _repository(repo: Path, part: str, trial: SandboxTrial, home: str) -> list[DoctorItem]:
     from agentrunner.discovery.git import read_branch
 
     branch = read_branch(repo)
@@ -196,7 +209,9 @@ def _repository(repo: Path, trial: SandboxTrial, home: str) -> list[DoctorItem]:
         if branch
         else DoctorItem("--", "git", "no git repository; it works without")
     ]
-    findings += _tests(repo, trial)
+    if part != ".":
+        findings.append(DoctorItem("ok", "part", f"{part}: the tests run there"))
+    findings += _tests(repo, part, trial)
     if trial.tools:
         shown = ", ".join(tilde(path, home) for path in trial.tools)
         findings.append(DoctorItem("ok", "toolchain", f"{shown} (read-only in the sandbox)"))
@@ -211,10 +226,10 @@ def _repository(repo: Path, trial: SandboxTrial, home: str) -> list[DoctorItem]:
 _MARKS: Mapping[str, Mark] = {"passes": "ok", "red": "ok", "fails": "FAIL", "no_tests": "WARN"}
 
 
-def _tests(repo: Path, trial: SandboxTrial) -> list[DoctorItem]:
+def _tests(repo: Path, part: str, trial: SandboxTrial) -> list[DoctorItem]:
     """What was seen of the best test command; only what ran tests is called good."""
     from agentrunner.discovery.services import likely_lacking
-    from agentrunner.discovery.set_up import propose_setup
+    from agentrunner.discovery.set_up import setup_for
     from agentrunner.verification.rooms.registries import registries_of
 
     best = trial.best
@@ -223,7 +238,7 @@ def _tests(repo: Path, trial: SandboxTrial) -> list[DoctorItem]:
     command = best.found.command
     if trial.problem is not None:
         return [DoctorItem("--", "tests", f"{command}: not tried, there is no sandbox")]
-    setup = None if best.runs else propose_setup(repo)
+    setup = None if best.runs else setup_for(repo, part)
     hosts = ", ".join(registries_of(repo, os.environ)) if setup else ""
     network = f", network: [{hosts}]" if hosts else ""
     cure = f"in the task file: setup: {{command: {setup.command}{network}}}" if setup else ""
@@ -232,7 +247,7 @@ def _tests(repo: Path, trial: SandboxTrial) -> list[DoctorItem]:
     shown = best.failing[:_REDS]
     more = [f"and {len(best.failing) - _REDS} more"] if len(best.failing) > _REDS else []
     findings += [DoctorItem("WARN", "red now", ", ".join([*shown, *more]))] * bool(shown)
-    lacks = best.lacks or ([] if best.runs else likely_lacking(repo))
+    lacks = best.lacks or ([] if best.runs else likely_lacking(repo / part))
     return findings + [DoctorItem("WARN", "needs", text) for text in lacks]
 
 
@@ -246,13 +261,16 @@ def _sandboxes(trial: SandboxTrial, looks: list[SandboxProbe]) -> list[DoctorIte
     return [*found, DoctorItem("ok", "auto", f"takes {trial.kind}, {trial.reason}")]
 
 
-def _model(environ: Mapping[str, str]) -> DoctorItem:
+def _model(taken: Taken, environ: Mapping[str, str]) -> list[DoctorItem]:
+    """What the environment says of the planner's model, where that counts."""
     from agentrunner.config.agents import DEFAULT_META_MODEL
 
+    if taken.kinds.get("meta") != "openai-chat":
+        return []
     for name in ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL"):
         if environ.get(name):
-            return DoctorItem("ok", "model", f"{environ[name]} ({name})")
-    return DoctorItem("ok", "model", f"{DEFAULT_META_MODEL} (the default)")
+            return [DoctorItem("ok", "model", f"{environ[name]} ({name})")]
+    return [DoctorItem("ok", "model", f"{DEFAULT_META_MODEL} (the default)")]
 
 
 def _names() -> list[DoctorItem]:

@@ -232,6 +232,8 @@ def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource
 def load_to_run(source: TaskSource, overrides: Sequence[str], named: Mapping[str, Any]) -> TaskSpec:
     """The task as `load` has it; a sentence that names no test command gets the repository's.
 
+    That of the part of the repository that one stands in, where it has one of its own.
+
     `none` as the command of --test says that none is to be run, whatever a file says. A task
     file and a PRD say themselves what is run. Raises UsageError.
     """
@@ -241,13 +243,17 @@ def load_to_run(source: TaskSource, overrides: Sequence[str], named: Mapping[str
     if source.kind != "goal" or spec.task.test is not None:
         return spec
     from agentrunner.config.spec import TestSpec
+    from agentrunner.discovery.part import part_of
     from agentrunner.discovery.repository import detect_tests
 
-    found = detect_tests(Path(spec.repo))
+    repo = Path(spec.repo)
+    part = part_of(repo, Path.cwd())
+    found = detect_tests(repo / part)
     if found is None or found.needs:
         return spec
-    task = spec.task.model_copy(update={"test": TestSpec(command=found.command)})
-    return spec.model_copy(update={"task": task, "chosen": {**spec.chosen, "test": found.where}})
+    task = spec.task.model_copy(update={"test": TestSpec(command=found.command, cwd=part)})
+    where = found.where if part == "." else f"{part}/{found.where}"
+    return spec.model_copy(update={"task": task, "chosen": {**spec.chosen, "test": where}})
 
 
 def load(

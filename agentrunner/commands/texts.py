@@ -69,15 +69,15 @@ def _bytes_of(file: str) -> bytes:
 
 @opt.with_file
 def schema(
-    name: Annotated[
+    of: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Default: the names there are.")
     ] = None,
 ) -> int:
     """A JSON Schema: of the task file, a policy file, the result, the events, or a message."""
-    if name is None:
+    if of is None:
         show("\n".join(SCHEMAS))
         return 0
-    show(json.dumps(_schema(name), indent=2, ensure_ascii=False))
+    show(json.dumps(_schema(of), indent=2, ensure_ascii=False))
     return 0
 
 

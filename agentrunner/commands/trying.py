@@ -72,11 +72,15 @@ def try_tests(
     on_try: Callable[[str], None] | None = None,
     skip: bool = False,
     env: Mapping[str, str] | None = None,
+    part: str = ".",
+    worker_kind: str = "",
 ) -> SandboxTrial:
     """Open the sandbox that a run would use and try the first candidates in it, without network.
 
     They run on a copy of the repository's files, which is thrown away: nothing of it is changed.
-    `env` is what a task would give them with `task.env`. At most three of those that need no set-up
+    `env` is what a task would give them with `task.env`, `part` the folder that they run in,
+    `worker_kind` whose image is taken where a sandbox is made of one. At most three of those that
+    need no set-up
     first, each at most a minute. `on_try` is told each command before it starts; with `skip` the
     sandbox is opened and nothing run. Ctrl-C ends the trying and keeps what was seen until then.
     """
@@ -84,7 +88,9 @@ def try_tests(
 
     trial = SandboxTrial()
     done: dict[str, TriedCommand] = {}
-    attempt = _Attempt(repo, environ, state_dir, kind, on_try, trial, done, env or {})
+    attempt = _Attempt(
+        repo, environ, state_dir, kind, on_try, trial, done, env or {}, part, worker_kind
+    )
     try:
         asyncio.run(attempt.all([] if skip else _chosen(candidates)))
     except KeyboardInterrupt:
@@ -112,6 +118,13 @@ class _Attempt:
     done: dict[str, TriedCommand]
     """By the command as it was found; filled while it goes on, so that Ctrl-C loses nothing."""
     env: Mapping[str, str] = field(default_factory=dict)
+    part: str = "."
+    worker_kind: str = ""
+
+    @property
+    def place(self) -> Path:
+        """The folder that the commands run in."""
+        return self.repo / self.part
 
     async def all(self, chosen: Sequence[FoundCommand]) -> None:
         from agentrunner.config.agents import WorkerSpec
@@ -131,7 +144,7 @@ class _Attempt:
                 repo=self.repo,
                 home=folder.sandbox_dir,
                 programs=tuple(dict.fromkeys(words)),
-                worker_kind=WorkerSpec().kind,  # what `run` takes where the task names no other
+                worker_kind=self.worker_kind or WorkerSpec().kind,
                 caches=await asyncio.to_thread(find_caches, self.repo, self.environ, home),
             )
             try:
@@ -171,7 +184,9 @@ class _Attempt:
         self.trial.tools = tuple(
             str(mount.source)
             for mount in sandbox.mounts()
-            if mount.read_only and mount.source.is_relative_to(home)
+            if mount.read_only
+            and mount.source.is_relative_to(home)
+            and not mount.source.is_relative_to(self.repo)
         )
 
     def _same(self, found: FoundCommand) -> TriedCommand | None:
@@ -198,9 +213,11 @@ class _Attempt:
         left = float(TRY_SEC)
         try:
             while True:
-                ran = await inside.run(_NAMED + found.command, timeout_sec=left, copy=copy)
+                ran = await inside.run(
+                    _NAMED + found.command, cwd=self.part, timeout_sec=left, copy=copy
+                )
                 why = "" if ran.timed_out else why_not_started(
-                    found.command, ran, self.repo, is_test=True
+                    found.command, ran, self.place, is_test=True
                 )  # fmt: skip
                 # As a run does that begins with it: in the next sandbox it may start.
                 if why and not self.done and await inside.fall_back(why):
@@ -222,7 +239,7 @@ class _Attempt:
             better = without_missing_plugins(command, output)
             return better, "without plug-ins that are not installed"
         if ran.exit_code == 2:
-            return from_the_root(command, output, self.repo), "with the modules at the root"
+            return from_the_root(command, output, self.place), "with the modules at the root"
         return "", ""
 
     def _judged(self, found: FoundCommand, ran: CommandOutcome, folder: RunFolder) -> TriedCommand:
@@ -231,10 +248,10 @@ class _Attempt:
         def read(path: str) -> bytes | None:
             from agentrunner.discovery.reading import exists, read_inside
 
-            return read_inside(self.repo, path).encode() if exists(self.repo, path) else None
+            return read_inside(self.place, path).encode() if exists(self.place, path) else None
 
         behind = texts_run(found.command, ".", read)[1:]
-        return judge(found, ran, _output(folder, ran), self.repo, behind)
+        return judge(found, ran, _output(folder, ran), self.place, behind)
 
 
 def _output(folder: RunFolder, ran: CommandOutcome) -> str:

@@ -241,7 +241,7 @@ def _with_test(
     """`test: auto` replaced by the command that was found."""
     if task.test is None or task.test.command != "auto":
         return task
-    command = detect_test(repo) if detect_test else None
+    command = detect_test(repo / task.test.cwd) if detect_test else None
     if not command:
         raise mistake(
             tree,

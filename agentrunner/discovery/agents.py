@@ -113,8 +113,8 @@ def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
 def choose_worker(facts: Facts, barred: Barred, sandbox_kind: str) -> Choice:
     """The CLI that is installed and has a way to its model; of several the one last used here.
 
-    Where none is installed, the usual one, which the image of a sandbox may have. Raises InfraError
-    (`worker-not-ready`) with what each of those that are installed lacks.
+    Where none is installed, one that has a way to its model, which the image of a sandbox may have.
+    Raises InfraError (`worker-not-ready`) with what each of those that are installed lacks.
     """
     installed = [cli for cli in facts.workers if cli.installed]
     able = [cli for cli in installed if cli.ready and not barred(cli.kind)]
@@ -127,14 +127,21 @@ def choose_worker(facts: Facts, barred: Barred, sandbox_kind: str) -> Choice:
             reason += f"; {used} of {names}"
         return Choice(last.kind, reason, last.auth)
     # An image by name: then what its image has counts more than what this machine has.
-    keyed = [cli for cli in facts.workers if cli.kind == USUAL_WORKER and cli.ready]
-    if not installed or (
-        sandbox_kind != AUTO and kinds.sandbox_kind(sandbox_kind).has_image and keyed
-    ):
-        allowed = [cli.kind for cli in facts.workers if not barred(cli.kind)]
-        usual = [kind for kind in allowed if kind == USUAL_WORKER] or allowed
-        if usual:
-            return Choice(usual[0], "none is ready here; an image may have it", ready=False)
+    image_by_name = sandbox_kind != AUTO and kinds.sandbox_kind(sandbox_kind).has_image
+    allowed = [cli for cli in facts.workers if not barred(cli.kind)]
+    keyed = [cli for cli in allowed if cli.ready]
+    usual = [cli for cli in keyed if cli.kind == USUAL_WORKER]
+    if (not installed and keyed) or (image_by_name and usual):
+        taken = (usual or keyed)[0]
+        reason = f"{taken.ready}; none is installed here, an image may have it"
+        return Choice(taken.kind, reason, taken.auth, ready=False)
+    if not installed and allowed:
+        raise WorkerNotReady(
+            "No coding agent is installed here, and none has a key or a login.",
+            path="runner.worker.kind",
+            remedy="agentrunner workers   tells how to install one; then give it a key or a login",
+            nothing_spent=True,
+        )
     raise WorkerNotReady(
         f"{_listed([cli.kind for cli in installed])} installed here, and nothing that may be used "
         "has a way to its model."

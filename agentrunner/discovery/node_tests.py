@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from agentrunner.config.repo import git_root
 from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json
 from agentrunner.discovery.reading import exists, read_inside
 
@@ -16,8 +17,8 @@ _MANAGERS = (
     ("package-lock.json", "npm", "npm test"),
 )
 _COMMANDS = {manager: command for _, manager, command in _MANAGERS}
-_PLUG_N_PLAY = (".pnp.cjs", ".pnp.js")
-"""Yarn's, in place of node_modules."""
+_INSTALLED = ("node_modules", ".pnp.cjs", ".pnp.js")
+"""Where packages are once they are installed; the last two are Yarn's."""
 
 
 def node_tests(repo: Path) -> Iterator[FoundCommand]:
@@ -39,7 +40,8 @@ def missing_packages(repo: Path) -> str:
     """Why nothing of a package.json can start yet; "" where its packages are there or none is."""
     package = mapping(read_json(read_inside(repo, "package.json")))
     wanted = any(package.get(key) for key in ("dependencies", "devDependencies"))
-    there = any(exists(repo, name) for name in ("node_modules", *_PLUG_N_PLAY))
+    root = git_root(repo) or repo  # a workspace has the packages of its parts at the top
+    there = any(exists(place, name) for place in {repo, root} for name in _INSTALLED)
     return "node_modules is not there yet" if wanted and not there else ""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.discovery.found import FoundCommand
@@ -45,6 +47,22 @@ def detect_setup(repo: Path) -> FoundCommand | None:
             if name == "yarn.lock" and exists(repo, ".yarnrc.yml"):
                 command = "yarn install --immutable"  # Yarn 2 and later have no --frozen-lockfile
             return FoundCommand(command, name)
+    return None
+
+
+def setup_for(repo: Path, part: str) -> FoundCommand | None:
+    """As `propose_setup`, for the tests of a part of `repo`; it runs at the root.
+
+    A lock file counts before a manifest, and the part's own before that of the root.
+    """
+    if part == ".":
+        return propose_setup(repo)
+    for find in (detect_setup, propose_setup):
+        if found := find(repo / part):
+            command = f"cd {shlex.quote(part)} && {found.command}"
+            return replace(found, command=command)
+        if found := find(repo):
+            return found
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 
 from agentrunner.discovery.found import FoundCommand
@@ -25,9 +26,9 @@ _PRD = """\
 <!-- One list item for each thing that must be true. With a check it is proven, without one it
      rests on a judgement. These lines are a comment; write yours below it.
 
-- [ ] What is true when it is done (check: `a command that exits 0 then`)
+- [ ] What is true when it is done (check: `{enter}a command that exits 0 then`)
 - [ ] One test of the test command decides (check: test `test_name`)
-- [ ] A text stands in a file (check: file README.md contains "## Usage")
+- [ ] A text stands in a file (check: file {below}README.md contains "## Usage")
 - [ ] (optional) What would be nice but may be missing
 -->
 """
@@ -46,7 +47,7 @@ task:
   # One item for each thing that must be true. With a check it is proven, without one it rests on
   # a judgement. Or with keys: {{description: …, critical: false, check: "COMMAND"}}
   acceptance_criteria: []
-  # - "What is true when it is done (check: `a command that exits 0 then`)"
+  # - "What is true when it is done (check: `{enter}a command that exits 0 then`)"
   # - "One test of the test command decides (check: test `test_name`)"
   # - "(optional) What would be nice but may be missing"
   # protect: ["tests/golden/**"]        # globs that no worker may change
@@ -63,16 +64,18 @@ def render_task_file(
     setup: FoundCommand | None,
     hosts: Sequence[str] = (),
     env: FoundCommand | None = None,
+    part: str = ".",
     yaml: bool = False,
 ) -> str:
     """A PRD with front matter (or, with `yaml`, a task file) for a task called `name`.
 
     `name` is a safe task id; `hosts` are what the set-up fetches from, `env` is a mapping of
-    variables as YAML. What is left to the person
-    is refused by `validate` until written.
+    variables as YAML, `part` the folder that the tests run in. What is left to the person is
+    refused by `validate` until written.
     """
     margin = "  " if yaml else ""
-    command = _setting("test", tests.command if tests else "", tests, margin)
+    inside = part != "."
+    command = _setting("test", _test_value(tests, part) if tests else "", tests, margin, plain=True)
     network = f", network: [{', '.join(map(_quoted, hosts))}]" if hosts else ""
     ready = f"{{command: {_quoted(setup.command)}{network}}}" if setup else ""
     title = name.replace("-", " ").replace("_", " ").strip().capitalize()
@@ -80,9 +83,16 @@ def render_task_file(
         name=_quoted(name),
         title=_quoted(title) if yaml else title,
         test=command,
+        enter=f"cd {shlex.quote(part)} && " if inside else "",
+        below=f"{part}/" if inside else "",
         setup=_setting("setup", ready, setup, margin, plain=True),
         env=f"\n{_setting('env', env.command, env, margin, plain=True)}" if env else "",
     )
+
+
+def _test_value(tests: FoundCommand, part: str) -> str:
+    command = _quoted(tests.command)
+    return command if part == "." else f"{{command: {command}, cwd: {_quoted(part)}}}"
 
 
 def _setting(

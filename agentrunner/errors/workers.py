@@ -102,9 +102,9 @@ class WorkerUnreachable(TaskFailed):
 
 
 class WorkerNotReady(InfraError):
-    """Nothing names a worker. CLIs are installed here, and none of them may be used or has a
-    way to its model: no key, no login, or a policy, a network or a sandbox that keeps it away.
-    Nothing was spent.
+    """Nothing names a worker, and none of the CLIs here may be used or has a way to its model:
+    it is not installed, has no key and no login, or a policy, a network or a sandbox keeps it
+    away. Nothing was spent.
     """
 
     code = "worker-not-ready"

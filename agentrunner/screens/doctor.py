@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, flat, wrap
+from agentrunner.screens.layout import LEAST_BESIDE, PLAIN, WIDTH, Paint, cell, flat, hung, wrap
 from agentrunner.text.terminal import cell_width
 
 Mark = Literal["ok", "--", "WARN", "FAIL", ""]
@@ -35,6 +35,8 @@ class DoctorReport:
     sections: list[tuple[str, list[DoctorItem]]] = field(default_factory=list)
     verdict: str = ""
     ready: bool = True
+    worker: str = ""
+    """Who works where a task names none."""
     fixes: list[dict[str, object]] = field(default_factory=list)
     """What `--fix` offered: `what`, whether it was `done`, and a sentence `text`."""
 
@@ -68,16 +70,17 @@ def init_screen(facts: Sequence[tuple[str, str, str]], name: str, width: int = W
     label_width = max((len(label) for label, _, _ in facts), default=0)
     lines = []
     for label, value, where in facts:
-        lead = f"  {cell(label, min(max(label_width, 10), 16))}  {cell(value, value_width)}  "
-        indent = " " * cell_width(lead)
-        first, *rest = wrap(where, max(width - len(indent), 24)) or [""]
-        lines += [(lead + first).rstrip(), *(indent + more for more in rest)]
+        lead = f"  {cell(label, min(max(label_width, 10), 16))}  "
+        if width - cell_width(lead) - value_width - 2 >= LEAST_BESIDE:
+            lines += hung(f"{lead}{cell(value, value_width)}  ", where, width)
+        else:
+            lines += hung(lead, ", ".join(filter(None, (flat(value), flat(where)))), width)
     steps = [
         (f"agentrunner validate {name}", "shows what will be checked"),
         (f"agentrunner run {name}", ""),
     ]
     column = max(len(command) for command, _ in steps)
-    lines += ["", f"Wrote {name}. Write what you want and how to check it, then:"]
-    return "\n".join(
-        [*lines, *(f"  {command:<{column}}  {meaning}".rstrip() for command, meaning in steps)]
-    )
+    lines += ["", *wrap(f"Wrote {name}. Write what you want and how to check it, then:", width)]
+    for command, meaning in steps:
+        lines += hung(f"  {command:<{column}}  ", meaning, width)
+    return "\n".join(lines)

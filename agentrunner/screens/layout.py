@@ -10,6 +10,8 @@ from agentrunner.text.terminal import cell_width, sanitize, shorten
 
 WIDTH = 80
 """Where the terminal does not say."""
+LEAST_BESIDE = 24
+"""Cells of text that are worth a column of their own."""
 MAX_WIDTH = 88
 """Longer lines are hard to read, however wide the window."""
 
@@ -158,6 +160,24 @@ def labelled(label: str, text: str, width: int, *, label_width: int = 9) -> list
     lead = 2 + label_width
     lines = wrap(text, width, " " * lead)
     return [f"  {cell(label, label_width)}{lines[0][lead:]}".rstrip(), *lines[1:]]
+
+
+def clamped(label: str, text: str, width: int, most: int = 2) -> list[str]:
+    """As `labelled`, in at most so many lines; the last one says by `…` that there is more."""
+    lines = labelled(label, text, width)
+    if len(lines) <= most:
+        return lines
+    rest = " ".join(line.strip() for line in lines[most - 1 :])
+    return [*lines[: most - 1], shorten(f"{' ' * 11}{rest}", width)]
+
+
+def hung(lead: str, text: str, width: int) -> list[str]:
+    """`text` hanging behind a laid out `lead`; below it where little room is left beside it."""
+    cells = cell_width(lead)
+    if width - cells < LEAST_BESIDE:
+        return [lead.rstrip(), *(wrap(text, width, "      ") if text else ())]
+    first, *rest = wrap(text, width, " " * cells) if text else [""]
+    return [(lead + first[cells:]).rstrip(), *rest]
 
 
 def worked_and_waited(worked: object, waited: object) -> list[str]:

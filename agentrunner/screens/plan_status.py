@@ -33,8 +33,6 @@ _HIDDEN = (
     _DONE | {PlanTaskStatus.PENDING, PlanTaskStatus.BLOCKED},
 )
 """What is left out, the less the better, until the rest fits."""
-_ASIDE = 32
-"""Cells for how a task stands, at most."""
 
 
 def status_screen(
@@ -105,8 +103,8 @@ def _tree(
 ) -> list[str]:
     plan, lines = look.plan, []
     left_out = [task.status for task in look.tasks.values() if task.status in hidden]
-    asides = {task_id: _aside(look, task_id) for task_id in look.tasks}
-    aside_width = min(_ASIDE, max(map(cell_width, asides.values()), default=0))
+    asides = {task_id: _aside(look, task_id, width // 2) for task_id in look.tasks}
+    aside_width = max(map(cell_width, asides.values()), default=0)
     room = max(width - aside_width - 2, 12)
     todo = [(child, 0) for child in reversed(plan.nodes[ROOT].children)]
     phases: list[tuple[int, str]] = []  # those above, whose titles are still to be said
@@ -124,8 +122,8 @@ def _tree(
         lines += [line for _, line in phases]
         phases.clear()
         text = fit(f"{lead}{node.task_id}  {title}", room)
-        aside = shorten(asides[node.task_id], aside_width)
-        lines.append(f"{text}  {_coloured(task.status, aside, paint)}".rstrip())
+        aside = _coloured(task.status, asides[node.task_id], paint)
+        lines.append(f"{text}  {aside}".rstrip())
         lines += _why(task, lead, width, paint)
         if task.at_work and (words := doing.get(node.task_id)):
             lines.append(paint.dim(shorten(f"{lead}           {flat(words)}", width)))
@@ -135,7 +133,8 @@ def _tree(
     return lines
 
 
-def _aside(look: PlanStatus, task_id: str) -> str:
+def _aside(look: PlanStatus, task_id: str, room: int) -> str:
+    """How a task stands; in little room the state alone, then its round, and its cost last."""
     task = look.tasks[task_id]
     parts = [task.status.value]
     behind = look.plan.waits_for(task_id) if task.status == PlanTaskStatus.BLOCKED else ()
@@ -148,7 +147,9 @@ def _aside(look: PlanStatus, task_id: str) -> str:
         parts.append(clock(task.seconds))
     if task.spent.usd:
         parts.append(f"${task.spent.usd:.2f}")
-    return "  ".join(parts)
+    while len(parts) > 1 and cell_width("  ".join(parts)) > room:
+        parts.pop()
+    return shorten("  ".join(parts), room)
 
 
 def _why(task: TaskStatus, lead: str, width: int, paint: Paint) -> list[str]:

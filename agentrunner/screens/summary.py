@@ -13,6 +13,7 @@ from agentrunner.screens.layout import (
     WIDTH,
     Paint,
     cell,
+    clamped,
     count,
     fit,
     flat,
@@ -25,13 +26,15 @@ from agentrunner.screens.layout import (
 from agentrunner.screens.red_tests import red_lines
 from agentrunner.state.lifecycle import end_of, rounds_of
 from agentrunner.state.red_tests import MOST
-from agentrunner.text.terminal import cell_width
+from agentrunner.text.terminal import cell_width, shorten
 
 if TYPE_CHECKING:  # looking at runs waits for no models
     from agentrunner.results import CriterionResult, Result, TestSummary
 
 _ROWS = 9
 """Criteria shown before the rest is summed up, so that the screen stays within 24 lines."""
+_NARROW = 60
+"""Cells below which a criterion takes several lines."""
 _LOOK = 2
 _LINES = 24
 _REDS = 3
@@ -169,6 +172,11 @@ def criteria_rows(
         order = sorted(range(len(criteria)), key=lambda index: _settled(criteria[index]))
         shown = [criteria[index] for index in sorted(order[: room - 1])]
     rows = [_cells_of(criterion) for criterion in shown]
+    left_out = len(criteria) - len(shown)
+    more = [f"  and {left_out} more: agentrunner show"] * bool(left_out)
+    if width < _NARROW:
+        pairs = zip(rows, shown, strict=True)
+        return [line for row, one in pairs for line in _stacked(row, one, width, paint)] + more
     id_width = min(max((cell_width(row[0]) for row in rows), default=4), 16)
     rest = width - id_width - 22  # what the other columns and the blanks between leave
     details = min(max((cell_width(row[4]) for row in rows), default=0), rest * 2 // 5)
@@ -179,10 +187,16 @@ def criteria_rows(
         colour = _colour(criterion, paint)
         lead = f"  {cell(name, id_width)}  {colour(cell(status, 6))}  {cell(evidence, 8)}  "
         lines.append(f"{lead}{cell(text, words)}  {cell(detail, details)}".rstrip())
-    left_out = len(criteria) - len(shown)
-    if left_out:
-        lines.append(f"  and {left_out} more: agentrunner show")
-    return lines
+    return lines + more
+
+
+def _stacked(
+    row: tuple[str, str, str, str, str], criterion: CriterionResult, width: int, paint: Paint
+) -> list[str]:
+    """A criterion where the columns would leave no room for words: these stand below."""
+    name, status, evidence, text, detail = row
+    below = [shorten(f"    {words}", width) for words in (text, detail) if words]
+    return [f"  {name}  {_colour(criterion, paint)(status)}  {evidence}", *below]
 
 
 def _settled(criterion: CriterionResult) -> int:
@@ -215,7 +229,7 @@ def _words(criterion: CriterionResult) -> str:
 
 
 def _tests_line(result: Result, width: int) -> list[str]:
-    return labelled("tests", _tests(result.test), width)[:1] if result.test else []
+    return clamped("tests", _tests(result.test), width) if result.test else []
 
 
 def _facts(
@@ -225,7 +239,7 @@ def _facts(
     if result.proof:
         # What turned green is a proof only once it was examined and found to be one.
         label = "proof" if result.proofs else "green"
-        lines.append(spread(f"  {label}    {flat('; '.join(result.proof))}", "", width))
+        lines += clamped(label, "; ".join(result.proof), width)
     changed, gone = result.changed_files, set(result.deleted_files)
     names = " ".join(flat(name) + " (deleted)" * (name in gone) for name in changed)
     size = f", +{result.lines_added} -{result.lines_removed}" * bool(changed)
@@ -241,7 +255,7 @@ def _facts(
     shown = look if all_rows else look[:_LOOK]
     for index, text in enumerate(shown):
         lines.append(spread(f"  {'' if index else 'look':<9}{flat(text)}", "", width))
-    lines += labelled("cost", cost_line(result), width)[:1]
+    lines += clamped("cost", cost_line(result), width)
     for index, text in enumerate(bill_lines(result) if all_rows else ()):
         lines += labelled("" if index else "bill", text, width)
     if commit := result.commit:

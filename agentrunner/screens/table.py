@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentrunner.screens.layout import WIDTH, cell, count, flat, labelled, wrap
+from agentrunner.screens.layout import WIDTH, cell, count, flat, hung, labelled, wrap
 from agentrunner.screens.runs import runs_table
 from agentrunner.screens.states import ago, state_word
 from agentrunner.text.terminal import cell_width
@@ -33,7 +33,7 @@ def criteria_table(
         return "\n".join(_no_criteria(name, has_test, width, by_code))
     runnable = sum(1 for row in rows if row["runs"])
     noun = count(len(rows), "criterion", "criteria")
-    lines = [f"{flat(name)} is valid. {noun}, {runnable} can be executed:"]
+    lines = wrap(f"{flat(name)} is valid. {noun}, {runnable} can be executed:", width)
     id_width = max((cell_width(flat(str(row["id"]))) for row in rows), default=0)
     digits = max((len(str(row["line"] or "")) for row in rows), default=0)
     for row in rows:
@@ -41,8 +41,7 @@ def criteria_table(
         rank = "critical" if row["critical"] else "optional"
         lead = f"  {cell(str(row['id']), id_width)}  {rank}{line}  "
         text = flat(str(row["runs"])) or _nothing(row, strict or by_code, has_test)
-        first, *rest = wrap(text, max(width - cell_width(lead), 20))
-        lines += [lead + first, *(" " * cell_width(lead) + more for more in rest)]
+        lines += hung(lead, text, width)
     return "\n".join(lines)
 
 

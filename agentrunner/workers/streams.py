@@ -23,6 +23,7 @@ MAX_COUNT = 1 << 53
 _STOPPED = {
     "egress": "stopped, as it kept asking for a host that is not allowed",
     "retry_storm": "stopped, as it only asked its model again and again",
+    "interrupted": "stopped together with the run",
     "login_prompt": "stopped, as it asked somebody to log in",
 }
 _TAIL_BYTES = 16 << 10

@@ -56,6 +56,10 @@ def test_no_command_runs_code_of_the_repository(
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", f"touch {canaries}/environment")
     evil.spec(FIX, test={"command": TEST}, runner={"meta": {"kind": "checklist"}})
     task = str(evil.state_dir.parent / "task.yaml")
+    own = evil.state_dir.parent / "config" / "agentrunner" / "config.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("runner: {meta: {kind: mock}, worker: {kind: mock}}\n")  # doctor wants somebody
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(own.parents[1]))
 
     def run(*arguments: str, code: int = 0) -> bytes:
         ended = cli.call(cli.app, list(arguments), "agentrunner")

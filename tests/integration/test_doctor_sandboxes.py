@@ -60,6 +60,10 @@ async def test_the_screen_has_a_section_for_each_kind(
     project = Project.make(tmp_path)
     monkeypatch.chdir(project.repo)
     monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(project.state_dir))
+    settings = tmp_path / "config" / "agentrunner" / "config.yaml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("runner: {meta: {kind: mock}, worker: {kind: mock}}\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     code = await asyncio.to_thread(cli.call, cli.app, ["doctor"], "agentrunner")
     told = capsys.readouterr().out
     assert code == 0

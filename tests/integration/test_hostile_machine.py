@@ -65,7 +65,8 @@ def test_programs_of_the_repository_do_not_run_on_the_host(project: Project) -> 
     task = task_of(project)
     for arguments in (["run", task], ["undo"], ["doctor"]):
         said = agentrunner(*arguments, cwd=project.repo, env=env)
-        assert said.code == 0, f"{arguments} {said}"
+        # This machine may have nobody to work for a task that names no worker: doctor says so.
+        assert said.code in ((0, 5) if arguments == ["doctor"] else (0,)), f"{arguments} {said}"
         assert touched(canaries) == set(), arguments
 
 

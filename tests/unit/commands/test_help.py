@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from agentrunner import cli
+from agentrunner import cli, registry
 from agentrunner.commands import completion
 from agentrunner.commands.examples import EXAMPLES, PAGES
 from agentrunner.commands.index import Index
@@ -198,6 +198,14 @@ def words(*typed: str) -> list[str]:
         (["schema", "tas"], {"task"}),
         (["explain", "bus"], {"busy"}),
         (["completion", ""], {"bash", "zsh", "fish"}),
+        (["list", "--state", "w"], {"waiting"}),
+        (["run", "--worker=cod"], {"--worker=codex-cli"}),
+        (["run", "--worker", "=", "cod"], {"codex-cli"}),  # as bash splits it
+        (["run", "--worker", "="], set(registry.WORKERS) | {"auto"}),
+        (["he"], {"help"}),
+        (["help", "he"], set()),
+        (["ver"], {"verify", "version"}),
+        (["init", ""], set()),
         (["list", "--nope", "x"], set()),
         (["nope", "x", ""], set()),
     ],
@@ -268,3 +276,14 @@ def test_completion_imports_no_engine_and_starts_nothing(place: Path) -> None:
     assert done.returncode == 0 and "totals-c21e" in done.stdout
     for heavy in ("langgraph", "pydantic", "yaml", "asyncio", "rich"):
         assert not re.search(rf"\| +{heavy}$", done.stderr, re.MULTILINE), heavy
+
+
+def test_help_fits_into_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "44")
+    for arguments in (["--help"], ["run", "--help"], ["plan", "--help"]):
+        assert cli.call(cli.app, arguments, "agentrunner") == 0
+        told, _, _ = capsys.readouterr().out.partition("Examples:")
+        long = [line for line in told.splitlines() if len(line) > 44]
+        assert all(" " not in line.strip() for line in long), long  # a word alone is not broken

@@ -211,3 +211,29 @@ def test_ctrl_c_goes_on_with_what_the_table_says(repo: Path, tmp_path: Path) -> 
     stop.cancel()
     assert "('pytest -q', '1 passed'), ('sleep 600', 'not tried: Ctrl-C')" in rest
     assert rest.strip().endswith("True")
+
+
+def test_in_a_part_of_a_repository_it_is_about_that_part(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = repo / "services" / "api"
+    (part / "tests").mkdir(parents=True)
+    (part / "calc.py").write_text("def one(): return 2\n")
+    (part / "tests" / "__init__.py").write_text("")
+    (part / "tests" / "test_calc.py").write_text(
+        "import unittest\nfrom calc import one\n"
+        "class CalcTest(unittest.TestCase):\n"
+        "    def test_one(self): self.assertEqual(one(), 1)\n"
+    )
+    (repo / ".git").mkdir()
+    (repo / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    monkeypatch.chdir(part)
+    code, out, err = call(capsys, "init", "a", "--no-gitignore")
+    assert code == 0 and "in services/api in the sandbox" in err
+    assert "part" in out and "0 passed, 1 failed" in out
+    written = (part / "a.md").read_text()
+    assert 'test: {command: "python3 -m unittest", cwd: "services/api"}' in written
+    assert "(check: `cd services/api && a command" in written
+    assert "file services/api/README.md contains" in written
+    said = " ".join(call(capsys, "doctor")[1].split())
+    assert "part services/api: the tests run there" in said, said[:900]

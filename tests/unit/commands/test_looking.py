@@ -130,3 +130,11 @@ def test_doctor_s_report_is_json(runs: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert runs("doctor", "--json") == 0
     told = json.loads(runs.out)
     assert told["ready"] is True and told["sections"][0][1][0]["name"] == "bwrap"
+
+
+def test_a_terminal_without_utf_8_is_written_to(runs: Shell) -> None:
+    runs.add_run("japanese-6666", state="COMPLETE", title="合計 – 個数", **DONE)
+    program = Path(sys.executable).with_name("agentrunner")
+    environ = {**os.environ, "PYTHONIOENCODING": "latin-1", "COLUMNS": "80"}
+    done = subprocess.run([program, "list"], capture_output=True, env=environ, check=False)
+    assert done.returncode == 0 and b"japanese-6666" in done.stdout and b"?" in done.stdout

@@ -23,6 +23,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(repo)
     monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.delenv("AGENTRUNNER_POLICY", raising=False)
+    monkeypatch.setenv("CODEX_API_KEY", "k")  # somebody has to be there to work
     path = tmp_path / "policy.yaml"
     path.touch(mode=0o600)
     return path

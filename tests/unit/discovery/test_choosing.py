@@ -32,6 +32,7 @@ GEMINI = Cli("gemini-cli", True, "GEMINI_API_KEY is set")
 BARE = Cli("codex-cli", True, cure="codex login")
 ABSENT = Cli("codex-cli", False)
 KEY = "OPENAI_API_KEY is set"
+BY_IMAGE = "none is installed here, an image may have it"
 
 
 def barring(*kinds: str) -> Callable[[str], str]:
@@ -122,12 +123,12 @@ def test_a_cli_that_is_not_installed_is_to_be_installed_first() -> None:
             ),
         ),
         (
-            (ABSENT, replace(GEMINI, installed=False)), "", (),
-            Choice("codex-cli", "none is ready here; an image may have it", ready=False),
+            (replace(GEMINI, installed=False), replace(CODEX, installed=False)), "", (),
+            Choice("codex-cli", f"CODEX_API_KEY is set; {BY_IMAGE}", "key", ready=False),
         ),
         (
-            (ABSENT, replace(GEMINI, installed=False)), "", ("codex-cli",),
-            Choice("gemini-cli", "none is ready here; an image may have it", ready=False),
+            (ABSENT, replace(GEMINI, installed=False)), "", (),
+            Choice("gemini-cli", f"GEMINI_API_KEY is set; {BY_IMAGE}", "key", ready=False),
         ),
     ],
 )  # fmt: skip
@@ -149,6 +150,13 @@ def test_of_those_that_are_not_ready_each_is_told_with_its_cure() -> None:
         ("gemini-cli", "export GEMINI_API_KEY=…"),
         ("claude-code", "policy.yaml does not allow it"),
     )
+
+
+def test_with_neither_an_agent_nor_a_key_that_is_what_is_said() -> None:
+    with pytest.raises(InfraError) as caught:
+        choose_worker(Facts((ABSENT, Cli("claude-code", False)), ()), barring(), "auto")
+    assert (caught.value.code, caught.value.exit_code) == ("worker-not-ready", 5)
+    assert caught.value.message.startswith("No coding agent is installed here")
 
 
 def test_with_docker_by_name_an_image_counts_more_than_what_is_installed() -> None:

@@ -82,3 +82,15 @@ def test_the_live_tree_says_who_is_at_work_and_on_what() -> None:
     assert "not at work" not in screen and "status -f" not in screen
     assert max(map(cell_width, lines)) <= 44
     assert "status -f" in status_screen(look_at(STATUSES), width=80)
+
+
+@pytest.mark.parametrize("width", [88, 80, 44])
+def test_how_a_task_stands_is_never_cut(width: int) -> None:
+    look = look_at(STATUSES)
+    task_id, task = next(iter(look.tasks.items()))
+    work = replace(task, status=S.VALIDATING, rounds=1, rounds_at_most=6, seconds=31.0)
+    look = replace(look, tasks={**look.tasks, task_id: work})
+    screen = status_screen(look, width=width)
+    row = next(line for line in screen.split("\n") if "VALIDATING  round 1/6" in line)
+    assert "…" not in row[row.index("VALIDATING") :]
+    assert max(map(cell_width, screen.split("\n"))) <= width

@@ -55,6 +55,15 @@ def test_last_screen(name: str, golden: Golden) -> None:
     golden(f"screens/summary-{name}.txt", screen + "\n")
 
 
+@pytest.mark.parametrize("name", ["complete", "japanese"])
+def test_the_last_screen_in_44_columns(name: str, golden: Golden) -> None:
+    screen = summary_screen(ENDS[name], width=44)
+    commands = ("agentrunner ", "git ", "Next:")
+    told = [line for line in screen.split("\n") if not line.strip().startswith(commands)]
+    assert max(map(cell_width, told)) <= 44
+    golden(f"screens/summary-{name}-44.txt", screen + "\n")
+
+
 @pytest.mark.parametrize("width", [80, 88])
 @pytest.mark.parametrize("name", ENDS)
 def test_last_screen_fits_24_lines(name: str, width: int) -> None:

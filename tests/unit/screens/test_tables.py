@@ -82,6 +82,12 @@ def test_validate(strict: bool, golden: Golden) -> None:
     golden(f"screens/validate{'-strict' * strict}.txt", table + "\n")
 
 
+def test_validate_in_44_columns(golden: Golden) -> None:
+    table = criteria_table("users-api.md", CRITERIA, strict=False, has_test=True, width=44)
+    assert max(map(cell_width, table.split("\n"))) <= 44
+    golden("screens/validate-44.txt", table + "\n")
+
+
 def test_dry_run(golden: Golden) -> None:
     criteria = criteria_table("Users API", CRITERIA, strict=False, has_test=True)
     screen = dry_run_screen(
@@ -116,14 +122,17 @@ def test_doctor(golden: Golden) -> None:
     golden("screens/doctor.txt", doctor_screen(report) + "\n")
 
 
-def test_init(golden: Golden) -> None:
+@pytest.mark.parametrize("width", [80, 44])
+def test_init(width: int, golden: Golden) -> None:
     facts = [
         ("repository", "~/src/shop", "git root"),
         ("tests", "uv run pytest -q", "41 passed, 1 failed, 3.8 s"),
         ("or", "make test", "exit 127, no test was seen to run: sh: 1: golangci-lint: not found"),
         ("red now", "", "tests/test_users.py::test_duplicate"),
     ]
-    golden("screens/init.txt", init_screen(facts, "users-api.md") + "\n")
+    screen = init_screen(facts, "users-api.md", width)
+    assert max(map(cell_width, screen.split("\n"))) <= width
+    golden(f"screens/init{'-44' if width == 44 else ''}.txt", screen + "\n")
 
 
 def test_a_task_without_criteria_is_never_just_valid(golden: Callable[[str, str], None]) -> None:

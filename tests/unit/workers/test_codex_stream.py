@@ -74,7 +74,7 @@ def test_a_clean_stream_alone_is_not_enough(name: str) -> None:
     failed = read(STREAMS / name, exit_code=1)
     assert not failed.completed and failed.error == "exit code 1 after the turn was completed"
     stopped = read(STREAMS / name, outcome="interrupted")
-    assert not stopped.completed and stopped.error == "ended by interrupted"
+    assert not stopped.completed and stopped.error == "stopped together with the run"
 
 
 @pytest.mark.parametrize("name", GOOD)
