@@ -39,8 +39,12 @@ def configuration_of(programs: Iterable[Path], etc: Path = ETC) -> tuple[Mount, 
     others may not read, and nothing that holds a key: then the files beside it are shown singly.
     """
     found: dict[Path, None] = {}
+    looked_at: set[Path] = set()
     for program in dict.fromkeys(programs):
-        found |= dict.fromkeys(_linked(program, etc))
+        root = _installation(program)
+        if root is not None and root not in looked_at:
+            looked_at.add(root)
+            found |= dict.fromkeys(_linked(root, etc))
         for name in dict.fromkeys((program.name, _VERSION.sub("", program.name))):
             if name and (etc / name).is_dir():
                 found[etc / name] = None
@@ -48,39 +52,43 @@ def configuration_of(programs: Iterable[Path], etc: Path = ETC) -> tuple[Mount, 
     return tuple(mount for path in sorted(kept) for mount in _shown(path))
 
 
-def _linked(program: Path, etc: Path) -> Iterator[Path]:
-    """Places below `etc` that links in the program's installation lead to."""
+def _installation(program: Path) -> Path | None:
+    """The folder above a program's `bin`; None where it is one of many programs."""
     root = program.parent.parent
-    if program.parent.name not in ("bin", "sbin") or root in SHARED:
-        return
+    return None if program.parent.name not in ("bin", "sbin") or root in SHARED else root
+
+
+def _linked(root: Path, etc: Path) -> Iterator[Path]:
+    """Places below `etc` that links in an installation lead to. Texts: thousands are looked at."""
     seen = 0
-    todo = [root]
+    todo = [str(root)]
     while todo:
+        here = todo.pop()
         try:
-            with os.scandir(todo.pop()) as entries:
+            with os.scandir(here) as entries:
                 for entry in entries:
                     seen += 1
                     if seen > _MOST_ENTRIES:
                         return
-                    if entry.is_symlink():
-                        yield from _on_the_way(Path(entry.path), etc)
-                    elif entry.is_dir(follow_symlinks=False):
-                        todo.append(Path(entry.path))
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+                    elif entry.is_symlink():
+                        yield from _on_the_way(entry.path, f"{etc}/")
         except OSError:
             continue
 
 
-def _on_the_way(link: Path, etc: Path) -> Iterator[Path]:
-    """Every place below `etc` from a link to what it stands for."""
+def _on_the_way(link: str, etc: str) -> Iterator[Path]:
+    """Every place below `etc`, which ends in a slash, from a link to what it stands for."""
     here = link
     for _ in range(_MOST_HOPS):
         try:
-            text = here.readlink()
+            text = os.readlink(here)  # noqa: PTH115 - one of thousands
         except OSError:
             return
-        here = Path(os.path.normpath(here.parent / text))
-        if holds(etc, here) and here != etc and here.exists():
-            yield here
+        here = os.path.normpath(os.path.join(os.path.dirname(here), text))  # noqa: PTH118, PTH120
+        if here.startswith(etc) and os.path.exists(here):  # noqa: PTH110
+            yield Path(here)
 
 
 def _shown(path: Path) -> Iterator[Mount]:
