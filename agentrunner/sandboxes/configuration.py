@@ -29,6 +29,8 @@ _SECRET_NAMES = re.compile(
 _SECRET_TEXT = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _LOOKED_AT = 65_536
 """Bytes of a file in which a key is looked for."""
+_looked_at: dict[str, tuple[dict[str, int], list[str]]] = {}
+"""By installation: its folders with their times, and its links."""
 
 
 def configuration_of(programs: Iterable[Path], etc: Path = ETC) -> tuple[Mount, ...]:
@@ -59,23 +61,51 @@ def _installation(program: Path) -> Path | None:
 
 
 def _linked(root: Path, etc: Path) -> Iterator[Path]:
-    """Places below `etc` that links in an installation lead to. Texts: thousands are looked at."""
+    """Places below `etc` that links in an installation lead to."""
+    for link in _links(str(root)):
+        yield from _on_the_way(link, f"{etc}/")
+
+
+def _links(root: str) -> list[str]:
+    """All links in an installation. One that was looked at before, and is as it was, is known.
+
+    A folder that has other entries has another time, so that one stat of each folder says so.
+    """
+    folders, links = _looked_at.get(root, ({}, []))
+    if not folders or any(_changed(folder) != time for folder, time in folders.items()):
+        folders, links = _looked_at[root] = _look(root)
+    return links
+
+
+def _look(root: str) -> tuple[dict[str, int], list[str]]:
+    """Its folders, each with the time of its last change, and its links. Texts: there are many."""
+    folders: dict[str, int] = {}
+    links: list[str] = []
     seen = 0
-    todo = [str(root)]
+    todo = [root]
     while todo:
         here = todo.pop()
+        folders[here] = _changed(here)
         try:
             with os.scandir(here) as entries:
                 for entry in entries:
                     seen += 1
                     if seen > _MOST_ENTRIES:
-                        return
+                        return folders, links
                     if entry.is_dir(follow_symlinks=False):
                         todo.append(entry.path)
                     elif entry.is_symlink():
-                        yield from _on_the_way(entry.path, f"{etc}/")
+                        links.append(entry.path)
         except OSError:
             continue
+    return folders, links
+
+
+def _changed(folder: str) -> int:
+    try:
+        return os.stat(folder).st_ctime_ns  # noqa: PTH116 - one of thousands
+    except OSError:
+        return -1
 
 
 def _on_the_way(link: str, etc: str) -> Iterator[Path]:

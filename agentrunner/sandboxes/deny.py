@@ -40,8 +40,11 @@ def credential_paths(host_home: Path) -> tuple[Path, ...]:
 
 
 def holds(outer: Path, inner: Path) -> bool:
-    """Whether `outer` is `inner` or above it."""
-    return inner.is_relative_to(outer)
+    """Whether `outer` is `inner` or above it. Asked hundreds of times for each command."""
+    above, below = str(outer), str(inner)
+    if not above.startswith("/"):
+        return inner.is_relative_to(outer)
+    return below == above or below.startswith(above if above == "/" else f"{above}/")
 
 
 def exposes(path: Path, host_home: Path) -> bool:
