@@ -60,5 +60,16 @@ def test_what_others_may_not_read_and_keys_are_never_shown(tmp_path: Path) -> No
     assert targets([Path("/usr/bin/tool")], etc) == {"tool/tool.conf"}
 
 
+def test_an_installation_that_changed_is_looked_at_again(tmp_path: Path) -> None:
+    etc = made(tmp_path / "etc", {"maven/settings.xml": "", "java/jvm.cfg": ""})
+    maven = made(tmp_path / "share/maven", {"bin/mvn": "", "lib/ext/own": ""})
+    (maven / "conf").symlink_to(etc / "maven")
+    assert targets([maven / "bin/mvn"], etc) == {"maven"}
+    (maven / "lib/ext/java").symlink_to(etc / "java")
+    assert targets([maven / "bin/mvn"], etc) == {"maven", "java"}
+    (maven / "conf").unlink()
+    assert targets([maven / "bin/mvn"], etc) == {"java"}
+
+
 def test_a_shared_prefix_is_no_installation() -> None:
     assert configuration_of([Path("/usr/bin/true"), Path("/bin/true")], Path("/etc")) == ()
