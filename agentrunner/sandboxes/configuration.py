@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ SHARED = tuple(map(Path, ("/", "/usr", "/usr/local")))
 _MOST_ENTRIES = 20_000
 """Of an installation that are looked at; the rest of a larger one is left out."""
 _MOST_HOPS = 20
+_FEW = 3
+"""Files of one folder that are shown singly."""
 _VERSION = re.compile(r"[-.\d]+$")
 _SECRET_NAMES = re.compile(
     r"(?:g?shadow.*|.*\.(?:key|keytab|p12|pfx|password|secret|credentials)|private)-?",
@@ -50,8 +53,22 @@ def configuration_of(programs: Iterable[Path], etc: Path = ETC) -> tuple[Mount, 
         for name in dict.fromkeys((program.name, _VERSION.sub("", program.name))):
             if name and (etc / name).is_dir():
                 found[etc / name] = None
+    found |= dict.fromkeys(_together(found, etc))
     kept = [path for path in found if not any(p != path and holds(p, path) for p in found)]
     return tuple(mount for path in sorted(kept) for mount in _shown(path))
+
+
+def _together(places: Iterable[Path], etc: Path) -> list[Path]:
+    """Folders of which many files are wanted, where everybody may see all that is in them.
+
+    Each mount takes a command longer to start than the one before, and a JVM has two dozen.
+    """
+    wanted = Counter(place.parent for place in places)
+    return [
+        folder
+        for folder, count in wanted.items()
+        if count > _FEW and folder != etc and _is_whole(folder)
+    ]
 
 
 def _installation(program: Path) -> Path | None:
@@ -124,15 +141,19 @@ def _on_the_way(link: str, etc: str) -> Iterator[Path]:
 def _shown(path: Path) -> Iterator[Mount]:
     """A mount of the whole, or, where a part of it may not be seen, of each file that may."""
     if path.is_dir():
-        files = list(_files(path))
-        if all(map(_is_public, files)) and all(_may_enter(f.parent, path) for f in files):
+        if _is_whole(path):
             yield Mount(path.resolve(), path)
             return
-        for file in files:
+        for file in _files(path):
             if _is_public(file) and _may_enter(file.parent, path):
                 yield Mount(file.resolve(), file)
     elif _is_public(path):
         yield Mount(path.resolve(), path)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether everybody may see all files that are in a folder."""
+    return all(_is_public(file) and _may_enter(file.parent, folder) for file in _files(folder))
 
 
 def _files(folder: Path) -> Iterator[Path]:
