@@ -11,6 +11,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount
@@ -181,7 +182,14 @@ def _is_public(file: Path) -> bool:
         status = real.stat()
         if not stat.S_ISREG(status.st_mode) or not status.st_mode & stat.S_IROTH:
             return False
-        with real.open("rb") as stream:
-            return _SECRET_TEXT.search(stream.read(_LOOKED_AT)) is None
+        facts = (status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
+        return not _holds_key(real, facts)
     except OSError:
         return False
+
+
+@lru_cache(maxsize=1024)
+def _holds_key(file: Path, _facts: tuple[int, ...]) -> bool:
+    """Whether there is a key in a file, which is read again where it is not as it was."""
+    with file.open("rb") as stream:
+        return _SECRET_TEXT.search(stream.read(_LOOKED_AT)) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from agentrunner.errors.repositories import BadWorkFolder
@@ -33,6 +34,7 @@ OCCUPIED = tuple(map(Path, ("/bin", "/lib", "/tmp", "/usr", "/var/lib")))
 """Where the sandbox has its own files: a repository may be below, not at or above."""
 
 
+@lru_cache(maxsize=8)
 def credential_paths(host_home: Path) -> tuple[Path, ...]:
     """The credential places below the user's home and below root's."""
     homes = dict.fromkeys((host_home, _real(host_home), Path("/root")))
