@@ -462,8 +462,9 @@ class Snapshots:
         wanted = {
             path: one for path, one in entries.items() if sizes.get(path, -1) in _READ_AT_ONCE
         }
-        read = self._contents(self.git, wanted)
-        return {path: data for path, _, data in read if isinstance(data, bytes)}
+        read = {path: data for path, _, data in self._contents(self.git, wanted)}
+        found = ((path, read.get(path)) for path in wanted)
+        return {path: data for path, data in found if isinstance(data, bytes)}
 
     def _contents(
         self, git: Git, entries: Mapping[str, Entry]
