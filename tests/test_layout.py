@@ -104,12 +104,6 @@ def _installed_name(path: Path) -> str:
     return str(inside if inside.parts[0] == "agentrunner" else "agentrunner" / inside)
 
 
-def test_rooms_import_only_downwards() -> None:
-    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout
-
-
 def test_adapters_are_reached_through_the_registry_and_know_nothing_of_each_other() -> None:
     graph = grimp.build_graph("agentrunner", cache_dir=None)
     for table in (PLANNERS.own, SANDBOXES.own, WORKERS.own, LOGINS):

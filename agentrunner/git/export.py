@@ -11,7 +11,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agentrunner.errors.repositories import ContentGone, GitFailed
@@ -25,6 +25,8 @@ from agentrunner.git.snapshot_writer import stand_ins
 UMASK = 0o022
 
 OWN_NAMES_ONLY = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
+Read = Callable[[Git, Mapping[str, Entry]], Iterable[tuple[str, str, Content]]]
+"""Path, mode and content of entries."""
 PARALLEL = ("-c", "checkout.workers=0", "-c", "checkout.thresholdForParallelism=1000")
 
 
@@ -69,12 +71,17 @@ def export_tree(git: Git, tree: str, target: Path) -> list[str]:
     return export_entries(git, list_tree(git, tree), target)
 
 
-def export_entries(git: Git, entries: Mapping[str, Entry], target: Path) -> list[str]:
-    """Write these files into a folder; returns the paths of large ones, which are left out."""
+def export_entries(
+    git: Git, entries: Mapping[str, Entry], target: Path, read: Read | None = None
+) -> list[str]:
+    """Write these files into a folder; returns the paths of large ones, which are left out.
+
+    `read` is what reads them, `contents` where it is left out.
+    """
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     large = []
-    with SafeFolder(target) as folder:
-        for path, mode, data in contents(git, entries):
+    with SafeFolder(target, for_all=True) as folder:
+        for path, mode, data in (read or contents)(git, entries):
             if starts_with_mark(data):
                 large.append(os.fsdecode(to_bytes(path)))
             else:

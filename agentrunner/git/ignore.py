@@ -259,7 +259,7 @@ class IgnoreRules:
     def _check_ignore(self, asked: Iterable[bytes]) -> list[bytes]:
         """Those of some paths that match a rule."""
         paths = list(asked)
-        if not paths:
+        if not paths or not self._has_rules():
             return []
         matched = self.git.run(
             f"--work-tree={self.rules}",
@@ -269,6 +269,13 @@ class IgnoreRules:
             cwd=self.rules,
         )
         return [path for path in matched.split(b"\0") if path]
+
+    def _has_rules(self) -> bool:
+        """Whether there is a line that could match anything: without one git is not started."""
+        lines = (read_small(os.fsencode(self.git.git_dir / "info" / "exclude")) or b"").splitlines()
+        if any(line.strip() and not line.startswith(b"#") for line in lines):
+            return True
+        return any(files for _, _, files in os.walk(self.rules))
 
 
 def _git_dir_of(root: bytes) -> bytes | None:

@@ -42,8 +42,10 @@ class Restored:
 class SafeFolder:
     """A folder to write in. All methods raise OSError where the disk or a trap is in the way."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, for_all: bool = False) -> None:
+        """With `for_all` everybody may read what is written, whatever the umask."""
         self.root = root
+        self._for_all = for_all
         self._fd = -1
 
     def __enter__(self) -> Self:
@@ -63,6 +65,8 @@ class SafeFolder:
                 if make:
                     with contextlib.suppress(FileExistsError):
                         os.mkdir(folder, dir_fd=fd)
+                        if self._for_all:
+                            os.chmod(folder, 0o755, dir_fd=fd)
                 below = os.open(folder, FOLDER, dir_fd=fd)
                 os.close(fd)
                 fd = below
@@ -140,6 +144,8 @@ class SafeFolder:
                     bits = 0o755 if mode == "100755" else 0o644
                     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
                     with os.fdopen(os.open(temporary, flags, bits, dir_fd=fd), "wb") as file:
+                        if self._for_all:
+                            os.fchmod(file.fileno(), bits)
                         if isinstance(data, bytes):
                             file.write(data)
                         else:

@@ -13,7 +13,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Literal
 
 from agentrunner.errors.repositories import ContentGone, GitMissing, RepositoryClosed
 from agentrunner.git import ignored_content
-from agentrunner.git.blobs import blobs
+from agentrunner.git.blobs import Content, blobs
 from agentrunner.git.export import (
     contents,
     differing,
@@ -35,6 +35,7 @@ from agentrunner.git.ignored_content import copy_file
 from agentrunner.git.process import Git, read_small, to_bytes, to_text
 from agentrunner.git.recent import Recent
 from agentrunner.git.restore import Entry, Restored, SafeFolder, restore
+from agentrunner.git.small_trees import is_ordinary, is_small, keep_blob, keep_tree, with_other
 from agentrunner.git.snapshot_writer import (
     Snapshot,
     TakeOptions,
@@ -157,6 +158,7 @@ class Snapshots:
         self._listed: Recent[Mapping[str, Entry]] = Recent(MOST_LISTED)
         self._differing: Recent[Changes] = Recent(MOST_LISTED)
         self._read: Recent[bytes] = Recent(MOST_KEPT)
+        self._ignored: dict[str, bool] = {}
 
     def take(self) -> Snapshot:
         """The work tree as it is now. The note's folder is no part of it.
@@ -286,6 +288,12 @@ class Snapshots:
 
     def combine(self, tree: str, overrides: Mapping[str, Entry | None]) -> str:
         """A tree like `tree` with other entries at some paths; None removes the path."""
+        entries = self.list(tree)
+        if is_small(entries) and is_ordinary(entries, overrides):
+            made = with_other(entries, overrides)
+            name = keep_tree(self.git, made)
+            self._listed.keep(name, made)
+            return name
         lines = b"".join(
             (f"0 {'0' * 40}\t" if entry is None else f"{entry[0]} {entry[1]}\t").encode()
             + to_bytes(path)
@@ -325,7 +333,11 @@ class Snapshots:
         content is no longer what it was.
         """
         entries = self.list(tree)
-        self._bring_large(export_tree(self.git, tree, target), target, entries, bring)
+        if is_small(entries):
+            large = export_entries(self.git, entries, target, self._contents)
+        else:
+            large = export_tree(self.git, tree, target)
+        self._bring_large(large, target, entries, bring)
         return sorted(entries)
 
     def update_export(self, target: Path, tree_a: str, tree_b: str) -> None:
@@ -375,8 +387,14 @@ class Snapshots:
 
     def ignored_paths(self, paths: Collection[str]) -> set[str]:
         """Those of `paths` that the rules at the first snapshot ignore, and git does not track."""
-        rules = IgnoreRules(self.git, os.fsencode(self.work_tree))
-        return rules.untracked_ignored(sorted(paths))
+        unknown = sorted(path for path in paths if path not in self._ignored)
+        if unknown:
+            rules = IgnoreRules(self.git, os.fsencode(self.work_tree))
+            ignored = rules.untracked_ignored(unknown)
+            if rules.baseline:
+                return ignored
+            self._ignored.update((path, path in ignored) for path in unknown)
+        return {path for path in paths if self._ignored[path]}
 
     def ignored_by(self, tree: str, paths: Collection[str]) -> set[str]:
         """Those of `paths` that the .gitignore files of a tree ignore."""
@@ -395,8 +413,10 @@ class Snapshots:
 
     def write_blob(self, data: bytes) -> str:
         """Keep content and return its name."""
-        name = self.git.run("hash-object", "-w", "--stdin", stdin=data, writes=True)
-        return name.decode().strip()
+        name = keep_blob(self.git, data)
+        if len(data) in _READ_AT_ONCE:
+            self._read.keep(name, data)
+        return name
 
     def restore(self, from_tree: str, to_tree: str, *, force: bool = False) -> Restored:
         """Bring the files of the work tree from `from_tree` back to `to_tree`.
@@ -442,14 +462,23 @@ class Snapshots:
         wanted = {
             path: one for path, one in entries.items() if sizes.get(path, -1) in _READ_AT_ONCE
         }
-        known = self._read.known(blob for _, blob in wanted.values())
-        found = {path: known[blob] for path, (_, blob) in wanted.items() if blob in known}
-        unread = {path: one for path, one in wanted.items() if path not in found}
-        for path, _, data in contents(self.git, unread) if unread else ():
-            if isinstance(data, bytes):
-                found[path] = data
+        read = {path: data for path, _, data in self._contents(self.git, wanted)}
+        found = ((path, read.get(path)) for path in wanted)
+        return {path: data for path, data in found if isinstance(data, bytes)}
+
+    def _contents(
+        self, git: Git, entries: Mapping[str, Entry]
+    ) -> Iterator[tuple[str, str, Content]]:
+        """As `contents`, and those that are at hand without asking git."""
+        known = self._read.known(blob for _, blob in entries.values())
+        unread = {path: one for path, one in entries.items() if one[1] not in known}
+        for path, mode, data in contents(git, unread) if unread else ():
+            if isinstance(data, bytes) and len(data) in _READ_AT_ONCE:
                 self._read.keep(unread[path][1], data)
-        return found
+            yield path, mode, data
+        for path, (mode, blob) in entries.items():
+            if blob in known:
+                yield path, mode, known[blob]
 
     def sizes(self, tree: str, paths: Collection[str]) -> dict[str, int]:
         """Bytes of these files of a tree, as they are kept; others are left out."""

@@ -9,8 +9,10 @@ otherwise repeat itself until the token limit.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from agentrunner.protocol.looks import AT_ONCE, FORMS
 from agentrunner.protocol.message import VERSION, MessageType
@@ -164,6 +166,22 @@ def message_schema(
     With `choices` it names what the task allows and has no key that could not be used. With
     `looks` the message may look before it answers.
     """
+    copied: Schema = json.loads(_message_schema(type, choices, looks=looks))
+    return copied
+
+
+@lru_cache(maxsize=32)
+def _message_schema(type_: MessageType, choices: Choices | None, *, looks: bool) -> str:
+    """The same as JSON: a call asks for five, which the call before asked for as well."""
+    return json.dumps(_made(type_, choices, looks=looks))
+
+
+def _made(
+    type: MessageType,  # noqa: A002 - the protocol's own word
+    choices: Choices | None,
+    *,
+    looks: bool,
+) -> Schema:
     payload = copy.deepcopy(_PAYLOADS[type])
     if choices is not None and type in _NARROW:
         _NARROW[type](payload, choices)

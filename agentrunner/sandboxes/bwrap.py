@@ -310,8 +310,8 @@ class BwrapSandbox:
     def _mounts(self, tree: Path, git: GitData, *, private: bool) -> list[Mount]:
         system = [Mount(p, p) for p in SYSTEM_ROOTS if p.is_dir() and not p.is_symlink()]
         etc = [Mount(p, p) for name in ETC if (p := Path("/etc") / name).exists()]
-        shown = [mount.target for mount in etc]
-        etc += [m for m in self._configuration if not any(holds(p, m.target) for p in shown)]
+        shown = {mount.target for mount in etc}
+        etc += [m for m in self._configuration if shown.isdisjoint((m.target, *m.target.parents))]
         wanted = [Mount(path.resolve(), path) for path in self._spec.read_paths]
         below = [*self._toolchain.mounts, *wanted]
         own = [Mount(tree, self._spec.repo, read_only=False)]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount
@@ -21,6 +23,8 @@ SHARED = tuple(map(Path, ("/", "/usr", "/usr/local")))
 _MOST_ENTRIES = 20_000
 """Of an installation that are looked at; the rest of a larger one is left out."""
 _MOST_HOPS = 20
+_FEW = 3
+"""Files of one folder that are shown singly."""
 _VERSION = re.compile(r"[-.\d]+$")
 _SECRET_NAMES = re.compile(
     r"(?:g?shadow.*|.*\.(?:key|keytab|p12|pfx|password|secret|credentials)|private)-?",
@@ -29,6 +33,8 @@ _SECRET_NAMES = re.compile(
 _SECRET_TEXT = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _LOOKED_AT = 65_536
 """Bytes of a file in which a key is looked for."""
+_looked_at: dict[str, tuple[dict[str, int], list[str]]] = {}
+"""By installation: its folders with their times, and its links."""
 
 
 def configuration_of(programs: Iterable[Path], etc: Path = ETC) -> tuple[Mount, ...]:
@@ -39,62 +45,116 @@ def configuration_of(programs: Iterable[Path], etc: Path = ETC) -> tuple[Mount, 
     others may not read, and nothing that holds a key: then the files beside it are shown singly.
     """
     found: dict[Path, None] = {}
+    looked_at: set[Path] = set()
     for program in dict.fromkeys(programs):
-        found |= dict.fromkeys(_linked(program, etc))
+        root = _installation(program)
+        if root is not None and root not in looked_at:
+            looked_at.add(root)
+            found |= dict.fromkeys(_linked(root, etc))
         for name in dict.fromkeys((program.name, _VERSION.sub("", program.name))):
             if name and (etc / name).is_dir():
                 found[etc / name] = None
+    found |= dict.fromkeys(_together(found, etc))
     kept = [path for path in found if not any(p != path and holds(p, path) for p in found)]
     return tuple(mount for path in sorted(kept) for mount in _shown(path))
 
 
-def _linked(program: Path, etc: Path) -> Iterator[Path]:
-    """Places below `etc` that links in the program's installation lead to."""
+def _together(places: Iterable[Path], etc: Path) -> list[Path]:
+    """Folders of which many files are wanted, where everybody may see all that is in them.
+
+    Each mount takes a command longer to start than the one before, and a JVM has two dozen.
+    """
+    wanted = Counter(place.parent for place in places)
+    return [
+        folder
+        for folder, count in wanted.items()
+        if count > _FEW and folder != etc and _is_whole(folder)
+    ]
+
+
+def _installation(program: Path) -> Path | None:
+    """The folder above a program's `bin`; None where it is one of many programs."""
     root = program.parent.parent
-    if program.parent.name not in ("bin", "sbin") or root in SHARED:
-        return
+    return None if program.parent.name not in ("bin", "sbin") or root in SHARED else root
+
+
+def _linked(root: Path, etc: Path) -> Iterator[Path]:
+    """Places below `etc` that links in an installation lead to."""
+    for link in _links(str(root)):
+        yield from _on_the_way(link, f"{etc}/")
+
+
+def _links(root: str) -> list[str]:
+    """All links in an installation. One that was looked at before, and is as it was, is known.
+
+    A folder that has other entries has another time, so that one stat of each folder says so.
+    """
+    folders, links = _looked_at.get(root, ({}, []))
+    if not folders or any(_changed(folder) != time for folder, time in folders.items()):
+        folders, links = _looked_at[root] = _look(root)
+    return links
+
+
+def _look(root: str) -> tuple[dict[str, int], list[str]]:
+    """Its folders, each with the time of its last change, and its links. Texts: there are many."""
+    folders: dict[str, int] = {}
+    links: list[str] = []
     seen = 0
     todo = [root]
     while todo:
+        here = todo.pop()
+        folders[here] = _changed(here)
         try:
-            with os.scandir(todo.pop()) as entries:
+            with os.scandir(here) as entries:
                 for entry in entries:
                     seen += 1
                     if seen > _MOST_ENTRIES:
-                        return
-                    if entry.is_symlink():
-                        yield from _on_the_way(Path(entry.path), etc)
-                    elif entry.is_dir(follow_symlinks=False):
-                        todo.append(Path(entry.path))
+                        return folders, links
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+                    elif entry.is_symlink():
+                        links.append(entry.path)
         except OSError:
             continue
+    return folders, links
 
 
-def _on_the_way(link: Path, etc: Path) -> Iterator[Path]:
-    """Every place below `etc` from a link to what it stands for."""
+def _changed(folder: str) -> int:
+    try:
+        return os.stat(folder).st_ctime_ns  # noqa: PTH116 - one of thousands
+    except OSError:
+        return -1
+
+
+def _on_the_way(link: str, etc: str) -> Iterator[Path]:
+    """Every place below `etc`, which ends in a slash, from a link to what it stands for."""
     here = link
     for _ in range(_MOST_HOPS):
         try:
-            text = here.readlink()
+            text = os.readlink(here)  # noqa: PTH115 - one of thousands
         except OSError:
             return
-        here = Path(os.path.normpath(here.parent / text))
-        if holds(etc, here) and here != etc and here.exists():
-            yield here
+        here = os.path.normpath(os.path.join(os.path.dirname(here), text))  # noqa: PTH118, PTH120
+        if here.startswith(etc) and os.path.exists(here):  # noqa: PTH110
+            yield Path(here)
 
 
 def _shown(path: Path) -> Iterator[Mount]:
     """A mount of the whole, or, where a part of it may not be seen, of each file that may."""
     if path.is_dir():
-        files = list(_files(path))
-        if all(map(_is_public, files)) and all(_may_enter(f.parent, path) for f in files):
+        if _is_whole(path):
             yield Mount(path.resolve(), path)
             return
-        for file in files:
+        for file in _files(path):
             if _is_public(file) and _may_enter(file.parent, path):
                 yield Mount(file.resolve(), file)
     elif _is_public(path):
         yield Mount(path.resolve(), path)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether everybody may see all files that are in a folder."""
+    return all(_is_public(file) and _may_enter(file.parent, folder) for file in _files(folder))
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -122,7 +182,14 @@ def _is_public(file: Path) -> bool:
         status = real.stat()
         if not stat.S_ISREG(status.st_mode) or not status.st_mode & stat.S_IROTH:
             return False
-        with real.open("rb") as stream:
-            return _SECRET_TEXT.search(stream.read(_LOOKED_AT)) is None
+        facts = (status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
+        return not _holds_key(real, facts)
     except OSError:
         return False
+
+
+@lru_cache(maxsize=1024)
+def _holds_key(file: Path, _facts: tuple[int, ...]) -> bool:
+    """Whether there is a key in a file, which is read again where it is not as it was."""
+    with file.open("rb") as stream:
+        return _SECRET_TEXT.search(stream.read(_LOOKED_AT)) is not None

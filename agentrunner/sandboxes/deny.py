@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from agentrunner.errors.repositories import BadWorkFolder
@@ -33,6 +34,7 @@ OCCUPIED = tuple(map(Path, ("/bin", "/lib", "/tmp", "/usr", "/var/lib")))
 """Where the sandbox has its own files: a repository may be below, not at or above."""
 
 
+@lru_cache(maxsize=8)
 def credential_paths(host_home: Path) -> tuple[Path, ...]:
     """The credential places below the user's home and below root's."""
     homes = dict.fromkeys((host_home, _real(host_home), Path("/root")))
@@ -40,8 +42,11 @@ def credential_paths(host_home: Path) -> tuple[Path, ...]:
 
 
 def holds(outer: Path, inner: Path) -> bool:
-    """Whether `outer` is `inner` or above it."""
-    return inner.is_relative_to(outer)
+    """Whether `outer` is `inner` or above it. Asked hundreds of times for each command."""
+    above, below = str(outer), str(inner)
+    if not above.startswith("/"):
+        return inner.is_relative_to(outer)
+    return below == above or below.startswith(above if above == "/" else f"{above}/")
 
 
 def exposes(path: Path, host_home: Path) -> bool:

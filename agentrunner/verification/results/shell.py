@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")", "\n", "{ ", "}")
 REDIRECTION = re.compile(r"\d*(?:>>|>\||>&|<&|<<-?|<>|>|<|&>>|&>)")
@@ -41,6 +42,12 @@ class SimpleCommand:
 
 def simple_commands(shell: str) -> list[SimpleCommand]:
     """All simple commands of a text in its order. What cannot be lexed ends the last one."""
+    return [*_simple_commands(shell)]
+
+
+@lru_cache(maxsize=64)
+def _simple_commands(shell: str) -> tuple[SimpleCommand, ...]:
+    """The same: a round asks hundreds of times what the test command comes down to."""
     found: list[SimpleCommand] = []
     words: list[Word] = []
     skip = False
@@ -55,7 +62,7 @@ def simple_commands(shell: str) -> list[SimpleCommand]:
         elif word is not None:
             words.append(word)
     _finish(found, words, "")
-    return found
+    return tuple(found)
 
 
 def _finish(found: list[SimpleCommand], words: list[Word], operator: str) -> None:

@@ -31,6 +31,22 @@ def test_what_links_of_an_installation_lead_to_is_shown(tmp_path: Path) -> None:
     assert targets([java / "bin/java"], etc) == {"java-17/security", "java-17/jvm.cfg"}
 
 
+def test_a_folder_of_which_much_is_linked_is_shown_once_unless_it_holds_a_secret(
+    tmp_path: Path,
+) -> None:
+    files = {f"java-17/{name}": "" for name in ("a", "b", "c", "d", "security/policy")}
+    etc = made(tmp_path / "etc", files)
+    java = made(tmp_path / "lib/jvm/java-17", {"bin/java": "", "conf/own": ""})
+    for name in ("a", "b", "c"):
+        (java / "conf" / name).symlink_to(etc / "java-17" / name)
+    few = {"java-17/a", "java-17/b", "java-17/c"}
+    assert targets([java / "bin/java"], etc) == few
+    (java / "conf/d").symlink_to(etc / "java-17/d")
+    assert targets([java / "bin/java"], etc) == {"java-17"}
+    (etc / "java-17/security/agent.password").touch()
+    assert targets([java / "bin/java"], etc) == {*few, "java-17/d"}
+
+
 def test_a_link_to_a_link_shows_both_ends_and_a_dangling_one_nothing(tmp_path: Path) -> None:
     etc = made(tmp_path / "etc", {"maven/settings.xml": ""})
     (etc / "alternatives").mkdir()
@@ -58,6 +74,17 @@ def test_what_others_may_not_read_and_keys_are_never_shown(tmp_path: Path) -> No
     (etc / "tool/sly").symlink_to(outside / "shadow")
     (etc / "tool/odd").symlink_to(etc / "tool/key.pem")
     assert targets([Path("/usr/bin/tool")], etc) == {"tool/tool.conf"}
+
+
+def test_an_installation_that_changed_is_looked_at_again(tmp_path: Path) -> None:
+    etc = made(tmp_path / "etc", {"maven/settings.xml": "", "java/jvm.cfg": ""})
+    maven = made(tmp_path / "share/maven", {"bin/mvn": "", "lib/ext/own": ""})
+    (maven / "conf").symlink_to(etc / "maven")
+    assert targets([maven / "bin/mvn"], etc) == {"maven"}
+    (maven / "lib/ext/java").symlink_to(etc / "java")
+    assert targets([maven / "bin/mvn"], etc) == {"maven", "java"}
+    (maven / "conf").unlink()
+    assert targets([maven / "bin/mvn"], etc) == {"java"}
 
 
 def test_a_shared_prefix_is_no_installation() -> None:
