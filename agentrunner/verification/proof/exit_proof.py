@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.state.run_state import Author, Criterion, Grade, Proof
+from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import (
     flaky,
@@ -19,6 +20,7 @@ from agentrunner.verification.findings import (
     looks_at_nothing,
     tool_changed,
 )
+from agentrunner.verification.inputs.follow import only_reads
 from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.data_alone import (
     BY_DATA,
@@ -213,11 +215,13 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     silent = await gone_silent(exam, target)
     if silent and report.stopped_by(tool_changed(target, silent), target.id):
         return
+    # A tool that reads sources can be made blind in them; what only looks says what a file says.
+    weak = dead.shows_only or (NO_CANARY in dead.notes and not only_reads(target.shell))
     report.proofs.append(
         Proof(
             target=target.id,
             author=found.author,
-            grade="shown" if dead.shows_only and found.grade == "proven" else found.grade,
+            grade="shown" if weak and found.grade == "proven" else found.grade,
             text=f"{label(target)}`{target.shell}`{WHOSE[found.author]} failed before"
             " and passes now",
             notes=[*found.notes, *dead.notes],
