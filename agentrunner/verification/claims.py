@@ -14,6 +14,14 @@ from fnmatch import fnmatchcase
 from agentrunner.text.content_words import content_words
 from agentrunner.verification.results.model import Results, TestResult
 
+SENTENCE = re.compile(r"(?<=[.!?;])\s+|。|\n\s*\n|(?=\()|(?<=\))")
+LEFT_ALONE = re.compile(
+    r"(?i)\bignore\s+(?:it|them|that|this|these|those)\b"
+    r"|\bignore\s+(?:the\s+|that\s+|this\s+)?(?:[\w`-]+\s+){0,2}(?:tests?|specs?)\b"
+    r"|\b(?:can|may|should|must|is|are)\s+(?:to\s+)?be\s+ignored\b|テスト[^。\n]{0,10}無視"
+)
+"""Said of a red test: it is not what is asked for."""
+
 
 @dataclass(frozen=True)
 class Claims:
@@ -53,8 +61,13 @@ def claims_of(
 def asked_for(
     red: Mapping[str, TestResult], wanted: Sequence[str], mapped: Collection[str]
 ) -> set[str]:
-    """The red tests that a criterion stands on, or that a text names by test, file or subject."""
+    """The red tests that a criterion stands on, or that a text names by test, file or subject.
+
+    A sentence that tells to ignore a test asks for none.
+    """
     text = "\n".join(wanted)
+    for sentence in filter(LEFT_ALONE.search, SENTENCE.split(text)):
+        text = text.replace(sentence, " ")
     words = content_words(text)
     return {name for name, test in red.items() if name in mapped or _names(test, text, words)}
 

@@ -21,9 +21,10 @@ REQUIREMENT = re.compile(
 )
 NPM_DATA = frozenset(
     """name version description keywords author contributors license repository homepage bugs
-    funding private publishConfig""".split()
+    funding private publishConfig engines""".split()
 )
-"""Keys of package.json that say something to readers and registries alone."""
+"""Keys of package.json that say something to readers and registries alone. By `engines` an
+installation may be refused; nothing is run otherwise."""
 NPM_DEPENDENCIES = (
     "dependencies", "devDependencies", "peerDependencies", "optionalDependencies",
 )  # fmt: skip

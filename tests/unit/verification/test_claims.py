@@ -46,6 +46,24 @@ def test_what_was_asked_names_a_red_test_by_name_file_or_subject(wanted: str) ->
     assert claims == Claims(frozenset({CART}), frozenset({TAX}))
 
 
+@pytest.mark.parametrize(
+    "aside",
+    [
+        "(The tax test is red on machines without rates, ignore it.)",
+        "Ignore the red test_rate.",
+        "tests/test_tax.py fails since May; that can be ignored.",
+    ],
+)
+def test_a_test_that_is_to_be_ignored_is_not_asked_for(aside: str) -> None:
+    claims = claims_of(BEFORE, [f"Carts add up.\n{aside}"])
+    assert claims == Claims(frozenset({CART}), frozenset({TAX}))
+
+
+def test_a_product_that_ignores_something_is_what_is_asked_for() -> None:
+    claims = claims_of(BEFORE, ["Carts add up.", "The tax has to ignore rates below zero."])
+    assert claims.claimed == {CART, TAX}
+
+
 def test_where_nothing_red_is_named_all_of_it_is_claimed() -> None:
     claims = claims_of(BEFORE, ["Fix the build."])
     assert claims == Claims(frozenset({CART, TAX}))
