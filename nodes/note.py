@@ -105,7 +105,7 @@ def _with_sandbox(facts: RunFigures, deps: Deps) -> RunFigures:
     image = deps.sandbox.image
     return replace(
         facts,
-        box=f"{deps.sandbox.kind} {image[:IMAGE_CHARS]}" if image else deps.sandbox.kind,
+        sandbox=f"{deps.sandbox.kind} {image[:IMAGE_CHARS]}" if image else deps.sandbox.kind,
         network=deps.members[0].network.policy,
         hosts_reached=tuple(f"{use.host}:{use.port}" for use in used if use.allowed),
         hosts_refused=tuple(refused_hosts(deps)),

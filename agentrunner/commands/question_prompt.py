@@ -245,7 +245,9 @@ def read_line(prompt: str) -> str:
     """The line that was typed; raises EOFError or KeyboardInterrupt."""
     sys.stderr.write(prompt)
     sys.stderr.flush()
-    while _polls and not select.select([sys.stdin], [], [], POLL_SEC)[0]:
+    # A signal that comes just before the system's read would be seen only after the next line. A
+    # terminal hands over one line at a time, so that none waits in a buffer that select can't see.
+    while (_polls or sys.stdin.isatty()) and not select.select([sys.stdin], [], [], POLL_SEC)[0]:
         for poll in _polls:
             poll()
     line = sys.stdin.readline()

@@ -46,7 +46,7 @@ MAX_CRITERIA = 200
 _BULLET = re.compile(r"(\s*)(?:[-*+]|\d{1,3}[.)])(?:\s+|$)")
 _RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*$")
 _CHECKBOX = re.compile(r"\[[\sxX]\](?:\s+|$)")
-_OPEN_BOX = re.compile(r"\[\s\]\s+\S")
+_TO_DO = re.compile(r"\[\s\]\s+\S")
 _ID = re.compile(r"(?:\*\*|__)?(AC-\d{1,6}[a-z]?)(?:\*\*|__)?\s*:(?:\*\*|__)?\s*", re.IGNORECASE)
 _OPTIONAL_FIRST = re.compile(r"\(\s*(?:optional|任意)\s*\)\s*", re.IGNORECASE)
 _OPTIONAL_LAST = re.compile(r"\(\s*(?:optional|任意)\s*\)$", re.IGNORECASE)
@@ -194,7 +194,7 @@ def _items(text: str, file_name: str, first_line: int, *, boxes: bool) -> Iterat
     for heading, section in sections:
         yield from _section_items(heading, section, file_name)
     if boxes and not sections:
-        yield from _list_items(lines, file_name, is_item=_OPEN_BOX)
+        yield from _list_items(lines, file_name, is_item=_TO_DO)
 
 
 def _refuse_lost(lines: Sequence[MarkdownLine], file_name: str) -> None:
@@ -254,7 +254,7 @@ def _list_items(
         text = line.text[match.end() :] if match else ""
         if line.kind == "heading" or (line.kind == "text" and _RULE.match(line.text)):
             current = None
-        elif match and (current is None or line.indent < base + 2 or _OPEN_BOX.match(text)):
+        elif match and (current is None or line.indent < base + 2 or _TO_DO.match(text)):
             base = line.indent if current is None else min(base, line.indent)
             current = None
             if is_item is None or is_item.match(text):

@@ -181,7 +181,7 @@ class RunFigures:
     """Without pauses."""
     worker: str
     meta: str
-    box: str
+    sandbox: str
     network: str
     completion: str
     changed: tuple[str, ...] = ()

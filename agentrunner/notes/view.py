@@ -237,7 +237,7 @@ def _facts(reading: NoteSources) -> RunFigures:
         waited=waited if (waited := result.waited_sec or 0) >= LEAST_WAIT_SEC else 0,
         worker=" ".join(filter(None, (spec.runner.worker.kind, spec.runner.worker.model))),
         meta=" ".join(filter(None, (spec.runner.meta.kind, spec.runner.meta.model))),
-        box=spec.runner.sandbox.kind,
+        sandbox=spec.runner.sandbox.kind,
         network=spec.runner.sandbox.network.policy if spec.runner.sandbox.network else "none",
         completion=spec.completion,
         changed=tuple(result.changed_files),

@@ -14,10 +14,10 @@ from fnmatch import fnmatchcase
 from agentrunner.text.content_words import content_words
 from agentrunner.verification.results.model import Results, TestResult
 
-SENTENCE = re.compile(r"(?<=[.!?;])\s+|。|\n\s*\n|(?=\()|(?<=\))")
+SENTENCE = re.compile(r"(?<=[.!?])\s+|。|\n\s*\n|(?=\()|(?<=\))")
 LEFT_ALONE = re.compile(
     r"(?i)\bignore\s+(?:it|them|that|this|these|those)\b"
-    r"|\bignore\s+(?:the\s+|that\s+|this\s+)?(?:[\w`-]+\s+){0,2}(?:tests?|specs?)\b"
+    r"|\bignore\s+(?:the\s+|that\s+|this\s+)?(?:[\w`-]+\s+){0,2}(?:tests?|specs?)(?:\b|_)"
     r"|\b(?:can|may|should|must|is|are)\s+(?:to\s+)?be\s+ignored\b|テスト[^。\n]{0,10}無視"
 )
 """Said of a red test: it is not what is asked for."""
