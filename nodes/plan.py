@@ -12,7 +12,7 @@ from typing import Any, cast
 from langgraph.types import Command
 
 from agentrunner.config.kinds import planner_kind
-from agentrunner.config.spec import CriterionSpec
+from agentrunner.config.spec import CriterionSpec, TestSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.discovery.services import lacking, likely_lacking
 from agentrunner.errors import EnvironmentNotReady
@@ -29,6 +29,7 @@ from agentrunner.state.run_state import Baseline, Criterion, TaskContext
 from agentrunner.state.short_names import further, shortened
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_folder import keep_sandbox
+from agentrunner.verification.checks import stands_in_suite
 from agentrunner.verification.results.model import Results
 
 MAX_CRITERIA = 50
@@ -48,7 +49,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     if answered(state, "plan"):
         return _plan_again(state)
     replied = messages(state, deps)
-    own = criteria_of(deps.spec.criteria)
+    own = criteria_of(deps.spec.criteria, deps.spec.task.test)
     baseline = await _baseline(state, deps, own)
     asking = cast("TaskContext", {**state, **replied, "criteria": own, "baseline": baseline})
     known = await asyncio.to_thread(repository_before, deps, baseline)
@@ -183,8 +184,12 @@ def _lacks(deps: Deps, baseline: Baseline) -> Sequence[str]:
     return lacking(output) or likely_lacking(Path(deps.spec.repo))
 
 
-def criteria_of(specs: Sequence[CriterionSpec]) -> list[Criterion]:
-    """The criteria that people wrote, as state."""
+def criteria_of(specs: Sequence[CriterionSpec], test: TestSpec | None = None) -> list[Criterion]:
+    """The criteria that people wrote, as state.
+
+    A check that is a test of the suite, and that cannot be run alone, is one that they mapped.
+    """
+    in_suite = {spec.id: spec.check for spec in specs if stands_in_suite(spec.check, test)}
     return [
         Criterion(
             id=spec.id,
@@ -194,7 +199,8 @@ def criteria_of(specs: Sequence[CriterionSpec]) -> list[Criterion]:
             rationale=spec.rationale,
             detail=spec.detail,
             line=spec.line,
-            check=spec.check,
+            check=None if spec.id in in_suite else spec.check,
+            tests=[check.name] if (check := in_suite.get(spec.id)) is not None else [],
         )
         for spec in specs
     ]

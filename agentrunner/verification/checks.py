@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from agentrunner.config.spec import Check, TaskSpec, TestSpec
 from agentrunner.verification.inputs.steering import matches
 from agentrunner.verification.regex import PatternError, search
+from agentrunner.verification.results.registry import readers_of
 
 ReadFile = Callable[[str], bytes | None]
 """A file of the tree under judgement, None where there is none."""
@@ -88,7 +89,15 @@ def is_executable(check: Check | None, test: TestSpec | None) -> bool:
         return bool(check.path)
     if check.kind == "diff":
         return bool(check.must_change or check.must_not_change)
-    return command_of(check, test) is not None
+    return command_of(check, test) is not None or stands_in_suite(check, test)
+
+
+def stands_in_suite(check: Check | None, test: TestSpec | None) -> bool:
+    """Whether a check is a test that cannot be run alone, and that the test command reports."""
+    if check is None or check.kind != "test" or not check.name or test is None:
+        return False
+    alone = command_of(check, test) is not None
+    return not alone and bool(readers_of(test.command, test.cwd, lambda _: None))
 
 
 def read_check(check: Check, read: ReadFile, changed: Sequence[str]) -> Reading | None:

@@ -12,6 +12,7 @@ from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots, folders_of
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.follow_ups import FollowUps
 from agentrunner.verification.inputs.asked import (
     asked_in,
     data_asked_in,
@@ -34,7 +35,10 @@ from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.steering import matches
 from agentrunner.verification.linked_inputs import with_links
-from agentrunner.verification.moves import renamed_modules, says_the_same
+from agentrunner.verification.moves import (
+    renamed_modules,
+    says_the_same,
+)
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.syntax.definitions import definitions
@@ -62,6 +66,8 @@ class Differential:
     """Changed paths that the task, the PRD or a person allows."""
     _adapted: frozenset[str] = frozenset()
     """Tests that the PRD wants moved, and that say something else now: where they were and are."""
+    freed_by_kind: frozenset[str] = frozenset()
+    """Expected data of the latest `changes` that the PRD wants changed and does not name."""
     _helpers: frozenset[str] = frozenset()
     """New files of the latest `changes` that only tests use."""
 
@@ -119,6 +125,12 @@ class Differential:
         self._helpers = self._new_helpers(old, total, inputs)
         self._adapted = frozenset(self._changed_on_the_way(old, new, total))
         wished = self._wished(total, self._data()) - self._adapted
+        follow_ups = FollowUps(
+            self.spec.wanted, self._judged.changes, self.snapshots.reader(old),
+            self.snapshots.reader(new), total,
+        )  # fmt: skip
+        self.freed_by_kind = frozenset(follow_ups.expected_data() - wished)
+        wished |= follow_ups.of_moves() | self.freed_by_kind
         self._settled = frozenset(wished) | frozenset(allowed)
         wished -= self._keep_commands(old, new, targets, wished.difference(allowed), inputs)
         wished |= self._removals(old, new, total)

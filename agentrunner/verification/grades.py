@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from agentrunner.config.spec import TestSpec
 from agentrunner.state.run_state import Criterion, Evidence, Grade, Proof
 from agentrunner.text.content_words import content_words
+from agentrunner.verification.results.names import own_name
 from agentrunner.verification.subject_words import Own, has_any
 
 ORDER: tuple[Grade, ...] = ("none", "judged", "shown", "accepted", "kept", "proven")
@@ -56,7 +57,8 @@ def assigned(
     for criterion in criteria:
         withdrawn = criterion.withdrawn is not None
         if criterion.check is None and criterion.tests and not (criterion.late or withdrawn):
-            free = [name for name in criterion.tests if name not in spent]
+            names = [_full(name, evidence.proofs) for name in criterion.tests]
+            free = [name for name in names if name not in spent]
             if proof := _mapped(free, evidence.proofs):
                 found[criterion.id] = proof
                 if criterion.tests_origin == "model":
@@ -84,6 +86,13 @@ def _best(proofs: Sequence[Proof]) -> dict[str, Proof]:
         if known is None or ORDER.index(proof.grade) > ORDER.index(known.grade):
             best[proof.target] = proof
     return best
+
+
+def _full(name: str, proofs: Sequence[Proof]) -> str:
+    """A test's name as the tool reports it, of which a person may write the end alone."""
+    names = {one for proof in proofs for one in proof.tests}
+    ends = [one for one in names if own_name(one) == name]
+    return ends[0] if name not in names and len(ends) == 1 else name
 
 
 def _mapped(names: Sequence[str], proofs: Sequence[Proof]) -> Proof | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS, own_name
+from agentrunner.verification.syntax.carried import carried, lines_of_imports
 from agentrunner.verification.syntax.definitions import definition, definitions
 from agentrunner.verification.syntax.languages import language_of
 
@@ -17,6 +18,8 @@ SCRIPT_PLACE = re.compile(
 )
 """A place beside the file that names it; PHP's begin with a slash."""
 PYTHON_PLACE = re.compile(r"(?m)^from (\.+)([\w.]*)")
+WORD = re.compile(r"\w+|\W")
+QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
 MOST_RENAMES = 50
 MOST = 200
 """Names that are looked for elsewhere."""
@@ -92,6 +95,78 @@ def renamed_modules(deleted: Sequence[str], added: Sequence[str]) -> list[tuple[
     moved = [pair for pair in pairs if "/" in f"{pair[0]}{pair[1]}"]
     dotted = [(old.replace("/", "."), new.replace("/", ".")) for old, new in moved]
     return list(dict.fromkeys([*moved, *dotted, *pairs]))[:MOST_RENAMES]
+
+
+def asked_moves(
+    words: Sequence[str], text: str, deleted: Sequence[str], added: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Names of modules that became others just as a PRD wants, as imports write them.
+
+    `words` are the places it wants something moved to or from. A file counts that went from a
+    place that `text` names to the very same one below such a place.
+    """
+    pairs: list[tuple[str, str]] = []
+    for old, new in (
+        (old, new)
+        for old in map(_without_ending, deleted[:MOST])
+        for new in map(_without_ending, added[:MOST])
+        if old != new
+    ):
+        for word in dict.fromkeys(form for one in words for form in (one, one.replace(".", "/"))):
+            home, found, rest = f"/{new}/".partition(f"/{_without_ending(word)}/")
+            rest = f"/{rest}".rstrip("/")
+            # Written in full, or from a folder that it was in before: `ledger.money` below src.
+            if not found or not f"/{old}".startswith(f"{home}/") or not f"/{old}".endswith(rest):
+                continue
+            was = f"/{old}".removesuffix(rest).strip("/")
+            if was == _without_ending(word) or not _names(text, was or old):
+                continue
+            pairs += _as_imported(*((was, new.removesuffix(rest)) if was else (old, new)))
+    return list(dict.fromkeys(pairs))[:MOST_RENAMES]
+
+
+def _names(text: str, place: str) -> bool:
+    return bool(re.search(rf"(?<!\w){re.escape(_stem(place))}(?!\w)", text))
+
+
+def _as_imported(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Two places as imports write them: from the root, or from a folder that both lie in."""
+    one, other = old.split("/"), new.split("/")
+    for at in range(min(len(one), len(other))):
+        for joint in "/.":
+            yield joint.join(one[at:]), joint.join(other[at:])
+        if one[at] != other[at]:
+            return
+
+
+def imports_follow(
+    path: str, before: bytes, after: bytes, renames: Sequence[tuple[str, str]]
+) -> bool:
+    """Whether a file differs by its imports alone, and these by modules that moved (`renames`)."""
+    language = language_of(path)
+    if language is None or not renames:
+        return False
+    if (text := carried(before, after, language)) is None:
+        return False
+    if text != carried(after, after, language):
+        return False
+    was, now = lines_of_imports(before, language), lines_of_imports(after, language)
+    if was is None or now is None:
+        return False
+    one, other = ({_placed(line, path) for line in lines} for lines in (was, now))
+    left = one - other
+    ways = [{_renamed(line, names) for names in renames} & other for line in left]
+    return all(ways) and other - one <= set().union(*ways)
+
+
+def names_follow(before: bytes, after: bytes, renames: Mapping[str, str]) -> bool:
+    """Whether a file differs by names in code alone, each as it is to be called (`renames`)."""
+    one, other = (text.decode("utf-8", "replace") for text in (before, after))
+    if not renames or QUOTED.findall(one) != QUOTED.findall(other):
+        return False
+    was, now = WORD.findall(one), WORD.findall(other)
+    changed = {pair for pair in zip(was, now, strict=False) if pair[0] != pair[1]}
+    return len(was) == len(now) and bool(changed) and changed <= set(renames.items())
 
 
 def _stem(path: str) -> str:

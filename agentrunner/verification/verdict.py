@@ -190,7 +190,10 @@ def _executed(
         )
     if check is None:
         if proof is None:
-            return _CriterionState(proof=evidence.doubts.get(criterion.id, ""))
+            doubt = evidence.doubts.get(criterion.id, "")
+            if not doubt and evidence.examined and criterion.tests:
+                doubt = f"no test {criterion.tests[0]} was red before and passes now"
+            return _CriterionState(proof=doubt)
         return _CriterionState("passed", "tested", proof.grade, proof.author, proof.text)
     late = criterion.late and criterion.check_origin == "model"
     if check.kind == "test" and not check.name and test is not None:
@@ -278,7 +281,8 @@ def judge(
     if mode != "judged" and not proven and not anyone:
         doubt = next((text for text in evidence.doubts.values() if text), "").rstrip(".")
         reason = NOT_EXAMINED if _has_turned(evidence) and not evidence.examined else NO_PROOF
-        unproven.append(f"{reason}{f' ({doubt})' * bool(doubt)}")
+        known = not doubt or any(doubt in one for one in unproven)
+        unproven.append(reason if known else f"{reason} ({doubt})")
     return Judgement(
         red=_red(criteria, evidence),
         open=[

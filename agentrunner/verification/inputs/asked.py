@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
+from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.lookers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.shell import PASSES_ON, steps_of
 
@@ -87,6 +89,19 @@ GONE = re.compile(
     r"\s+(?:for|of|about|covering)\s+(?:the\s+|an?\s+)*[`\"']?([\w -]{2,60}?)[`\"']?"
     r"\s*(?:[.,;:!?\n(]|$|\band\b|\bas\b|\bsince\b)"
 )
+REMOVES = re.compile(r"(?i)delet|remov|drop|get rid")
+WITH_TESTS = re.compile(
+    r"(?i)[`'\"*_)]*,?\s+(?:and|plus|including|as\s+well\s+as|(?:(?:together|along)\s+)?with)\s+"
+    r"(?:all\s+)?(?:(?:of\s+)?its|their)\s+(?:own\s+|unit\s+|old\s+)*tests?\b(?!\s+\w+ing\b)"
+)
+"""Behind what is to be removed: its tests go with it."""
+NOW_CALLED = re.compile(r"[`'\"*_)]*\s+(?:becomes?|turns\s+into|→|->|=>)\s+[`'\"*_(]*")
+"""Between a place and the one that it shall be."""
+RENAMES = re.compile(
+    r"(?i)\brenam(?:e|es|ed|ing)\b(?:[^.;:!?`]|\.\S){0,60}?`(?P<old>[A-Za-z_][\w.]*)(?:\(\))?`"
+    r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.]*)"
+)
+"""A name in code, and the one that it shall have."""
 JA_CHANGES = (
     r"(?:変更|改名|リネーム|移動|削除|更新|書き換|書き直|置き換|置換|消[すし]|消去"
     r"|変え|移[すし]|移植|改訂|再生成|作り直|分割|統合|調整|追従|適合)"
@@ -147,6 +162,8 @@ JA_PASS = re.compile(
 )
 SENTENCE = re.compile(r"[.;!?]\s+|。|\n\s*\n|\n\s*(?:[-*+#]|\d+\.)\s")
 """Where a sentence, or an entry of a list, ends and another begins."""
+ITEM = re.compile(r"\n\s*(?:\n|[-*+#]|\d+\.)")
+"""Where a line is no more than the next one of a wrapped paragraph, this is not in between."""
 CHECK = re.compile(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`(?P<command>[^`\n]*)`", re.IGNORECASE)
 ABSENT = re.compile(
     r"(?:\btest\s+!|\[\s+!|!\s+test|!\s+\[)\s+-[aefd]\s+(?:\./)?[\"']?([\w@+./*~-]+)", re.ASCII
@@ -172,7 +189,25 @@ def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     wanted = {index for index, _ in _requests(text, tokens)}
     if any(_means(tokens[index][0], path, paths) for index in wanted):
         return True
+    if any(_goes_with(text, tokens[index], verb, path) for index, verb in _requests(text, tokens)):
+        return True
     return _is_test_of(text, path)
+
+
+def _goes_with(text: str, token: re.Match[str], verb: str, path: str) -> bool:
+    """Whether `path` is the test of something that is to be removed together with its tests."""
+    if not (REMOVES.match(verb) and WITH_TESTS.match(text[token.end() : token.end() + 100])):
+        return False
+    name = _bare(token[0], ()).rstrip("/").rpartition("/")[2]
+    name = _stem_of(name) if family_of(name) else name.rpartition(".")[2]
+    own = re.sub(r"(?i)^(?:tests?|spec)[_-]|[._-]?(?:tests?|spec)$", "", _stem_of(path))
+    return own.lower() == name.lower() and own != _stem_of(path)
+
+
+def _stem_of(path: str) -> str:
+    """`slots.test` of test/slots.test.js."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
 
 
 def moved_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
@@ -182,7 +217,35 @@ def moved_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     verbs = [
         verb for index, verb in _requests(text, tokens) if _means(tokens[index][0], path, paths)
     ]
-    return bool(verbs) and all(KEEPS_TEXT.match(verb) for verb in verbs)
+    return bool(verbs) and all(map(_is_move, verbs))
+
+
+def moves_in(prd_text: str) -> list[str]:
+    """Paths and modules that the PRD wants moved or renamed, and those that they shall be."""
+    text = prd_text[:MOST]
+    tokens = list(TOKEN.finditer(text))
+    places = [index for index, verb in _requests(text, tokens) if _is_move(verb)]
+    for index, (one, other) in enumerate(pairwise(tokens)):
+        if NOW_CALLED.fullmatch(text[one.end() : other.start()]):
+            places += [index, index + 1]
+    words = dict.fromkeys(_bare(tokens[index][0], ()).rstrip("/") for index in places)
+    return [word for word in words if not is_glob(word)][:MOST_NAMED]
+
+
+def renames_in(prd_text: str) -> dict[str, str]:
+    """Names in code that the PRD wants changed: `render` to `render_text`, by the old one."""
+    found: dict[str, str] = {}
+    text = outside_of_checks(prd_text[:MOST])
+    for hit in RENAMES.finditer(text):
+        before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
+        one, other = (name.rpartition(".")[2] for name in (hit["old"], hit["new"]))
+        if one != other and not NEGATED.search(before):
+            found[one] = other
+    return found
+
+
+def _is_move(verb: str) -> bool:
+    return bool(KEEPS_TEXT.match(verb))
 
 
 def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
@@ -320,7 +383,8 @@ def _requests(
     starts = [token.start() for token in tokens]
     for verb in verbs.finditer(text):
         line = text.rfind("\n", 0, verb.start()) + 1
-        if NEGATED.search(text[max(line, verb.start() - 60) : verb.start()]):
+        before = text[max(line, verb.start() - 60) : verb.start()]
+        if NEGATED.search(SENTENCE.split(before)[-1]):
             continue
         at = verb.end()
         index = bisect_left(starts, at)
@@ -339,7 +403,7 @@ def _requests(
             gap = text[tokens[index].end() : tokens[index + 1].start()]
             target = moved and TO.fullmatch(gap) and not ANOTHER.search(gap)
             target = target and len(INTO.findall(gap)) == 1
-            if "\n" in gap or not (target or _is_list(text, gap, tokens[index + 1])):
+            if ITEM.search(gap) or not (target or _is_list(text, gap, tokens[index + 1])):
                 break
             index += 1
             yield index, verb[0]

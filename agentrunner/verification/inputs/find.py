@@ -50,7 +50,7 @@ def find_inputs(
         by = "the test command" if not index else f"check {index}" if many else "the command"
         context.follow(Text(shell, join("", cwd), by))
     follow_all(context)
-    reported = dict.fromkeys(sorted(results_files), "the report of the first run names it")
+    reported = dict.fromkeys(sorted(results_files), "tests of it were run before")
     for path, why in {**reported, **dict.fromkeys(inline, "it stands in the command")}.items():
         if path in tree.paths:
             context.collected[path] = why

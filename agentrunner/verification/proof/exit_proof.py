@@ -31,14 +31,19 @@ from agentrunner.verification.proof.data_alone import (
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.moved_back import red_where_it_was
+from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silence import gone_silent
 from agentrunner.verification.proof.struck import TakenOut
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Run, Target
+from agentrunner.verification.target import TEST, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
 GREEN_BEFORE = "it is green on the code before the run as well"
+GREEN_AND_NAMELESS = (
+    "it was green before the run, and it reports no tests by name: a test that is new in it cannot"
+    " be told from the others"
+)
 GREEN_BY_ITSELF = (
     "it is green on the old code as soon as what the worker wrote to decide it is there"
 )
@@ -189,6 +194,10 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     """
     target, world, report = case.target, exam.world, exam.report
     if not case.was_red:
+        if target.id == TEST and (paths := [one.path for one in world.changes]):
+            report.doubts[target.id] = f"{GREEN_AND_NAMELESS} {_settled_by_a_check(paths)}"
+        return
+    if not await hold_with_old_data(exam, case, ()):
         return
     gone = await asyncio.to_thread(
         exam.differential.looked_at_and_gone, target, world.old, world.new
@@ -226,6 +235,15 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
             " and passes now",
             notes=[*found.notes, *dead.notes],
         )
+    )
+
+
+def _settled_by_a_check(paths: Sequence[str]) -> str:
+    """What a person writes where the worker's own tests cannot be told apart."""
+    more = f" and {len(paths) - 3} more" * (len(paths) > 3)
+    return (
+        f"({', '.join(paths[:3])}{more}). A criterion with a check of its own that fails on the old"
+        " code, (check: `COMMAND`), would show the work; agentrunner accept settles it for this run"
     )
 
 

@@ -22,6 +22,7 @@ from agentrunner.verification.proof.data_alone import (
 )
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.integrity import exchanged
+from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import gone, is_of_others, stable, unstable_names
@@ -49,6 +50,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     stood = await exam.confirmed_red(case, _turned(exam, case, held))
     stood += await _moved(exam, case, now, stood, held)
     stood = await _red_without_the_work(exam, case, now, stood)
+    if not await hold_with_old_data(exam, case, stood):
+        return
     if stood:
         data, by_data = await turned_by_data(exam.run, exam.differential, target, world, stood)
         stood = [name for name in stood if name not in by_data]

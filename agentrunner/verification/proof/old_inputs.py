@@ -44,6 +44,33 @@ async def with_old_inputs(exam: Examination, case: Case) -> Held | None:
     return Held(kept.results, red=not kept.passed)
 
 
+async def hold_with_old_data(exam: Examination, case: Case, names: Sequence[str]) -> bool:
+    """Whether what was red and is green now, is so with data that a PRD frees by its kind alone.
+
+    "Update the snapshots" speaks of what the work makes different, and not of what was red because
+    the work was missing. Else there is a finding. Raises what runs in rooms raise.
+    """
+    paths = exam.differential.freed_by_kind.difference(exam.world.allowed)
+    if not paths or not (names or case.now is None):
+        return True
+    world, target = exam.world, case.target
+    tree = await asyncio.to_thread(
+        exam.differential.with_paths, world.new, world.old, sorted(paths)
+    )
+    ran = await exam.run(target, tree, names)
+    if ran.results is None or not names:
+        problem = "" if ran.passed else f"exit {ran.ran.exit_code}" + _last_line(ran)
+    else:
+        lost = [name for name in names if not ran.results.passed(name)]
+        problem = f"{lost[0]} fails, which was red before" if lost else ""
+    if not problem:
+        return True
+    why = "it is compared with, and the PRD does not name it"
+    changes = [InputChange(path, why, "modified") for path in sorted(paths)]
+    finding = tests_changed(target, changes, problem, cut=False)
+    return not exam.report.stopped_by(finding, target.id)
+
+
 def differs(exam: Examination, case: Case, kept: Measured) -> str:
     """What does not hold with the inputs of the proof as they were; "" for nothing. Blocks."""
     if kept.ran.timed_out:

@@ -15,6 +15,14 @@ from typing import Protocol
 
 from agentrunner.verification.results.counts import Counts
 
+UNRESOLVED = re.compile(
+    r"(?m)^\[ERROR\] (?:Plugin \S+ or one of its dependencies could not be resolved"
+    r"|No plugin found for prefix|Error resolving version for plugin).*"
+    r"(?:offline mode|[Cc]ould not transfer|[Uu]nknown host|[Nn]ame resolution|[Cc]onnect).*$"
+    r"|^\s*> ?No cached version of \S+ available for offline mode\.?$"
+)
+"""What Maven and Gradle say where a part of themselves cannot be had: nothing was compiled yet.
+That one of that version was never published is said otherwise, and is red."""
 NO_TESTS = "no tests ran"
 MOST_READ = 200_000
 """Characters of a manifest."""
@@ -153,7 +161,7 @@ def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
                 f"{tool} is not installed: it would be fetched at run time, and there is no"
                 " network here; task.setup.command can install it"
             )
-    for pattern in LAUNCHERS:
+    for pattern in (*LAUNCHERS, UNRESOLVED):
         if found := pattern.search(ran.tail):
             return found[0].strip()
     if (member := MEMBER.search(ran.tail)) and not _is_below(

@@ -50,6 +50,15 @@ def carried(before: bytes, after: bytes, language: str) -> bytes | None:
     return made
 
 
+def lines_of_imports(source: bytes, language: str) -> list[str] | None:
+    """The lines of a file's imports, without blanks around them; None for one nobody can read."""
+    parsed = parse(source, language)
+    if parsed is None or parsed.root.has_error:
+        return None
+    lines = "\n".join(parsed.text(node) for node in _imports(parsed)).splitlines()
+    return [line.strip() for line in lines if line.strip()]
+
+
 def defined_instead(before: bytes, after: bytes, language: str) -> list[str]:
     """Names that the old file imports, and that the new one gives a meaning of its own."""
     old, new = parse(before, language), parse(after, language)

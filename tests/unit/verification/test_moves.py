@@ -2,7 +2,14 @@
 
 import pytest
 
-from agentrunner.verification.moves import not_moved, says_the_same
+from agentrunner.verification.inputs.asked import moves_in, renames_in
+from agentrunner.verification.moves import (
+    asked_moves,
+    imports_follow,
+    names_follow,
+    not_moved,
+    says_the_same,
+)
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
 
 OLD = "tests/test_a.py::test_total"
@@ -109,3 +116,58 @@ def test_a_moved_file_keeps_what_it_says(
 ) -> None:
     moved = before.replace(*change, 1) if change[0] else before
     assert says_the_same(path, before, {other: moved, "unrelated.md": b"x"}) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "pair"),
+    [
+        ("Move package count to internal/count.", "count/a.go", "internal/count/a.go",
+         ("count", "internal/count")),
+        ("Move `ledger.money` to `ledger.core.money`.", "src/ledger/money.py",
+         "src/ledger/core/money.py", ("ledger.money", "ledger.core.money")),
+        ("`src/` becomes `lib/`.", "src/index.js", "lib/index.js", ("src", "lib")),
+        ("Rename money.py to amounts.py.", "src/money.py", "src/amounts.py", ("money", "amounts")),
+        ("Move cart.py to shop/.", "cart.py", "shop/cart.py", ("cart", "shop.cart")),
+    ],
+)  # fmt: skip
+def test_a_module_that_moves_as_wanted(
+    text: str, old: str, new: str, pair: tuple[str, str]
+) -> None:
+    assert pair in asked_moves(moves_in(text), text, [old], [new])
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("Move package count to internal/count.", "count/a.go", "internal/count/right/a.go"),
+        ("Move package count to internal/count.", "total/a.go", "internal/count/a.go"),
+        ("Move cart.py to shop/cart.py.", "cart.py", "shop/right/cart.py"),
+        ("Do not move cart.py to shop/cart.py.", "cart.py", "shop/cart.py"),
+        ("`src/` becomes `lib/`.", "src/a/index.js", "lib/b/index.js"),
+    ],
+)
+def test_a_module_that_comes_elsewhere(text: str, old: str, new: str) -> None:
+    assert not asked_moves(moves_in(text), text, [old], [new])
+
+
+def test_only_what_moved_may_change_in_an_import() -> None:
+    before = b"from cart import total\n\n\ndef test_a():\n    assert total([1]) == 1\n"
+    moves = [("cart", "shop/cart"), ("cart", "shop.cart")]
+    moved = before.replace(b"from cart", b"from shop.cart")
+    assert imports_follow("tests/test_a.py", before, moved, moves)
+    assert not imports_follow("tests/test_a.py", before, moved.replace(b"== 1", b"== 2"), moves)
+    other = moved.replace(b"shop.cart", b"shop.right.cart")
+    assert not imports_follow("tests/test_a.py", before, other, moves)
+    assert not imports_follow("tests/test_a.py", before, b"from pytest import *\n" + moved, moves)
+
+
+def test_only_what_is_called_otherwise_may_change_as_a_name() -> None:
+    before = b"from a import render\n\n\ndef test_a():\n    assert render([]) == 'render'\n"
+    names = renames_in("Rename `a.render` to `render_text`, no alias.")
+    after = before.replace(b"import render", b"import render_text").replace(
+        b"render(", b"render_text("
+    )
+    assert names_follow(before, after, names)
+    assert not names_follow(before, after.replace(b"'render'", b"'render_text'"), names)
+    assert not names_follow(before, after.replace(b"[]", b"[1]"), names)
+    assert not renames_in("Do not rename `render` to `draw`.")

@@ -598,7 +598,7 @@ def test_what_a_report_named_is_a_test_whatever_it_is_called() -> None:
     files = {"quality/shop.py": b"", "shop.py": b""}
     inputs = find_inputs([("./run", ".")], files, files.get, results_files=["quality/shop.py"])
     found = inputs.counts("quality/shop.py")
-    assert found and found.why == "the report of the first run names it"
+    assert found and found.why == "tests of it were run before"
     assert not inputs.counts("shop.py")
 
 

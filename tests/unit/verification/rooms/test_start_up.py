@@ -42,7 +42,14 @@ E   ModuleNotFoundError: No module named '{0}'
 """
 CURE = "E   RuntimeError: The testclient needs it. Install it with:\nE       $ pip install httpx\n"
 
+PLUGIN = (
+    "[ERROR] Plugin org.apache.maven.plugins:maven-resources-plugin:2.6 or one of its dependencies"
+    " could not be resolved: {0} -> [Help 1]\n"
+)
+OFFLINE = "Cannot access central (https://repo.example) in offline mode"
+
 NOT_STARTED = {
+    "Maven's plug-in, offline": ("mvn -o -B test", 1, PLUGIN.format(OFFLINE)),
     "a program that is not there": ("pytest -q", 127, "sh: 1: pytest: not found"),
     "one that may not be executed": ("tool", 126, "sh: 1: tool: Permission denied"),
     "the runner's module": ("python3 -m pytest", 1, "/usr/bin/python3: No module named pytest"),

@@ -1,0 +1,69 @@
+"""Changes of tests and of their data that only follow what a PRD asks for. Pure.
+
+Nobody names each test that imports what moves, nor the path of a snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.inputs.asked import moves_in, renames_in
+from agentrunner.verification.inputs.asked_kinds import (
+    asked_by_kind,
+    differs_by_snapshots,
+    wants_snapshots,
+)
+from agentrunner.verification.inputs.changes import ProofChange
+from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.moves import asked_moves, imports_follow, names_follow
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.trees import Changes
+
+
+@dataclass(frozen=True)
+class FollowUps:
+    """Finds them among the changed inputs of the proof."""
+
+    wanted: str
+    """What was asked for, in words."""
+    judged: Sequence[ProofChange]
+    was: ReadFile
+    """A file before the run."""
+    now: ReadFile
+    total: Changes
+
+    def of_moves(self) -> set[str]:
+        """Tests that changed by no more than what the PRD moves or calls otherwise.
+
+        That are imports of modules that moved, or names in code.
+        """
+        words, names = moves_in(self.wanted), renames_in(self.wanted)
+        if not words and not names:
+            return set()
+        moves = asked_moves(
+            words, self.wanted, sorted(self.total.deleted), sorted(self.total.added)
+        )
+        found = set()
+        for path in sorted({one.path for one in self.judged} & self.total.modified):
+            before, after = self.was(path), self.now(path)
+            if language_of(path) is None or before is None or after is None:
+                continue
+            if names_follow(before, after, names) or imports_follow(path, before, after, moves):
+                found.add(path)
+        return found
+
+    def expected_data(self) -> set[str]:
+        """Changed data that tests compare with, of a kind that the PRD wants changed."""
+        kinds = {one.path: one.input.kind for one in self.judged if one.path in self.total.modified}
+        data = [path for path, kind in kinds.items() if kind == "fixture" and not family_of(path)]
+        found = asked_by_kind(self.wanted, data)
+        if wants_snapshots(self.wanted):
+            found |= {
+                path
+                for path, kind in kinds.items()
+                if kind == "test"
+                and differs_by_snapshots(self.was(path) or b"", self.now(path) or b"")
+            }
+        return found
