@@ -80,8 +80,13 @@ def usage_of(argument: Any) -> str:
 
 
 def written_option(option: Any) -> str:
-    """`-q, --quiet`, `--worker KIND`, `--log-format text|json`."""
-    names = ", ".join(sorted(option.opts, key=len))
+    """`-q, --quiet`, `--worker KIND`, `--log-format text|json`.
+
+    Of several long names the first is shown: the others are older spellings, which still work.
+    """
+    long = [name for name in option.opts if name.startswith("--")]
+    short = [name for name in option.opts if name not in long]
+    names = ", ".join([*short, *long[:1]])
     return names if option.is_flag or option.count else f"{names} {_value_of(option)}"
 
 

@@ -78,11 +78,15 @@ CHOSEN = "Left out: what is ready here."
 PLAN_MAKERS = [kind for kind in PLANNERS if kind != "checklist"]
 Meta = Annotated[
     str | None,
-    typer.Option("--meta", metavar="KIND", help=f"Who plans: {', '.join(PLANNERS)}. {CHOSEN}"),
+    typer.Option(
+        "--planner", "--meta", metavar="KIND", help=f"Who plans: {', '.join(PLANNERS)}. {CHOSEN}"
+    ),
 ]
 Planner = Annotated[
     str | None,
-    typer.Option("--meta", metavar="KIND", help=f"Who plans: {', '.join(PLAN_MAKERS)}. {CHOSEN}"),
+    typer.Option(
+        "--planner", "--meta", metavar="KIND", help=f"Who plans: {', '.join(PLAN_MAKERS)}. {CHOSEN}"
+    ),
 ]
 """Of a plan: `checklist` and its like can carry a task out, but not make a plan."""
 Worker = Annotated[

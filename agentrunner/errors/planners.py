@@ -122,7 +122,7 @@ class NoPlannerKey(InfraError):
     code = "no-planner-key"
     advice = """
     Export it; a local server takes any text. For `codex-cli` and `claude-code` a
-    login is enough, see `docs/how-to/login.md`. `--meta checklist` needs no model.
+    login is enough, see `docs/how-to/login.md`. `--planner checklist` needs no model.
     """
 
 

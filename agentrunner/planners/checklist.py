@@ -51,8 +51,8 @@ class ChecklistPlanner:
         else:
             raise UsageError(
                 "The planner checklist reads criteria and talks about no plan.",
-                path="--meta",
-                remedy="--meta openai-chat, codex-cli or claude-code; plan run can keep checklist",
+                path="--planner",
+                remedy="--planner openai-chat, codex-cli or claude-code; plan run can keep checklist",
             )
         reply = {"type": request.type, "version": 1, "payload": payload}
         return Reply(text=json.dumps(reply, ensure_ascii=False), model="checklist", known="counted")

@@ -103,7 +103,7 @@ class OpenAIChatPlanner:
             raise NoPlannerKey(
                 f"The planner needs an API key: {KEY_NAME} is not set.",
                 remedy=f"export {KEY_NAME}=… (any text for a local server), or use "
-                "--meta checklist, which needs no model",
+                "--planner checklist, which needs no model",
                 nothing_spent=True,
             )
         self._constrain: Constraint = first_constraint(near=self._endpoint.near)

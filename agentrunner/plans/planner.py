@@ -88,7 +88,7 @@ def _no_planner(error: InfraError) -> InfraError:
         "Nothing here can make a plan: no model can be asked.",
         path=error.path,
         details=ways,
-        remedy="export OPENAI_API_KEY=…, or see how it works without a model: --meta mock",
+        remedy="export OPENAI_API_KEY=…, or see how it works without a model: --planner mock",
         nothing_spent=True,
     )
 

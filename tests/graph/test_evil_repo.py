@@ -223,7 +223,7 @@ def test_a_repository_of_another_user_is_left_alone(tmp_path: Path) -> None:
     project = Project.make(tmp_path, SMALL)
     os.chown(project.repo, 12345, 12345)
     env = machine(project.state_dir)
-    said = agentrunner("run", "--goal", "x", "--meta", "checklist", cwd=project.repo, env=env)
+    said = agentrunner("run", "--goal", "x", "--planner", "checklist", cwd=project.repo, env=env)
     assert said.code == 5, f"{said}"
     assert b"another user" in said.err
 

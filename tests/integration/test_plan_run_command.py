@@ -49,7 +49,7 @@ def test_run_tells_how_it_goes_and_how_it_stands(plan: PlanProject) -> None:
 
 
 def test_the_note_has_what_talking_about_the_plan_cost(plan: PlanProject) -> None:
-    assert said(plan, "add one more", "--meta", "mock", "--yes").returncode == 0
+    assert said(plan, "add one more", "--planner", "mock", "--yes").returncode == 0
     said(plan, "run", "--only", "1")
     note = plan.project.repo / ".agent-runner" / "plan-make-it.md"
     assert "| planning | mock | 1 |" in note.read_text("utf-8")

@@ -40,7 +40,7 @@ class UntilGreen:
             "completion_assessment": self._assessment,
         }
         if request.type not in answers:
-            raise UsageError("The planner `until-green` makes no plans.", path="--meta")
+            raise UsageError("The planner `until-green` makes no plans.", path="--planner")
         payload = answers[request.type](request.facts)
         reply = {"type": request.type, "version": 1, "payload": payload}
         return Reply(text=json.dumps(reply), model=self.kind, known="counted")

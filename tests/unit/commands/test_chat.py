@@ -31,7 +31,7 @@ class Chat(Terminal):
         own = {"TERM": "xterm", "HOME": str(talks.place), "LC_ALL": "C.UTF-8",
                "AGENTRUNNER_STATE_DIR": str(talks.state_dir)}  # fmt: skip
         script = "runner.meta.script=replies.yaml"
-        argv = [sys.executable, "-m", "agentrunner", "chat", "--meta", "script", "--set", script]
+        argv = [sys.executable, "-m", "agentrunner", "chat", "--planner", "script", "--set", script]
         super().__init__([*argv, *options], talks.repo, {**inherited, **own, **environ})
         self.until("> ")
 
@@ -166,7 +166,7 @@ def test_the_terminal_is_left_as_it_was(talks: Talks) -> None:
             for fd in (0, 1, 2):
                 os.dup2(slave, fd)
             os.chdir(talks.repo)
-            argv = [sys.executable, "-m", "agentrunner", "chat", "--meta", "mock"]
+            argv = [sys.executable, "-m", "agentrunner", "chat", "--planner", "mock"]
             known = {**os.environ, "AGENTRUNNER_STATE_DIR": str(talks.state_dir)}
             os.execve(argv[0], argv, known)
         seen = b""

@@ -216,7 +216,7 @@ def test_words_that_may_follow(typed: list[str], expected: set[str], place: Path
 
 def test_options_are_offered_with_what_they_do(place: Path) -> None:
     found = dict(completion.candidates(get_command(cli.app), ["plan", "run", "--p"]))
-    assert {"--parallel", "--pr", "--policy"} == set(found)
+    assert {"--parallel", "--planner", "--pr", "--policy"} == set(found)
     assert all(found.values())
 
 

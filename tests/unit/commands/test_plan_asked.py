@@ -16,7 +16,7 @@ def says(talks: Talks) -> Terminal:
     unset = ("CI", "NO_COLOR", "OPENAI_API_KEY")
     inherited = {name: value for name, value in os.environ.items() if name not in unset}
     own = {"TERM": "dumb", "HOME": str(talks.place), "AGENTRUNNER_STATE_DIR": str(talks.state_dir)}
-    script = ("--meta", "script", "--set", "runner.meta.script=replies.yaml")
+    script = ("--planner", "script", "--set", "runner.meta.script=replies.yaml")
     argv = [sys.executable, "-m", "agentrunner", "plan", "a list", *script]
     return Terminal(argv, talks.repo, {**inherited, **own})
 

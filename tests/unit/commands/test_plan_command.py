@@ -20,7 +20,7 @@ WISH = decompose(
     phase("Build", task("t1", "List"), task("t2", "Search", "t1")),
     understanding="A page that lists products.",
 )
-SCRIPT = ("--meta", "script", "--set", "runner.meta.script=replies.yaml")
+SCRIPT = ("--planner", "script", "--set", "runner.meta.script=replies.yaml")
 
 
 @dataclass
@@ -131,8 +131,8 @@ def test_a_planner_that_only_asks_is_answered(shell: Shell) -> None:
 
 
 def test_without_a_key_it_can_be_tried(shell: Shell) -> None:
-    assert shell("make a page", "--meta", "mock", "--yes") == 0
-    assert shell("and more", "--meta", "mock", "--yes") == 0
+    assert shell("make a page", "--planner", "mock", "--yes") == 0
+    assert shell("and more", "--planner", "mock", "--yes") == 0
     assert [line.split()[0] for line in shell.tree] == [
         "Mock",
         *(f"TASK-000{n}" for n in (1, 2, 3)),
@@ -148,11 +148,11 @@ def test_without_a_key_it_can_be_tried(shell: Shell) -> None:
         (["answer", "1", "x"], 2, "error[unknown-question]"),
         (["undo"], 2, "error[nothing-to-undo]"),
         (["accept"], 2, "error[no-proposal]"),
-        (["", "--meta", "mock"], 2, "error[message-empty]"),
-        (["x" * 100_000, "--meta", "mock"], 2, "error[message-too-long]"),
+        (["", "--planner", "mock"], 2, "error[message-empty]"),
+        (["x" * 100_000, "--planner", "mock"], 2, "error[message-too-long]"),
         (["go", "--repo", "nowhere"], 2, "error[bad-repo]"),
-        (["go", "--meta", "nobody"], 2, "error[unknown-kind]"),
-        (["go", "--meta", "checklist"], 2, "--meta openai-chat"),
+        (["go", "--planner", "nobody"], 2, "error[unknown-kind]"),
+        (["go", "--planner", "checklist"], 2, "--planner openai-chat"),
     ],
 )
 def test_mistakes_cost_nothing(arguments: list[str], code: int, told: str, shell: Shell) -> None:
@@ -183,7 +183,7 @@ def test_what_a_run_of_a_plan_cannot_have_is_told_with_a_way_out(
     shell.talks.store.save(
         plan_of([Work(), Work(needs=[1])]), at=AT, kind="import", author="hana", message="x"
     )
-    how = ["--meta", "mock", "--worker", "mock", "--sandbox", "none", "--in-place"]
+    how = ["--planner", "mock", "--worker", "mock", "--sandbox", "none", "--in-place"]
     (shell.talks.repo / ".git").rmdir()
     assert shell("run", "--dry-run", *how, *options) == code, shell.err
     assert told in shell.err + shell.out
@@ -192,7 +192,7 @@ def test_what_a_run_of_a_plan_cannot_have_is_told_with_a_way_out(
 
 
 def test_a_hundred_kilobytes_are_refused_with_what_to_do(shell: Shell) -> None:
-    assert shell("長" * 40_000, "--meta", "mock") == 2
+    assert shell("長" * 40_000, "--planner", "mock") == 2
     assert "120,000 bytes; at most 65,536" in shell.err and "put it into a file" in shell.err
 
 

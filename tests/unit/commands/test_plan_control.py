@@ -55,7 +55,7 @@ def carried_out(talks: Talks) -> Iterator[subprocess.Popen[str]]:
 
 def said(text: str) -> int:
     """Without a planner that could be asked: whoever asks one fails."""
-    return cli.call(cli.app, ["plan", "say", text, "--meta", "nobody"], "agentrunner")
+    return cli.call(cli.app, ["plan", "say", text, "--planner", "nobody"], "agentrunner")
 
 
 @pytest.mark.parametrize("text", ["stop", "停止してください", "pause", "続けて"])

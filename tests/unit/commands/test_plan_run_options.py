@@ -30,7 +30,7 @@ OPTIONS: dict[str, tuple[list[str], Made, Any]] = {
     "--only": (["1,2"], lambda order, output: order.only, ("TASK-0001", "TASK-0002")),
     "--test": (["make t"], lambda order, output: order.settings.options.get("test"), "make t"),
     "--setup": (["make s"], lambda order, output: order.settings.setup, "make s"),
-    "--meta": (["mock"], lambda order, output: order.settings.options.get("meta"), "mock"),
+    "--planner": (["mock"], lambda order, output: order.settings.options.get("meta"), "mock"),
     "--worker": (
         ["command"],
         lambda order, output: order.settings.options.get("worker"),

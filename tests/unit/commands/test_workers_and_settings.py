@@ -156,7 +156,7 @@ def test_what_is_named_is_not_chosen(shell: Shell, monkeypatch: pytest.MonkeyPat
     shell.install("codex", "0.169.0")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-" + "1" * 30)
     monkeypatch.setenv("CODEX_API_KEY", "sk-" + "1" * 30)
-    assert shell("run", "t.yaml", "--meta", "checklist", "--worker", "Codex", "--dry-run") == 0
+    assert shell("run", "t.yaml", "--planner", "checklist", "--worker", "Codex", "--dry-run") == 0
     assert "chosen" not in shell.out
     assert "worker codex-cli 0.169.0" in header(shell.out)
 
