@@ -53,7 +53,7 @@ def naming(path: str, text: str, place: str = "") -> Naming:
     has_ending = (
         bool(ending)
         and pure.suffix in text
-        and bool(re.search(rf"[*\"'`}})]{ending}[\"'`)\s]|\*{ending}\b", text))
+        and bool(re.search(rf"(?:[*\"'`}})%]|\$\w+){ending}(?:[\"'`)\s]|$)|\*{ending}\b", text))
     )
     own = set(PurePosixPath(place).parent.parts) if place else set()
     folders = sum(part in own or _is_folder_in(part, text) for part in pure.parent.parts)
@@ -87,4 +87,7 @@ def _is_folder_in(part: str, text: str) -> bool:
     if len(part) < 3 or part not in text:
         return False
     word = re.escape(part)
-    return bool(re.search(rf"(?<!\[){LITERAL}{word}(?:[\"'`/*](?!\]|\s*:)|$)", text, re.MULTILINE))
+    literal = rf"(?<!\[){LITERAL}{word}(?:[\"'`/*](?!\]|\s*:)|$)"
+    # Shells and make write paths without quotes: `for f in spec/*.in`, `DIR=spec/data`.
+    bare = rf"(?:^|[\s=:(<>]){word}/[\w.*$%{{\"']"
+    return bool(re.search(rf"{literal}|{bare}", text, re.MULTILINE))

@@ -159,7 +159,7 @@ class _Asking:
             source = read(one.path) or b""
             some_program = True
             language = program_language(one.path, source)
-            if language not in WITH_TREES | BY_WORDS:
+            if language not in WITH_TREES | BY_WORDS or language in ALSO_ENDED:
                 known = known or program_is_known(one.path, source)
             if not language:
                 continue
@@ -208,8 +208,10 @@ class _Asking:
 
 IN_MAIN = frozenset({"c", "java", "go", "rust"})
 """Languages whose programs begin in a function of that name."""
-BY_WORDS = frozenset({"php", "ruby"})
+BY_WORDS = frozenset({"php", "ruby", "c"})
 """Languages without a grammar here whose assertions are known all the same."""
+ALSO_ENDED = frozenset({"c"})
+"""Those of them whose programs often compare in ways of their own, beside `assert`."""
 
 
 def _failing(source: bytes, language: str) -> list[Failing]:

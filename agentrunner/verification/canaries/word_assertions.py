@@ -1,4 +1,4 @@
-"""Assertions of programs in PHP and Ruby, each made to fail, by their words alone. Pure.
+"""Assertions of programs in PHP, Ruby and C, each made to fail, by their words alone. Pure.
 
 There is no grammar of these here. Comments and strings are blanked first; a change is only made
 where the text stays well-formed whatever stands around it, since a program that cannot be read is
@@ -14,7 +14,7 @@ from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.failing import Failing
 from agentrunner.verification.syntax.programs import KILLS
 
-PHP_KILL, RUBY_KILL = KILLS["php"], KILLS["ruby"]
+PHP_KILL, RUBY_KILL, C_KILL = KILLS["php"], KILLS["ruby"], KILLS["c"]
 _PHP_BLANK = re.compile(
     rb"""/\*.*?\*/|(?:\#(?!\[)|//)[^\n]*?(?=\?>|\n|\Z)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
     rb"""<<<\s*['"]?(\w+)['"]?\n.*?\n\s*\1\b|\?>.*?(?:<\?php|<\?=|\Z)""",
@@ -26,6 +26,9 @@ _RUBY_BLANK = re.compile(
     rb"""(?<=[(,=~!|&{;])[ ]?/(?:\\.|[^/\\\n])+/|%[wWiIqQ]?(?:\[[^\]]*\]|\([^)]*\)|\{[^}]*\})|"""
     rb"""\?\w\b""",
     re.DOTALL | re.MULTILINE,
+)
+_C_BLANK = re.compile(
+    rb"""/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*\"""", re.DOTALL
 )
 _PHP_ENDS = re.compile(r"\b(throw)\b|\b(exit|die)\s*\(\s*[1-9]")
 _PHP_ELSE = re.compile(r"(\bor\b|\|\|)(\s*)(?=(?:exit|die)\s*\(\s*[1-9]|throw\b)")
@@ -41,11 +44,12 @@ _ZERO = re.compile(r"\bexit!?[ (]\s*(0|true)\b")
 
 
 def failing_by_words(source: bytes, language: str) -> list[Failing]:
-    """The assertions of a program in "php" or "ruby"; [] where none is known for certain."""
+    """The assertions of a program in "php", "ruby" or "c"; [] where none is known for certain."""
     blank, find = _LANGUAGES[language]
     # One character a byte: what is found in the text stands at the same place in the source.
     text = blank.sub(_blanked, source).decode("latin-1")
-    return sorted(find(text), key=lambda one: one.line) or list(_flipped(text, language))
+    found = sorted(find(text), key=lambda one: one.line)
+    return found if found or language == "c" else list(_flipped(text, language))
 
 
 def _blanked(hit: re.Match[bytes]) -> bytes:
@@ -171,6 +175,21 @@ def _open(condition: str) -> bool:
     return any(condition.count(one) != condition.count(other) for one, other in ("()", "[]", "{}"))
 
 
+# C ------------------------------------------------------------------------------------------------
+
+
+def _c(text: str) -> Iterator[Failing]:
+    """Calls of the standard `assert`, which flags and headers can turn off."""
+    if not re.search(r"^[ \t]*#[ \t]*include[ \t]*<(?:assert\.h|cassert)>", text, re.MULTILINE):
+        return
+    for hit in re.finditer(r"(?<![\w.>#])assert\s*\(", text):
+        _, end = _closing(text, hit.end())
+        if end is not None:
+            edits = (_put(hit.end(), "!("), _put(end, ")"))
+            kill = (_put(hit.start(), f"{C_KILL}, "),)
+            yield Failing("assert", True, _line(text, hit.start()), edits, kill)
+
+
 def _flipped(text: str, language: str) -> Iterator[Failing]:
     """Every comparison turned round, where a program has no assertion that is known."""
     for hit in _COMPARED.finditer(text):
@@ -183,4 +202,5 @@ def _flipped(text: str, language: str) -> Iterator[Failing]:
 _LANGUAGES: dict[str, tuple[re.Pattern[bytes], Callable[[str], Iterator[Failing]]]] = {
     "php": (_PHP_BLANK, _php),
     "ruby": (_RUBY_BLANK, _ruby),
+    "c": (_C_BLANK, _c),
 }

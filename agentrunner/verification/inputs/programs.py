@@ -22,6 +22,8 @@ DECIDES = re.compile(
     r"\bexit\s+[^0\s]|\bassert|\b(diff|cmp|grep\s+-q)\b|\breturn\s+1", re.MULTILINE
 )
 """What a shell script says no with."""
+MOST_HELPERS = 20
+"""Files of a program that are looked at for what says no."""
 STARTS_OTHERS = re.compile(
     r"\bsubprocess\b|child_process|\bspawn|\bsystem\s*\(|\bpopen\b|exec[vl]?p?\w*\s*\(|\bexec\(|`[^`\n]+`"
 )
@@ -98,9 +100,20 @@ def _unsure(
         return _shell_script(context, path, text, runs)
     if not _leads_on(context, leads, path, text):
         return "it checks itself"
-    if not SAYS_NO.search(text) and not kit:
+    if not kit and not _says_no(context, leads, product, path, text):
         return "it is run, and says no to nothing by itself"
     return ""
+
+
+def _says_no(context: Context, leads: Leads, product: Product, path: str, text: str) -> bool:
+    """Whether a program can fail by what it says, or by a helper that the product does not use.
+
+    Tests in C often keep the macro that compares in a header beside them.
+    """
+    files, _ = leads.imports(path)
+    helpers = [one for one in sorted(files) if not product.imported.get(one)]
+    texts = [text, *(context.tree.text(one) or "" for one in helpers[:MOST_HELPERS])]
+    return any(SAYS_NO.search(one) for one in texts)
 
 
 def _shell_script(context: Context, path: str, text: str, runs: list[Executed]) -> str | None:

@@ -104,6 +104,8 @@ class _Texts:
     """All that was asked for."""
     product: dict[str, str]
     """Product code that stood before."""
+    data: dict[str, str]
+    """Data, settings and pages of the product that stood before."""
     work: dict[str, str]
     """Product code of the work."""
     deciding: dict[str, str]
@@ -139,12 +141,14 @@ def _unexplained(exam: Examination, case: Case) -> _Unexplained:
         if (reads and not name.startswith(".")) or naming(path, case.target.shell).in_full:
             continue  # it is what the command is about
         tests = best(path, texts.deciding)
-        if _explains(best(path, texts.product), tests):
+        # Data beside it reads nothing, so that only its whole name says something there.
+        by_data = any(naming(path, text).in_full for text in texts.data.values())
+        if by_data or _explains(best(path, texts.product), tests):
             continue
         found.append(path)
         if is_new and not name.startswith(".") and _explains(best(path, texts.work), tests):
             by_work.add(path)
-    every = [*texts.product.values(), *texts.work.values(), texts.asked]
+    every = [*texts.product.values(), *texts.data.values(), *texts.work.values(), texts.asked]
     for path in code:
         stem = path.rpartition("/")[2].partition(".")[0]
         if any(has_word(stem, text) for text in texts.deciding.values()) and not any(
@@ -188,15 +192,18 @@ def _texts(exam: Examination, case: Case, data: Sequence[str]) -> _Texts:
         old = [path for path in world.product if path in world.old_paths and path not in data]
         old += [one.path for one in inputs.tests if one.path in world.old_paths]
     product: dict[str, str] = {}
+    of_data: dict[str, str] = {}
     deciding = {"": case.target.shell}
     for path, raw in snapshots.read_many(world.old, old).items():
         one = inputs.counts(path)
-        (product if one is None or one.region else deciding)[path] = _code(path, raw)
+        is_code = family_of(path) or family_by_first_line(_head(raw))
+        texts = (product if is_code else of_data) if one is None or one.region else deciding
+        texts[path] = _code(path, raw)
     now = snapshots.read_many(world.new, [path for path in world.product if path not in data])
     work = {path: _code(path, raw) for path, raw in now.items()}
     asked = [exam.verifier.spec.wanted]
     asked += [f"{one.description}\n{one.detail}" for one in exam.criteria]
-    return _Texts("\n".join(asked), product, work, deciding)
+    return _Texts("\n".join(asked), product, of_data, work, deciding)
 
 
 def _code(path: str, raw: bytes | None) -> str:
