@@ -1,4 +1,4 @@
-"""The disk that the state folder takes, and which ended runs are removed first if it is too much."""
+"""How much disk the state folder takes, and which ended runs to remove first if it is too much."""
 
 from __future__ import annotations
 
