@@ -337,7 +337,7 @@ async def run_plan(
 
     `how.on_event` gets the events of the plan and of its tasks' runs.
     """
-    from agentrunner.plans.execution.executor import carry_out
+    from agentrunner.plans.execution.executor import execute_plan
     from agentrunner.plans.execution.instructions import PlanInstructions
     from agentrunner.plans.execution.plan_settings import load_settings
 
@@ -349,7 +349,7 @@ async def run_plan(
     order = PlanInstructions(
         repo.resolve(), shared, quiet, parallel=parallel, only=tuple(only), in_place=in_place
     )
-    return await carry_out(order, how.on_event)
+    return await execute_plan(order, how.on_event)
 
 
 async def answer_plan(
