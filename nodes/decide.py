@@ -124,7 +124,7 @@ def _replied(state: TaskContext) -> Update:
 def _record_edited_plan(
     state: TaskContext, deps: Deps, criteria: list[Criterion]
 ) -> Baseline | None:
-    """Record the plan a person edited; return the baseline without checks of other criteria."""
+    """Record a plan that a person edited; return the baseline without outcomes of its checks."""
     deps.emit("plan", acceptance_criteria=criteria)
     deps.record(state, "plan", "plan", {"criteria": [c.model_dump(mode="json") for c in criteria]})
     baseline = state.get("baseline")

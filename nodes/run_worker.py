@@ -52,8 +52,8 @@ MOST_EVENTS = 5_000
 """Events that are emitted of one worker run: a flood of short lines would take hours and fill the
 disk."""
 MAX_LOSSES = 2
-"""Worker runs without an outcome in a row. After so many, no further one is started automatically.
-"""
+"""Worker runs without an outcome in a row. After so many, no further one is started
+automatically."""
 
 
 async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:

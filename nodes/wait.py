@@ -15,8 +15,8 @@ from agentrunner.execution.quota import moment
 from agentrunner.state.run_state import TaskContext
 
 LOOK_SEC = 5.0
-"""How often the time of day is checked, so that a machine that slept continues soon after it wakes.
-"""
+"""How often the time of day is checked, so that a machine that slept continues soon after it
+wakes."""
 
 
 async def wait(state: TaskContext, deps: Deps) -> Command[str]:

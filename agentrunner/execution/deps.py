@@ -88,8 +88,8 @@ class Deps:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by the first signal."""
     cooled: dict[str, str] = field(default_factory=dict)
-    """What the present node adds to the channel `cooling`; the wrapper around the nodes saves it.
-    """
+    """What the present node adds to the channel `cooling`; the wrapper around the nodes saves
+    it."""
     calls: MadeCalls = field(init=False)
     """The calls of the planner, as the log has them."""
 

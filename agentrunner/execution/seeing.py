@@ -26,8 +26,8 @@ from agentrunner.state.state_model import FileRef
 from agentrunner.state.summary import without_host
 
 CONTEXT_FILE = "repository.json"
-"""File name in the run's folder: what the planner was shown of the repository, and of which tree.
-"""
+"""File name in the run's folder: what the planner was shown of the repository, and of which
+tree."""
 
 
 @dataclass(frozen=True)

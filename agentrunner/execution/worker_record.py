@@ -21,8 +21,8 @@ from agentrunner.workers.base import WorkerReading
 from agentrunner.workers.outcome import WorkerOutcome
 
 BEFORE = "before.json"
-"""File name in a worker run's folder: the tree, git and dependencies when the worker was started.
-"""
+"""File name in a worker run's folder: the tree, git and dependencies when the worker was
+started."""
 MOST_COMMANDS = 10
 """Commands of a worker run that the state keeps, the latest."""
 MOST_CHANGES = 20

@@ -27,8 +27,8 @@ from agentrunner.protocol import Decompose, Message, PlanPatch
 from agentrunner.storage.run_folder import write_private
 
 GOAL_CHARS = 4000
-"""Characters of the first message that become the plan's goal: every prompt about the plan has it.
-"""
+"""Characters of the first message that become the plan's goal: every prompt about the plan has
+it."""
 MOST_ERRORS = 20
 """Errors of a refused patch that the planner sees; fixing those usually fixes the others."""
 FILE = "proposal.json"

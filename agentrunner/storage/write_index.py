@@ -16,8 +16,8 @@ LOW = 0xFFFF_FFFF
 _FIXED = struct.Struct(">10I20sH")
 
 IndexEntry = tuple[bytes, int, bytes, stat_result | None]
-"""Path, git's mode, the blob's SHA-1 as bytes, and the file's stat; with None git reads the file.
-"""
+"""Path, git's mode, the blob's SHA-1 as bytes, and the file's stat; with None git reads the
+file."""
 
 
 def index_of(entries: Iterable[IndexEntry]) -> bytes:

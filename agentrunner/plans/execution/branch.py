@@ -133,7 +133,7 @@ class Publisher:
         return _read(self._file) or Published(PREFIX + (slug(self._goal) or "plan"), "")
 
     def has(self, commit: str) -> bool:
-        """Whether the branch is at a commit, and was not deleted without a merge."""
+        """Whether the branch was moved to a commit, and not deleted since without a merge."""
         known = self.published
         if known.commit != commit:
             return False

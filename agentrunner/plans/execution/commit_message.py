@@ -41,14 +41,7 @@ _FORGE_REFERENCES = re.compile(
       | (?<=\bhttp:)(?=//) | (?<=\bhttps:)(?=//)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_TEMPLATE_ERRORS = (
-    TemplateError,
-    ArithmeticError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-)
+_ERRORS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 """What a person's own template can raise."""
 
 
@@ -64,10 +57,10 @@ def harmless(text: str, width: int) -> str:
 def commit_message(
     template: str, *, title: str, proof: Sequence[str] = (), task_id: str = "", run_id: str = ""
 ) -> str:
-    """Render the template with its values, which are single lines without references for a forge.
+    """Render the template with its values, which are single lines that fake no trailer and notify
+    nobody.
 
-    Raises UsageError (`commit-message`) for a template that cannot be rendered or gives an empty
-    text.
+    Raises UsageError (`commit-message`) for a template that cannot be rendered or is empty.
     """
     environment = SandboxedEnvironment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
@@ -79,7 +72,7 @@ def commit_message(
             task_id=task_id,
             run_id=run_id,
         )
-    except _TEMPLATE_ERRORS as error:
+    except _ERRORS as error:
         raise _bad_template(str(error)) from error
     text = re.sub(r"\n{3,}", "\n\n", sanitize(text)).strip()[:MAX_CHARACTERS]
     if not text:

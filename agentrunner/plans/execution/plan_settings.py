@@ -99,7 +99,7 @@ def read_identity(text: str) -> Identity:
 
 
 def load_settings(folder: PlanFolder, base_dir: Path) -> PlanSettings:
-    """Return a plan's settings; with `base_dir` if none. Raises UsageError (`plan-damaged`)."""
+    """Return the saved settings, or none with `base_dir`. Raises UsageError (`plan-damaged`)."""
     try:
         return PlanSettings.model_validate_json(folder.settings.read_bytes())
     except FileNotFoundError:

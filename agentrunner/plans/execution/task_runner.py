@@ -380,10 +380,7 @@ class TaskRuns:
         return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", task_run.run_id)
 
     def _unpaid(self, task_run: TaskRun) -> TaskOutcome:
-        """Return BLOCKED: it waits for more than the plan has left.
-
-        All such tasks share one question.
-        """
+        """Return BLOCKED: the plan's budget is spent. All such tasks share one question."""
         number = self._budget.question()
         return TaskOutcome(
             PlanTaskStatus.BLOCKED, "the plan's budget is spent", task_run.run_id, number

@@ -24,8 +24,8 @@ class TaskRun:
     number: int
     """Counted from 1."""
     commit: str = ""
-    """The commit its work tree was checked out at; "" for one that works in the repository itself.
-    """
+    """The commit its work tree was checked out at; "" for one that works in the repository
+    itself."""
     parents: tuple[str, ...] = ()
     """The parents of the commit to be made from it."""
     run_id: str = ""
