@@ -7,9 +7,9 @@
     if result.complete:
         print(result.grade, result.note)
 
-Each function raises `agentrunner.errors.AgentRunnerError`: UsageError for what the caller asked
-wrongly, InfraError where the machine is in the way. Nothing here prints or reads standard input.
-Runs are kept in `Options.state_dir`, where the command line finds them, too.
+Each function raises `agentrunner.errors.AgentRunnerError`: UsageError for a wrong request,
+InfraError where the machine prevents it. Nothing here prints or reads standard input. Runs are kept
+in `Options.state_dir`, where the command line finds them, too.
 """
 
 from __future__ import annotations
@@ -77,20 +77,20 @@ __all__ = [
 ]
 
 FOLLOW_SEC = 0.2
-"""How often `follow` looks for new events."""
+"""How often `follow` looks for new events, in seconds."""
 
 
 def options(state_dir: Path | str | None = None, **how: Any) -> Options:
-    """How runs are driven: `state_dir` as for the command line, no questions, no listener.
+    """Return how runs are driven: `state_dir` as for the command line, no questions, no listener.
 
     `how` are further fields of `Options`: `on_event`, `ask`, `environ`, `policy`, `stop`.
     """
-    place = environment.state_dir(os.fspath(state_dir) if state_dir else None)
-    return Options(state_dir=place, **{"on_event": _unheard, **how})
+    root = environment.state_dir(os.fspath(state_dir) if state_dir else None)
+    return Options(state_dir=root, **{"on_event": _ignore, **how})
 
 
-def _unheard(event: object) -> None:
-    """For those who follow a run by `follow`, or not at all."""
+def _ignore(event: object) -> None:
+    """Take an event and do nothing, for callers that use `follow`, or no events at all."""
 
 
 def read_task(
@@ -102,11 +102,12 @@ def read_task(
     environ: Mapping[str, str] | None = None,
     **named: Any,
 ) -> TaskSpec:
-    """A task from a task file or PRD, or from a goal in words, as `agentrunner run` reads it.
+    """Return a task from a task file or PRD, or from a goal in words, as `agentrunner run` reads
+    it.
 
-    `settings` are texts like "runner.meta.max_loops=3"; `named` the options of the command line
-    by their names: repo, test, meta, worker, model, sandbox, max_loops, approve, strict.
-    Raises UsageError with the place of what is wrong. Blocks.
+    `settings` are texts like "runner.meta.max_loops=3"; `named` are the options of the command line
+    by their names: repo, test, meta, worker, model, sandbox, max_loops, approve, strict. Raises
+    UsageError with the place of what is wrong. Blocks.
     """
     if (file is None) == (goal is None):
         raise UsageError("Give either a file or a goal.")
@@ -143,9 +144,9 @@ async def resume(
     planner_model: str | None = None,
     by: str = "",
 ) -> Result:
-    """Go on where a run was; one that ended FAILED or NEEDS_REVIEW starts its next attempt.
+    """Continue a run; one that ended FAILED or NEEDS_REVIEW starts its next attempt.
 
-    `message` are words for the planner, of the person `by`; `budget` are grants like "usd=+5".
+    `message` is a text for the planner, of the person `by`; `budget` are grants like "usd=+5".
     """
     given: dict[str, Any] = {"max_loops": max_loops, "message": message, "on_change": on_change}
     given |= {"planner": planner, "planner_model": planner_model, "budget": budget, "by": by}
@@ -162,12 +163,12 @@ async def respond(
     by: str = "",
     how: Options | None = None,
 ) -> Result:
-    """Give a waiting run what it waits for, and go on.
+    """Give a waiting run its answer, and continue it.
 
-    `question` is the id of the question that is meant; left out, the one that waits. `edit` is an
+    `question` is the id of the question that is meant; without it, the one that waits. `edit` is an
     edited plan for "approve". Raises UsageError for an answer that does not fit.
     """
-    # The engine holds it against the question that waits, under the run's lock.
+    # The engine checks it against the question that waits, under the run's lock.
     answer = Answer(id=question, kind="ask_human", decision=decision, text=text, edit=edit, by=by)
     return await _runs.respond(run_id, answer, how or options())
 
@@ -182,10 +183,11 @@ async def accept(
     by: str = "",
     how: Options | None = None,
 ) -> Result:
-    """Record a person's yes to an ended run, and check once more; COMPLETE if code agrees.
+    """Record a person's acceptance of an ended run, and verify once more; COMPLETE if the code
+    agrees.
 
-    Without `criteria` it is for all of them. `known_red` are tests that were red before for
-    another reason.
+    Without `criteria` it covers all of them. `known_red` are tests that were red before for another
+    reason.
     """
     return await _runs.accept(
         run_id,
@@ -199,12 +201,12 @@ async def accept(
 
 
 async def cancel(run_id: str, how: Options | None = None) -> Result:
-    """End a run FAILED, stopping whoever drives it and its worker first."""
+    """End a run FAILED, after stopping the process that drives it and its worker."""
     return await _runs.cancel(run_id, how or options())
 
 
 async def runs(repo: Path | None = None, *, state_dir: Path | str | None = None) -> list[RunEntry]:
-    """The runs of a repository, or of all, the newest first."""
+    """Return the runs of a repository, or of all, the newest first."""
 
     def read() -> list[RunEntry]:
         index = RunIndex(environment.state_dir(os.fspath(state_dir) if state_dir else None))
@@ -216,7 +218,7 @@ async def runs(repo: Path | None = None, *, state_dir: Path | str | None = None)
 
 
 async def look(run_id: str, *, state_dir: Path | str | None = None) -> Result:
-    """How a run stands, or what it came to."""
+    """Return the present result of a run."""
     place = options(state_dir).state_dir
     return await asyncio.to_thread(queries.show, place, run_id)
 
@@ -224,10 +226,11 @@ async def look(run_id: str, *, state_dir: Path | str | None = None) -> Result:
 async def follow(
     run_id: str, *, after: int = 0, state_dir: Path | str | None = None
 ) -> AsyncIterator[Event]:
-    """The events of a run as they come, from number `after` + 1 on, also of another process's.
+    """Yield the events of a run as they come, from number `after` + 1 on, also those of another
+    process.
 
-    It ends with the result of an attempt that nobody drives any more, and where a run that nobody
-    drives has no further event.
+    It ends with the result of an attempt that is no longer driven, and where a run that is not
+    driven has no further event.
     """
     folder = RunFolder.open(options(state_dir).state_dir, run_id)
     offset = 0
@@ -246,7 +249,7 @@ async def follow(
 async def diff(
     run_id: str, *, number: int | None = None, state_dir: Path | str | None = None
 ) -> str:
-    """What the run changed so far, or its round `number`, as a unified diff."""
+    """Return what the run changed so far, or in its round `number`, as a unified diff."""
     place = options(state_dir).state_dir
     return await asyncio.to_thread(queries.diff, place, run_id, number)
 
@@ -254,9 +257,10 @@ async def diff(
 async def undo(
     run_id: str, *, force: bool = False, state_dir: Path | str | None = None
 ) -> list[str]:
-    """Put the files back as they were before the run; again, take that back. Their paths.
+    """Put the files back as they were before the run, and return their paths; a second call redoes
+    it.
 
-    Raises UsageError for files that were edited since, unless `force`; then none is touched.
+    Raises UsageError for files that were edited since, unless `force`; then no file is touched.
     """
     place = options(state_dir).state_dir
     done = await asyncio.to_thread(queries.undo, place, run_id, force)
@@ -280,7 +284,8 @@ async def propose(
     state_dir: Path | str | None = None,
     **named: Any,
 ) -> Proposal:
-    """What the planner makes of a message about the plan of a repository; nothing is changed yet.
+    """Return the planner's proposal for a message about the plan of a repository; nothing is
+    changed yet.
 
     `settings` and `named` say who plans, as for `read_task`.
     """
@@ -299,7 +304,7 @@ async def propose(
 async def apply_proposal(
     repo: Path, proposal: Proposal, *, author: str = "", state_dir: Path | str | None = None
 ) -> Plan:
-    """Make a proposal part of the plan; raises PlanConflict where that changed meanwhile."""
+    """Make a proposal part of the plan; raise PlanConflict where that changed meanwhile."""
     from agentrunner.plans.conversation import accept as accept_proposal
 
     store, at = _store(repo, state_dir), options().clock.stamp()
@@ -307,12 +312,12 @@ async def apply_proposal(
 
 
 async def plan(repo: Path, *, state_dir: Path | str | None = None) -> Plan:
-    """The plan of a repository as it stands."""
+    """Return the present plan of a repository."""
     return await asyncio.to_thread(_store(repo, state_dir).load)
 
 
 async def undo_plan(repo: Path, *, author: str = "", state_dir: Path | str | None = None) -> Plan:
-    """Take the last change of the plan back."""
+    """Undo the last change of the plan, and return the plan."""
     store, at = _store(repo, state_dir), options().clock.stamp()
     await asyncio.to_thread(store.undo, at=at, author=author)
     return await asyncio.to_thread(store.load)
@@ -328,11 +333,11 @@ async def run_plan(
     in_place: bool = False,
     **named: Any,
 ) -> PlanResult:
-    """Carry the plan of a repository out as far as it goes without a person.
+    """Execute the plan of a repository as far as it goes without a person.
 
-    `how.on_event` hears the events of the plan and of its tasks' runs.
+    `how.on_event` gets the events of the plan and of its tasks' runs.
     """
-    from agentrunner.plans.execution.executor import carry_out
+    from agentrunner.plans.execution.executor import execute_plan
     from agentrunner.plans.execution.instructions import PlanInstructions
     from agentrunner.plans.execution.plan_settings import load_settings
 
@@ -340,17 +345,17 @@ async def run_plan(
     folder = plan_folder(how.state_dir, repo.resolve())
     shared = load_settings(folder, Path.cwd())
     shared = shared.with_given(named, None, list(settings), Path.cwd())
-    quiet = _replace(how, on_event=_unheard, ask=None, confirm=None)
+    quiet = _replace(how, on_event=_ignore, ask=None, confirm=None)
     order = PlanInstructions(
         repo.resolve(), shared, quiet, parallel=parallel, only=tuple(only), in_place=in_place
     )
-    return await carry_out(order, how.on_event)
+    return await execute_plan(order, how.on_event)
 
 
 async def answer_plan(
     repo: Path, question: int, text: str, *, state_dir: Path | str | None = None
 ) -> None:
-    """Answer a question of the plan; who carries it out goes on by itself.
+    """Answer a question of the plan; the process that executes it continues by itself.
 
     Raises UsageError where there is no such question or it has its answer.
     """

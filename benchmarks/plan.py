@@ -67,8 +67,8 @@ def scheduling_sec(plan: Plan) -> float:
 
     async def all_of_it() -> int:
         stop = asyncio.Event()
-        conduct = Scheduler(plan, carry_out, parallel=8, post=_Quiet(), stop=stop, clock=Clock())
-        return len((await conduct.run()).endings)
+        conduct = Scheduler(plan, carry_out, parallel=8, inbox=_Quiet(), stop=stop, clock=Clock())
+        return len((await conduct.run()).outcomes)
 
     began = time.process_time()
     done = asyncio.run(all_of_it())

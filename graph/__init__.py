@@ -1,4 +1,4 @@
-"""Which node follows which, and driving a run along it."""
+"""The graph of a run: which node follows which, and the saved state."""
 
 from agentrunner.environment import quiet_libraries
 

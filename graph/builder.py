@@ -4,11 +4,11 @@
                │       │  ▲          ▲           │
                └─► approve ◄─────────┼───────────┤     a person's yes or no
                        └─► ask_human ┘ (answer ─► decide)
-                   wait: between any of them and itself, until a quota is there again
-                   planner: a person in its place, where none that can be used answers
+                   wait: a node that hits a spent quota goes here, and is run again afterwards
+                   planner: a person decides, where no planner gives a usable answer
 
-Every node but `note` says itself where to go (a Command); no other edge leaves it, because
-LangGraph would follow both. What a node may say is its row in ROUTES.
+Every node but `note` names the next node itself (a Command). It has no static edge besides, because
+LangGraph would follow both. The nodes that it may name are its row in ROUTES.
 """
 
 from __future__ import annotations
@@ -58,26 +58,26 @@ ROUTES: dict[str, tuple[str, ...]] = {
 ASKS = frozenset({"ask_human", "approve", "planner"})
 """Nodes that wait for a person; nothing may catch what they raise."""
 IDLE = frozenset({"wait"})
-"""Nodes whose time is not the run's."""
+"""Nodes that only wait: their time does not count as the run's."""
 
 Builder = StateGraph[TaskContext, Deps, TaskContext, TaskContext]
 Graph = CompiledStateGraph[TaskContext, Deps, TaskContext, TaskContext]
 
 
 def entry(state: TaskContext) -> str:
-    """Where an attempt starts: with the plan, with what is there, or, cancelled, at its end."""
+    """Return an attempt's first node: `note` where it was cancelled, else `validate` or `plan`."""
     if state.get("verdict"):
         return "note"
     return "validate" if state.get("state") == TaskState.VALIDATING else "plan"
 
 
 def build_graph() -> Builder:
-    """The graph, not yet compiled; it is run with its dependencies as the context."""
+    """Return the graph, not yet compiled. It is run with its dependencies as the context."""
     return _wired(StateGraph(TaskContext, context_schema=Deps))
 
 
 def graph_for(saver: BaseCheckpointSaver[str]) -> Graph:
-    """The graph of one run, whose state `saver` keeps; all runs share what is compiled."""
+    """Return the graph of one run, whose state `saver` keeps. All runs share one compiled graph."""
     return _compiled().copy({"checkpointer": saver})
 
 
@@ -87,7 +87,7 @@ def _compiled() -> Graph:
 
 
 def build_served_graph(open_deps: OpenDeps, input_schema: type) -> Builder:
-    """The same graph for a server, which knows no dependencies: every node opens its own."""
+    """Return the same graph for a server, which has no dependencies: every node opens its own."""
     return _wired(StateGraph(TaskContext, input_schema=input_schema), open_deps)
 
 
@@ -103,5 +103,5 @@ def _wired(builder: Builder, open_deps: OpenDeps | None = None) -> Builder:
 
 
 def mermaid() -> str:
-    """The graph as Mermaid text."""
+    """Return the graph as Mermaid text."""
     return str(_compiled().get_graph().draw_mermaid())

@@ -1,7 +1,7 @@
-"""The saved state of a run: one SQLite file per run, checked before it is believed.
+"""The saved state of a run: one SQLite file per run, checked before it is trusted.
 
-A damaged, empty, foreign or newer file is reported and left as it is; it is never taken for a
-fresh start, because that would run every worker again.
+A damaged, empty, foreign or newer file is reported and left as it is. It is never taken for a fresh
+start, because that would run every worker again.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ from agentrunner.state.state_model import StateModel
 APPLICATION_ID = 0x41475255  # "AGRU"
 BUSY_MS = 10_000
 CACHE_KB = 64
-"""What SQLite may cache per run; its own limit, 2 MB, is filled by long runs."""
+"""What SQLite may cache per run. Long runs would fill its own limit of 2 MB."""
 PAGE_BYTES = 1024
-"""SQLite makes room for twenty pages as a file is opened: 20 KB per run, with its own size 80."""
+"""SQLite allocates room for twenty pages as it opens a file: 20 KB per run, with its own page size
+80 KB."""
 RECURSION_LIMIT = 10_000
-"""A seat belt: more steps than the most loops a task may have can take. The loops are counted in
-the state, where --max-loops of a later attempt is known, too."""
+"""A safety net: more steps than a task with the most loops allowed can take. Loops are counted in
+the state, where the --max-loops of a later attempt is known, too."""
 
 KEPT_CHECKPOINTS = 8
 FORGET = "delete from {} where (thread_id, checkpoint_ns, checkpoint_id) = (?, ?, ?)"
@@ -71,12 +72,12 @@ FORMER_MODULES: Mapping[str, tuple[str, ...]] = {
         ("agentrunner.task.context", "agentrunner.state.run_state"),
     ),
 }
-"""Where classes of a state stood in earlier versions, whose runs go on with this one."""
+"""Where the classes of a state were in earlier versions, whose runs this version resumes."""
 
 
 @cache
 def state_types() -> dict[tuple[str, str], type]:
-    """The classes a checkpoint may make objects of, and no others, by module and name."""
+    """Return the only classes a checkpoint may create objects of, by module and name."""
     classes: list[type] = [
         value
         for module in _STATE
@@ -91,7 +92,7 @@ def state_types() -> dict[tuple[str, str], type]:
 
 
 def serializer() -> JsonPlusSerializer:
-    """Strict: no pickle, no JSON constructors, and of msgpack only our own models."""
+    """Return a strict serializer: no pickle, no JSON constructors, in msgpack only our models."""
     return JsonPlusSerializer(
         pickle_fallback=False,
         allowed_json_modules=None,
@@ -101,9 +102,9 @@ def serializer() -> JsonPlusSerializer:
 
 
 def _revived(code: int, data: bytes) -> Any:
-    """An object of a checkpoint; raises ValueError for every class that is none of ours.
+    """Return an object of a checkpoint; raise ValueError for a class that is not one of ours.
 
-    LangGraph's own hook hands on the raw parts of what it refuses or cannot make, and makes
+    LangGraph's own hook returns the raw parts of what it refuses or cannot create, and creates
     models unvalidated where they are invalid: a damaged state would pass for a whole one.
     """
     module, name, content, *_ = ormsgpack.unpackb(
@@ -120,17 +121,18 @@ def _revived(code: int, data: bytes) -> Any:
 
 
 class BoundedSaver(SqliteSaver):
-    """Saves in the process's thread pool, in one hop, and keeps the latest checkpoints only.
+    """A saver that works in the process's thread pool, in one hop, and keeps only the latest
+    checkpoints.
 
-    LangGraph's own asynchronous one has a thread per connection and goes there and back seven
-    times per step. What is forgotten are checkpoints that this one has itself put and followed up,
-    by their ids, so that nothing depends on the order of ids over several processes.
+    LangGraph's own asynchronous saver has a thread per connection and goes there and back seven
+    times per step. This one deletes, by id, only checkpoints that it has put itself and followed by
+    newer ones, so nothing depends on the order of ids over several processes.
 
-    A finished step's writes are in the checkpoint that follows at once. Unless `history` is wanted
-    they are not saved besides: where that checkpoint did not get to the disk, the step runs again,
-    as it does after a crash in its middle.
+    A finished step's writes are in the checkpoint that follows at once. They are saved besides only
+    with `history`: where that checkpoint did not get to the disk, the step runs again, as it does
+    after a crash in its middle.
 
-    `before` is called in the same thread before anything is saved: what the state builds on is to
+    `before` is called in the same thread before anything is saved: what the state builds on has to
     be on the disk first.
     """
 
@@ -145,7 +147,7 @@ class BoundedSaver(SqliteSaver):
         super().__init__(connection, serde=serde)
         self._history = history
         self._before = before
-        self._put: dict[tuple[str, str], list[str]] = {}
+        self._saved_ids: dict[tuple[str, str], list[str]] = {}
 
     def put(
         self,
@@ -154,19 +156,19 @@ class BoundedSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Save a checkpoint, and now and then forget earlier ones of its thread."""
+        """Save a checkpoint, and delete earlier ones of its thread now and then."""
         self._before()
         saved = super().put(config, checkpoint, metadata, new_versions)
-        place = saved["configurable"]
-        thread = (place["thread_id"], place["checkpoint_ns"])
-        put = self._put.setdefault(thread, [])
-        put.append(place["checkpoint_id"])
-        if len(put) >= 2 * KEPT_CHECKPOINTS:
-            self._put[thread] = put[-KEPT_CHECKPOINTS:]
-            old = [(*thread, checkpoint_id) for checkpoint_id in put[:-KEPT_CHECKPOINTS]]
+        where = saved["configurable"]
+        thread = (where["thread_id"], where["checkpoint_ns"])
+        saved_ids = self._saved_ids.setdefault(thread, [])
+        saved_ids.append(where["checkpoint_id"])
+        if len(saved_ids) >= 2 * KEPT_CHECKPOINTS:
+            self._saved_ids[thread] = saved_ids[-KEPT_CHECKPOINTS:]
+            outdated = [(*thread, checkpoint_id) for checkpoint_id in saved_ids[:-KEPT_CHECKPOINTS]]
             with self.cursor() as cursor:
                 for table in ("writes", "checkpoints"):
-                    cursor.executemany(FORGET.format(table), old)
+                    cursor.executemany(FORGET.format(table), outdated)
         return saved
 
     def put_writes(
@@ -181,10 +183,11 @@ class BoundedSaver(SqliteSaver):
         super().put_writes(config, writes, task_id, task_path)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """A checkpoint; raises ValueError where what it holds was not written so.
+        """Return a checkpoint; raise ValueError where it holds a value that was not written with
+        it.
 
-        LangGraph passes over a channel whose name is none, so that one flipped bit in a name
-        would be a state with a value less.
+        LangGraph skips a channel with an unknown name, so one flipped bit in a name would silently
+        give a state that lacks a value.
         """
         found = super().get_tuple(config)
         if found is not None:
@@ -195,7 +198,7 @@ class BoundedSaver(SqliteSaver):
         return found
 
     def keep_latest(self, threads: Iterable[str]) -> None:
-        """Keep only the last checkpoint of each thread; for ended runs."""
+        """Keep only the last checkpoint of each thread. For runs that have ended."""
         with self.cursor() as cursor:
             for thread in threads:
                 for statement in PRUNE.split(";"):
@@ -205,14 +208,14 @@ class BoundedSaver(SqliteSaver):
             self.conn.execute("pragma wal_checkpoint(truncate)")
 
     def close(self) -> None:
-        """Let go of the file, once nobody is at it."""
+        """Close the file once no other thread uses it."""
         with self.lock:
             self.conn.close()
 
     # -- the same, off the event loop -----------------------------------------------------------
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The latest checkpoint, or the one that `config` names."""
+        """Return the latest checkpoint, or the one that `config` names."""
         return await asyncio.to_thread(self.get_tuple, config)
 
     async def alist(
@@ -223,10 +226,10 @@ class BoundedSaver(SqliteSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """The checkpoints that are kept, the latest first."""
+        """Yield the checkpoints that are kept, the latest first."""
         found = self.list(config, filter=filter, before=before, limit=limit)
-        for one in await asyncio.to_thread(list, found):
-            yield one
+        for checkpoint in await asyncio.to_thread(list, found):
+            yield checkpoint
 
     async def aput(
         self,
@@ -235,7 +238,7 @@ class BoundedSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """`put`; it is on the disk when this returns."""
+        """Save a checkpoint, as `put` does. It is on the disk when this returns."""
         return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
@@ -245,12 +248,12 @@ class BoundedSaver(SqliteSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Save what no checkpoint follows: an interrupt, its answer, an error."""
+        """Save only writes that no checkpoint follows: an interrupt, its answer, an error."""
         if self._history or any(channel in WRITES_IDX_MAP for channel, _ in writes):
             await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Forget a thread."""
+        """Delete a thread."""
         await asyncio.to_thread(self.delete_thread, thread_id)
 
 
@@ -262,10 +265,10 @@ async def open_saver(
     history: bool = False,
     before: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[BoundedSaver]:
-    """The checkpointer of one run; raises CheckpointCorrupt for a file that cannot be believed.
+    """Yield the checkpointer of one run; raise CheckpointCorrupt for a file that cannot be trusted.
 
-    `history` also keeps each step's own writes, for a server that shows them. `before` is called
-    in another thread before each time that something is saved.
+    `history` also keeps each step's own writes, for a server that shows them. `before` is called in
+    another thread before each save.
     """
     saver = await asyncio.to_thread(open_saver_sync, path, new=new, history=history, before=before)
     try:
@@ -277,7 +280,7 @@ async def open_saver(
 def open_saver_sync(
     path: Path, *, new: bool, history: bool = False, before: Callable[[], None] = lambda: None
 ) -> BoundedSaver:
-    """`open_saver`, for callers without an event loop, who close it. Blocks."""
+    """Like `open_saver`, for callers without an event loop; they close the saver. Blocks."""
     if not new:
         check_file(path)
     connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, check_same_thread=False)
@@ -297,7 +300,7 @@ def open_saver_sync(
 
 
 def check_file(path: Path) -> None:
-    """Raise CheckpointCorrupt unless this is a whole checkpoint file of this version."""
+    """Raise CheckpointCorrupt unless this is a whole checkpoint file, and not a newer one."""
     if not path.is_file() or path.stat().st_size == 0:
         raise damaged(path, "it is missing or empty; the run cannot be continued from it")
     try:
@@ -306,7 +309,7 @@ def check_file(path: Path) -> None:
             version = database.execute("pragma user_version").fetchone()[0]
             health = database.execute("pragma integrity_check").fetchone()[0]
     except (sqlite3.DatabaseError, UnicodeDecodeError, ValueError) as error:
-        if _for_want_of_room(error, path):
+        if _is_disk_full(error, path):
             raise DiskFull(
                 f"There is no room on the disk of {path.parent}; reading the run's state needs a"
                 " little. Nothing was changed.",
@@ -321,24 +324,25 @@ def check_file(path: Path) -> None:
         raise damaged(path, str(health))
 
 
-LITTLE_ROOM = 1 << 20
-"""Bytes; SQLite shares an index of its log through a file beside it, also to read."""
+MIN_FREE_BYTES = 1 << 20
+"""SQLite shares an index of its log through a file beside it, also for reading, and needs room for
+it."""
 
 
-def _for_want_of_room(error: Exception, path: Path) -> bool:
-    """Whether SQLite failed since the disk is full, which damages nothing."""
+def _is_disk_full(error: Exception, path: Path) -> bool:
+    """Whether SQLite failed because the disk is full, which damages nothing."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     full = code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN)
-    return full and shutil.disk_usage(path.parent).free < LITTLE_ROOM
+    return full and shutil.disk_usage(path.parent).free < MIN_FREE_BYTES
 
 
 def read_only(path: Path) -> str:
-    """The URI by which SQLite opens a file for reading; a `?`, `#` or `%` in it is escaped."""
+    """Return the URI by which SQLite opens a file for reading; `?`, `#` and `%` are escaped."""
     return f"{path.absolute().as_uri()}?mode=ro"
 
 
 def damaged(path: Path, why: str) -> CheckpointCorrupt:
-    """The error for a state file that cannot be used; the file stays as it is."""
+    """Return the error for a state file that cannot be used. The file stays as it is."""
     return CheckpointCorrupt(
         f"The saved state of this run cannot be used: {why}. Nothing was changed.",
         path=str(path),
@@ -347,12 +351,12 @@ def damaged(path: Path, why: str) -> CheckpointCorrupt:
 
 
 def read_errors() -> tuple[type[Exception], ...]:
-    """What loading a damaged checkpoint has been seen to raise."""
+    """Return the exceptions that loading a damaged checkpoint has been seen to raise."""
     return (sqlite3.DatabaseError, UnicodeDecodeError, ValueError, KeyError, TypeError)
 
 
 def thread_config(run_id: str, attempt: int) -> dict[str, Any]:
-    """The LangGraph config of one attempt."""
+    """Return the LangGraph config of one attempt."""
     return {
         "configurable": {"thread_id": f"{run_id}#{attempt}"},
         "recursion_limit": RECURSION_LIMIT,

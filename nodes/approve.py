@@ -29,7 +29,7 @@ AFTER = {
     ("protected_path", "approve"): "validate",
     ("protected_path", "reject"): "validate",
 }
-"""Where each answer leads; the node there uses it up."""
+"""The next node for each answer. That node consumes the answer."""
 
 
 class Approval(BaseModel):

@@ -1,4 +1,4 @@
-"""RUNNING | VALIDATING | FIXING: ask the planner what to do next, and obey the limits."""
+"""RUNNING | VALIDATING | FIXING: ask the planner what to do next, within the limits."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ PEOPLE_CHARS = 8000
 
 
 async def decide(state: TaskContext, deps: Deps) -> Command[str]:
-    """One decision: run a worker, ask for completion, ask a person, or give up."""
+    """Get one decision: run a worker, ask for completion, ask a person, or give up."""
     replied = messages(state, deps)
     asked = cast("TaskContext", {**state, **replied})
     replied |= _replied(asked)
     if _edited(asked):
-        replied["baseline"] = _as_edited(state, deps, replied["criteria"])
+        replied["baseline"] = _record_edited_plan(state, deps, replied["criteria"])
     if "remarks" in replied:
         replied["stuck"] = forgotten(state)
     tried, faulty = await tried_by_people(cast("TaskContext", {**state, **replied}), deps, "decide")
@@ -81,13 +81,13 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
 
 
 def _edited(state: TaskContext) -> bool:
-    """Whether a person answered the plan with one of their own."""
+    """Whether a person answered the plan with an edited one."""
     answer = answered(state, "plan")
     return answer is not None and bool(answer.edit)
 
 
 def _by_person(order: PersonOrder, deps: Deps) -> NextAction:
-    """What a person ordered in the planner's place, as a decision like any other. Blocks."""
+    """Return what a person ordered in the planner's place, as a decision like any other. Blocks."""
     decision = Decision(action=order.action, reason=BY_PERSON)
     if order.prompt is None:
         return NextAction(decision=decision)
@@ -97,7 +97,7 @@ def _by_person(order: PersonOrder, deps: Deps) -> NextAction:
 
 
 def _replied(state: TaskContext) -> Update:
-    """What a person answered meanwhile, as the next decision will read it."""
+    """Return the update that a person's answer makes, for the next decision to read."""
     if answered(state, "ask_human"):
         message = FROM_PERSON + "the answer to your question; it stands under `people`."
         return {"answer": None, "remarks": remark(state, message)}
@@ -108,10 +108,12 @@ def _replied(state: TaskContext) -> Update:
         update: Update = {"answer": None}
         if answer.edit:
             update["criteria"] = edited_criteria(answer.edit)
-        elif answer.decision == "approve":  # what is mapped to tests is a person's word now
+        elif answer.decision == "approve":  # a person approved the mapping to tests
             update["criteria"] = [
-                one.model_copy(update={"tests_origin": "human"}) if one.tests else one
-                for one in state["criteria"]
+                criterion.model_copy(update={"tests_origin": "human"})
+                if criterion.tests
+                else criterion
+                for criterion in state["criteria"]
             ]
         if state["state"] == TaskState.PLANNING:
             update["state"] = TaskState.RUNNING
@@ -119,16 +121,22 @@ def _replied(state: TaskContext) -> Update:
     return {}
 
 
-def _as_edited(state: TaskContext, deps: Deps, criteria: list[Criterion]) -> Baseline | None:
-    """A plan that a person edited: told again; its checks are then tried on the old tree."""
+def _record_edited_plan(
+    state: TaskContext, deps: Deps, criteria: list[Criterion]
+) -> Baseline | None:
+    """Record a plan that a person edited; return the baseline without outcomes of its checks."""
     deps.emit("plan", acceptance_criteria=criteria)
     deps.record(state, "plan", "plan", {"criteria": [c.model_dump(mode="json") for c in criteria]})
     baseline = state.get("baseline")
-    return without(baseline, {one.id for one in criteria}) if baseline is not None else None
+    return (
+        without(baseline, {criterion.id for criterion in criteria})
+        if baseline is not None
+        else None
+    )
 
 
 def allowed(deps: Deps, criteria: Sequence[Criterion]) -> Callable[[Message], None]:
-    """Refuses what the task does not allow, of workers and checks; the planner is asked again."""
+    """Return a check that refuses what the task does not allow; the planner is asked again."""
 
     def check(message: Message) -> None:
         chosen = message.payload
@@ -148,7 +156,7 @@ def allowed(deps: Deps, criteria: Sequence[Criterion]) -> Callable[[Message], No
 def _run_worker(
     state: TaskContext, deps: Deps, chosen: NextAction, counters: Counters, update: Update
 ) -> Command[str]:
-    """Fix the worker run in the state; it is started by the next node and never by this one."""
+    """Save the worker run in the state, so that the next node starts it and never this one."""
     target = _state_for_worker(state)
     if (state["state"], target) in LOOPS:
         if counters.loops >= state["run"].max_loops:
@@ -179,7 +187,7 @@ def _run_worker(
 
 
 def _state_for_worker(state: TaskContext) -> TaskState:
-    """FIXING if any evidence is red or the last worker did not end `completed`, else RUNNING."""
+    """Return FIXING if evidence is red or the last worker did not end `completed`, else RUNNING."""
     if state["state"] != TaskState.VALIDATING:
         return state["state"]
     evidence, recent = state.get("evidence"), state.get("recent", [])
@@ -217,12 +225,12 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
 
 
 def _ask_for_completion(reason: str, update: Update) -> Command[str]:
-    """mark_complete is a request; `validate` answers it."""
+    """Return the command that requests completion; `validate` grants or refuses it."""
     update |= {
         "state": TaskState.VALIDATING,
         "wants_completion": True,
         "completion_reason": reason[:2000],
-        "assessment": None,  # every request is assessed anew, also one of the same tree
+        "assessment": None,  # every request is assessed anew, also for the same tree
     }
     return Command(update=update, goto="validate")
 
@@ -238,7 +246,7 @@ def _ask_human(
 
 
 def at_limit(state: TaskContext, deps: Deps) -> Verdict:
-    """How the run ends when another loop would be needed and none is left."""
+    """Return how the run ends when it would need another loop and none is left."""
     spec, evidence = deps.spec, state.get("evidence")
     acceptances = state.get("acceptances", [])
     criteria = settle(

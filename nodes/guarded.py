@@ -1,9 +1,9 @@
-"""The wrapper around every node: what LangGraph accepts silently, it refuses.
+"""The wrapper around every node: it refuses what LangGraph accepts silently.
 
-LangGraph drops unknown keys and unknown targets without a word, keeps values of a wrong type and
+LangGraph drops unknown keys and unknown targets without a message, keeps values of a wrong type and
 follows a static edge beside a Command. Here every update is validated against its channel
-(`revalidate_instances="always"` on the models), the validated values are handed on, and every
-change of the task's state is a move of the table.
+(`revalidate_instances="always"` on the models), the validated values are passed on, and a change of
+the task's state has to be a move that `state/lifecycle.py` allows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from agentrunner.text.unicode import clean
 
 Node = Callable[[TaskContext, Deps], Awaitable[Command[str]]]
 OpenDeps = Callable[[TaskContext], AbstractAsyncContextManager[tuple[Deps, Update]]]
-"""Opens what one node stands on, and what the state is to hold besides."""
+"""Opens the dependencies of one node, and returns what the state has to hold besides."""
 
 MAX_INT = 2**63 - 1
 
@@ -45,7 +45,7 @@ class Wrapped(Protocol):
     """A node as LangGraph calls it."""
 
     async def __call__(self, state: TaskContext, *, runtime: Runtime[Deps]) -> Command[str]:
-        """One step."""
+        """Run one step."""
 
 
 class BadUpdate(AgentRunnerError):
@@ -60,12 +60,12 @@ def guarded(
     idle: bool = False,
     open_deps: OpenDeps | None = None,
 ) -> Wrapped:
-    """`node` with its update checked, its time counted and its failures turned into an end.
+    """Return `node` wrapped: its update checked, its time counted, its failures turned into an end.
 
     `asks` marks the nodes that interrupt: they get no error handling at all, because whatever
-    catches a malformed answer there loses the question. `idle` marks the one that only waits,
-    whose time is not counted. The dependencies are the caller's context, or, with `open_deps`,
-    opened for each node and closed after it.
+    catches a malformed answer there loses the question. `idle` marks the one that only waits, whose
+    time is not counted. The dependencies are the caller's context, or, with `open_deps`, opened for
+    each node and closed after it.
     """
 
     async def run(state: TaskContext, *, runtime: Runtime[Deps]) -> Command[str]:
@@ -75,14 +75,16 @@ def guarded(
             return await step(state, runtime.context, {})
         async with open_deps(state) as (deps, opened):
             command = await step(cast("TaskContext", {**state, **opened}), deps, opened)
-            await asyncio.to_thread(deps.log.sync)  # whoever saves the state does not know the log
+            await asyncio.to_thread(
+                deps.log.sync
+            )  # the server that saves the state does not know it
             return command
 
     async def step(state: TaskContext, deps: Deps, opened: Update) -> Command[str]:
         if asks:
             return checked(await node(state, deps), targets, state, deps, opened)
         started = deps.clock.monotonic()
-        known = caught_up(state, deps.calls)  # whose log reads nothing again
+        known = caught_up(state, deps.calls)  # the log is not read twice
         state, opened = cast("TaskContext", {**state, **known}), {**opened, **known}
         try:
             command = await _unless_stopped(node, state, deps)
@@ -98,9 +100,9 @@ def guarded(
                 Command(update=asked, goto="ask_human") if asked else _ended(error, state, deps)
             )
         except NeedsPerson as error:
-            command = _silent(error, state, node.__name__)
+            command = _asking_person(error, state, node.__name__)
         except Exception as error:
-            if node.__name__ == "note" or _of_the_machine(error):
+            if node.__name__ == "note" or _is_fault_of_machine(error):
                 raise
             command = _ended(error, state, deps)
         spent = deps.clock.monotonic() - started
@@ -111,14 +113,14 @@ def guarded(
     return run
 
 
-def _of_the_machine(error: Exception) -> bool:
-    """No room, or a state file that cannot be written: the run stays as it is saved."""
+def _is_fault_of_machine(error: Exception) -> bool:
+    """Whether the disk is full or the state cannot be saved; the saved run stays as it is."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     return full or isinstance(error, sqlite3.Error)
 
 
 async def _unless_stopped(node: Node, state: TaskContext, deps: Deps) -> Command[str]:
-    """Run the node; a stop ends it at once, but for those that must end a worker in order."""
+    """Run the node; a stop ends it at once, except nodes that must end a worker gracefully."""
     if node.__name__ in ("run_worker", "note"):
         return await node(state, deps)
     work = asyncio.ensure_future(node(state, deps))
@@ -136,7 +138,7 @@ async def _unless_stopped(node: Node, state: TaskContext, deps: Deps) -> Command
 
 
 def _ended(error: Exception, state: TaskContext, deps: Deps) -> Command[str]:
-    """The run ends FAILED, and the note says why."""
+    """Return the command that ends the run FAILED, with the error as its verdict."""
     known = isinstance(error, TaskFailed)
     text = deps.redactor.redact(str(error)) or type(error).__name__
     if not known:
@@ -150,29 +152,29 @@ def _ended(error: Exception, state: TaskContext, deps: Deps) -> Command[str]:
     counters = getattr(error, "counters", None)
     update: Update = {"verdict": verdict}
     if isinstance(counters, Counters):
-        update["counters"] = _unheard(counters, state)
+        update["counters"] = _without_messages(counters, state)
     return Command(update=update, goto="note")
 
 
 def _waiting(error: MustWait, state: TaskContext, node: str) -> Command[str]:
-    """The run waits, and the node runs again when that is over; what it has spent is booked."""
+    """Return the command to wait and run the node again; what it has spent is counted."""
     update: Update = {
         "wait": error.wait.model_copy(update={"back_to": node}),
-        "counters": _unheard(error.counters, state),
+        "counters": _without_messages(error.counters, state),
     }
     return Command(update={**error.kept, **update}, goto="wait")
 
 
-def _silent(error: NeedsPerson, state: TaskContext, node: str) -> Command[str]:
-    """The run waits for a person in the planner's place; then the node runs again, or another."""
-    now = cast("TaskContext", {**state, "counters": error.counters})
-    asked = planner_question(error.silence, now, node)
-    update: Update = {"counters": _unheard(error.counters, state), "question": asked}
+def _asking_person(error: NeedsPerson, state: TaskContext, node: str) -> Command[str]:
+    """Return the command to ask a person in the planner's place; then this node or another runs."""
+    counted = cast("TaskContext", {**state, "counters": error.counters})
+    asked = planner_question(error.silence, counted, node)
+    update: Update = {"counters": _without_messages(error.counters, state), "question": asked}
     return Command(update={**error.kept, **update}, goto="planner")
 
 
-def _unheard(counters: Counters, state: TaskContext) -> Counters:
-    """What a person said is not heard until a node has used it."""
+def _without_messages(counters: Counters, state: TaskContext) -> Counters:
+    """Return the counters with no message of a person marked as read: the node did not use it."""
     return counters.model_copy(update={"messages": state["counters"].messages})
 
 
@@ -185,7 +187,7 @@ def checked(
     *,
     spent: float = 0.0,
 ) -> Command[str]:
-    """The command with validated values; raises BadUpdate for anything LangGraph would drop."""
+    """Return the command with valid values; raise BadUpdate for what LangGraph would drop."""
     if not isinstance(command, Command) or command.graph is not None:
         raise BadUpdate(f"a node returns a Command of this graph, not {type(command).__name__}")
     if not isinstance(command.goto, str) or command.goto not in targets:
@@ -202,7 +204,7 @@ def checked(
             update={"wall_sec": round(counters.wall_sec + spent, 3)}
         )
     valid = {
-        channel: value if _is_settled(value, state.get(channel)) else validated(channel, value)
+        channel: value if _is_validated(value, state.get(channel)) else validated(channel, value)
         for channel, value in update.items()
     }
     if (target := valid.get("state")) is not None and target != state["state"]:
@@ -213,13 +215,13 @@ def checked(
             f"{state['counters'].decisions}-{state['counters'].loops}-{state['state']}-{target}",
             {"from": state["state"], "to": target},
         )
-        if target not in TERMINAL:  # a terminal state is told once it is saved
+        if target not in TERMINAL:  # a terminal state is announced once it is saved
             deps.emit("state_changed", **{"from": state["state"], "to": target})
     return Command(update=valid, goto=command.goto)
 
 
-def _is_settled(value: Any, known: Any) -> bool:
-    """Whether it is the frozen value that the state has, which was validated when it came there."""
+def _is_validated(value: Any, known: Any) -> bool:
+    """Whether it is the frozen value that the state has, which was validated before."""
     return value is known and isinstance(value, StateModel)
 
 
@@ -229,7 +231,7 @@ def _adapters() -> dict[str, TypeAdapter[Any]]:
 
 
 def validated(channel: str, value: Any) -> Any:
-    """The value as its channel's type, validated again inside; raises BadUpdate."""
+    """Return the value as its channel's type, validated inside; raise BadUpdate if invalid."""
     adapter = _adapters().get(channel)
     if adapter is None:
         raise BadUpdate(f"the state has no channel {channel!r}")
@@ -237,12 +239,12 @@ def validated(channel: str, value: Any) -> Any:
     plain = adapter.dump_python(valid, mode="python")
     if _is_plain_ascii(plain):
         return valid
-    fit = _fit_for_storage(plain, channel)
-    return valid if fit == plain else adapter.validate_python(fit)
+    storable = _fit_for_storage(plain, channel)
+    return valid if storable == plain else adapter.validate_python(storable)
 
 
 def _is_plain_ascii(value: Any) -> bool:
-    """Whether nothing in it needs a closer look before it is stored: true of nearly all."""
+    """Whether the value can be stored without a closer look, as nearly all can."""
     kind = type(value)
     if kind is str:
         return bool(value.isascii())
@@ -256,9 +258,9 @@ def _is_plain_ascii(value: Any) -> bool:
 
 
 def _fit_for_storage(value: Any, channel: str) -> Any:
-    """The value with U+FFFD for lone surrogates, which a checkpoint does not keep.
+    """Return the value with U+FFFD for lone surrogates, which a checkpoint does not keep.
 
-    They come from names of files that are no UTF-8. Integers over 64 bits are refused.
+    They come from names of files that are not UTF-8. Raises BadUpdate for integers over 64 bits.
     """
     if isinstance(value, str):
         return value if value.isascii() else clean(value)

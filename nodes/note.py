@@ -1,4 +1,4 @@
-"""The end of an attempt: the terminal state and the task note, whatever the end was."""
+"""The last step of an attempt: the end state and the task note, whatever the end is."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from agentrunner.state.run_state import TaskContext, Verdict
 from agentrunner.storage.failpoints import reach
 
 IMAGE_CHARS = 19
-"""Of an image's id, as engines shorten it: "sha256:" and twelve digits."""
+"""Characters of an image's id that the note shows, as engines do: "sha256:" and twelve digits."""
 
 
 async def note(state: TaskContext, deps: Deps) -> Command[str]:
-    """Move to the verdict's state and leave the note."""
+    """Move to the verdict's state, commit the work of a complete run, and write the note."""
     verdict = state.get("verdict") or Verdict(state="FAILED", reason="internal", text="No verdict.")
     update = {"state": TaskState(verdict.state), "verdict": verdict}
     ended = cast("TaskContext", {**state, **update})
@@ -50,9 +50,9 @@ def leave_note(
 ) -> str:
     """Write the note of this state into the repository and return its path. Blocking.
 
-    Where the repository cannot take it, it goes to the run's folder, with a warning; the state
-    of the run does not depend on it. That of a plan's task stays in the run's folder until
-    nothing of the plan is at work.
+    Where the repository cannot take it, it goes to the run's folder, with a warning; the state of
+    the run does not depend on it. The note of a plan's task stays in the run's folder until no task
+    of the plan is running.
     """
     spec = deps.spec
     result = build_result(
@@ -100,7 +100,7 @@ def _into_repository(text: str, state: TaskContext, deps: Deps) -> Path:
 
 
 def _with_sandbox(facts: RunFigures, deps: Deps) -> RunFigures:
-    """What the sandbox turned out to be, and whom commands in it reached or asked for in vain."""
+    """Return the figures with the sandbox and the hosts its commands reached or were refused."""
     used = read_egress(deps.folder.root / EGRESS_LOG)
     image = deps.sandbox.image
     return replace(
@@ -113,7 +113,7 @@ def _with_sandbox(facts: RunFigures, deps: Deps) -> RunFigures:
 
 
 def _rendered(view: NoteView, state: TaskContext, deps: Deps) -> str:
-    """The note by the task's template; by the built-in one where that fails."""
+    """Return the note by the task's template, or by the built-in one where that fails."""
     spec = deps.spec
     wanted = spec.runner.note.template
     try:
@@ -124,7 +124,7 @@ def _rendered(view: NoteView, state: TaskContext, deps: Deps) -> str:
 
 
 def here() -> str:
-    """`hana@devbox`: where the commands of a note are to be given."""
+    """Return user and machine where the commands of a note are to be run, such as `hana@devbox`."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -135,6 +135,6 @@ def here() -> str:
 def _tail(deps: Deps, ref: Any) -> str:
     try:
         data = deps.folder.read(ref)
-    except CheckpointCorrupt:  # a power loss may take what nobody but readers needs
+    except CheckpointCorrupt:  # a power loss may destroy an output, which only readers need
         return ""
     return data[-65_536:].decode("utf-8", "replace")

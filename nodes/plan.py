@@ -34,17 +34,19 @@ from agentrunner.verification.results.model import Results
 
 MAX_CRITERIA = 50
 MOST_RED, MOST_GREEN = 100, 40
-"""Names of tests that a planner is shown."""
+"""How many names of red and of green tests a planner is shown."""
 SAME_WORDS = 0.6
-"""From how alike two descriptions (0 to 1) of one id are taken for one criterion."""
+"""How alike (0 to 1) two descriptions with the same id must be to count as one criterion."""
 SET_BY_CODE = {"status", "evidence", "proof", "comment"}
 
 
 async def plan(state: TaskContext, deps: Deps) -> Command[str]:
-    """Find out what is true before the run, then what has to be true after it."""
+    """Measure the baseline, then get the criteria that have to be met after the run."""
     if state["state"] == TaskState.PENDING:
-        for one in (state.get("people") or People()).recent if state["run"].attempt == 1 else ():
-            keep(state, deps, one)  # decided in an earlier run of the task
+        for decision in (
+            (state.get("people") or People()).recent if state["run"].attempt == 1 else ()
+        ):
+            keep(state, deps, decision)  # decided in an earlier run of the task
         return Command(update={"state": TaskState.PLANNING}, goto="plan")
     if answered(state, "plan"):
         return _plan_again(state)
@@ -61,7 +63,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         if seeing(state, deps).see == "nothing":
             known = None
     counters = asking["counters"]
-    if state.get("person_order") is not None:  # a person goes on without a plan of the planner's
+    if state.get("person_order") is not None:  # a person goes on without the planner's plan
         criteria = own or [Criterion(id="AC-1", description=deps.spec.title)]
     else:
         with keeping({"baseline": baseline}):
@@ -90,7 +92,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
 
 
 def names_for_planner(results: Results) -> dict[str, object]:
-    """Names of the suite, red ones first, as many as a prompt bears."""
+    """Return test names of the suite for a prompt, red ones first, cut to the limits above."""
     red = list(dict.fromkeys(test.name for test in results.red))
     green = [test.name for test in results.tests if test.outcome == "passed"]
     return {
@@ -101,24 +103,24 @@ def names_for_planner(results: Results) -> dict[str, object]:
 
 
 def with_ids(tests: dict[str, object]) -> dict[str, object]:
-    """The names with an id for each, by which it is called from then on.
+    """Return the names of tests, each with an id that stands for it from then on.
 
     A plan maps criteria to tests by these ids: names are text of the repository, and no schema is
     made of that.
     """
     ids = further(tests, {}, 1)
-    by_name = {name: one for one, name in ids.items()}
+    by_name = {name: test_id for test_id, name in ids.items()}
     return {**({"ids": ids} if ids else {}), **shortened(tests, by_name)}
 
 
 def repository_before(deps: Deps, baseline: Baseline) -> dict[str, object] | None:
-    """What a model should know of the repository as it was, the same however often it is asked.
+    """Return what a model should know of the repository before the run; each call gives the same.
 
-    None where nobody plans who would read it.
+    Returns None where no candidate that plans calls a model.
     """
     runner = deps.spec.runner
     candidates = (runner.profiles.plan or runner.profiles.meta).candidates
-    kinds = {one.kind for one in candidates} or {runner.meta.kind}
+    kinds = {candidate.kind for candidate in candidates} or {runner.meta.kind}
     if not any(planner_kind(kind).calls_model for kind in kinds):
         return None
     kept = deps.folder.root / CONTEXT_FILE
@@ -133,7 +135,7 @@ def repository_before(deps: Deps, baseline: Baseline) -> dict[str, object] | Non
 
 
 def keep_context(deps: Deps, baseline: Baseline, known: dict[str, object]) -> None:
-    """What was told, names of tests included: each later prompt begins with the same."""
+    """Save what the planner was shown, test names too: each later prompt begins with it."""
     kept = deps.folder.root / CONTEXT_FILE
     facts = {name: value for name, value in known.items() if name != "tests"}
     text = json.dumps({"tree": baseline.tree, "facts": facts, "told": known}, ensure_ascii=False)
@@ -148,7 +150,7 @@ def _plan_again(state: TaskContext) -> Command[str]:
 
 
 async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -> Baseline:
-    """Set-up, test command and the task's own checks on the untouched tree. Nothing is spent."""
+    """Run set-up, test command and the task's checks on the untouched tree; return the baseline."""
     known = state.get("baseline")
     if known is not None:
         if known.test is not None or known.checks:
@@ -167,15 +169,16 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
         else:
             sandbox = deps.sandbox
             await asyncio.to_thread(keep_sandbox, deps.folder, sandbox.kind, sandbox.image)
-            for sentence in await asyncio.to_thread(_lacks, deps, found):
+            for sentence in await asyncio.to_thread(_missing_services, deps, found):
                 deps.emit("warning", code="suite-needs", message=sentence)
             return found
 
 
-def _lacks(deps: Deps, baseline: Baseline) -> Sequence[str]:
-    """What a red suite seems to need and no sandbox has: a database, a browser, Docker. Blocks.
+def _missing_services(deps: Deps, baseline: Baseline) -> Sequence[str]:
+    """Return sentences on what a red suite seems to need and the sandbox lacks, such as a database.
+    Blocks.
 
-    Its own output says so, else the repository's files. A green one says that it needs none.
+    The suite's output decides, else the repository's files. A green suite lacks nothing.
     """
     test = baseline.test
     if test is None or test.green:
@@ -185,9 +188,9 @@ def _lacks(deps: Deps, baseline: Baseline) -> Sequence[str]:
 
 
 def criteria_of(specs: Sequence[CriterionSpec], test: TestSpec | None = None) -> list[Criterion]:
-    """The criteria that people wrote, as state.
+    """Return the criteria that people wrote, as state.
 
-    A check that is a test of the suite, and that cannot be run alone, is one that they mapped.
+    A check that is a test of the suite and cannot be run alone becomes a test that a person mapped.
     """
     in_suite = {spec.id: spec.check for spec in specs if stands_in_suite(spec.check, test)}
     return [
@@ -209,28 +212,32 @@ def criteria_of(specs: Sequence[CriterionSpec], test: TestSpec | None = None) ->
 def merged(
     own: Sequence[Criterion], planned: PlanTask, names: Collection[str] = ()
 ) -> list[Criterion]:
-    """People's criteria as they are, then the model's additions under ids of their own.
+    """Return people's criteria as they are, then the model's additions under ids of their own.
 
-    To a person's criterion without a check the model may add one; it counts as the model's.
-    The id alone does not make it the same criterion: models number their own from AC-1, too.
-    Of tests it may name those that are there before the run (`names`).
+    The model may add a check to a person's criterion that has none; it counts as the model's. The
+    id alone does not make it the same criterion: models number their own from AC-1, too. The model
+    may name only tests that exist before the run (`names`).
     """
     criteria = {criterion.id: criterion for criterion in own}
-    theirs = dict(criteria)
+    by_people = dict(criteria)
     known = {_normal(criterion.description): criterion.id for criterion in own}
     for draft in planned.acceptance_criteria:
         check = check_of(draft)
         tests = [name for name in draft.tests if name in names]
         same = known.get(_normal(draft.description))
-        if same is None and draft.id in theirs and _reworded(draft, theirs[draft.id]):
+        if same is None and draft.id in by_people and _reworded(draft, by_people[draft.id]):
             same = draft.id
         if same is not None:
-            mine = criteria[same]
-            if mine.check is None and check is not None:
-                mine = mine.model_copy(update={"check": check, "check_origin": "model"})
-            if mine.check is None and not mine.tests and tests:
-                mine = mine.model_copy(update={"tests": tests, "tests_origin": "model"})
-            criteria[same] = mine
+            person_criterion = criteria[same]
+            if person_criterion.check is None and check is not None:
+                person_criterion = person_criterion.model_copy(
+                    update={"check": check, "check_origin": "model"}
+                )
+            if person_criterion.check is None and not person_criterion.tests and tests:
+                person_criterion = person_criterion.model_copy(
+                    update={"tests": tests, "tests_origin": "model"}
+                )
+            criteria[same] = person_criterion
             continue
         if len(criteria) >= MAX_CRITERIA:
             break
@@ -258,9 +265,9 @@ def _free_id(taken: dict[str, Criterion]) -> str:
     return f"AC-{number}"
 
 
-def _reworded(draft: CriterionDraft, mine: Criterion) -> bool:
-    """Whether most of what the model says is what the person said."""
-    words = SequenceMatcher(None, _normal(draft.description), _normal(mine.description))
+def _reworded(draft: CriterionDraft, own: Criterion) -> bool:
+    """Whether the model's description is mostly the person's."""
+    words = SequenceMatcher(None, _normal(draft.description), _normal(own.description))
     return words.ratio() >= SAME_WORDS
 
 
@@ -278,7 +285,7 @@ def _approval(state: TaskContext, criteria: list[Criterion]) -> Any:
 
 
 def edited_criteria(text: str) -> list[Criterion]:
-    """Criteria from an approval with edits; raises ValueError where they cannot be read."""
+    """Return the criteria of an edited approval; raise ValueError where they cannot be read."""
     subject = json.loads(text)
     items = subject.get("criteria") if isinstance(subject, dict) else subject
     if not isinstance(items, list) or not 1 <= len(items) <= MAX_CRITERIA:

@@ -1,4 +1,4 @@
-"""A person in the planner's place, where no usable answer of it is to be had."""
+"""A person decides in the planner's place, where the planner gives no usable answer."""
 
 from __future__ import annotations
 
@@ -17,35 +17,37 @@ from agentrunner.state.people import Answer, PersonOrder, Question
 from agentrunner.state.run_state import TaskContext, Verdict
 
 CHANGED = "planner"
-"""Of the record that another planner answers from here on; under the question's id where a person
-answered it with a model."""
+"""Kind of the record that another planner answers from here on. Its key is the question's id where
+a person answered that question with a model."""
 
 
 async def planner(state: TaskContext, deps: Deps) -> Command[str]:
-    """Wait for a person's word. Nothing before it: a node with an interrupt runs from its top."""
+    """Wait for a person's answer. Nothing before it: after an interrupt it runs from its top."""
     asked = state["question"]
     assert asked is not None
     reply = interrupt(asked.model_dump(mode="json"), response_schema=AnswerText)
     subject: dict[str, object] = json.loads(asked.subject)
     try:
-        word = read_order(reply.text, str(subject["asked_for"]))
+        chosen = read_order(reply.text, str(subject["asked_for"]))
     except UsageError:
         return Command(goto="planner")
-    unknown = word.what == "model" and not _is_changed(deps, asked)
+    unknown = chosen.what == "model" and not _is_changed(deps, asked)
     if reply.id not in ("", asked.id) or unknown:
-        return Command(goto="planner")  # another's answer, or a model that nobody has put in place
+        return Command(goto="planner")  # another question's answer, or a model that is not set up
     answer = Answer(id=asked.id, kind="planner", decision="answer", text=reply.text, by=reply.by)
     answer, kept = record_answer(state, deps, asked, answer)
     before = Question.model_validate(subject["asked"]) if subject["asked"] else None
-    # A person has seen to it: whoever was left alone is asked again.
-    left = {key: at for key, at in state.get("cooling", {}).items() if not key.startswith("meta:")}
-    update: Update = {**kept, "question": before, "cooling": left}
-    if "criterion" in subject and word.what != "end":
-        now = cast("TaskContext", {**state, **kept})
+    # A person has looked after it: planners that were cooling down are asked again.
+    cooling = {
+        key: at for key, at in state.get("cooling", {}).items() if not key.startswith("meta:")
+    }
+    update: Update = {**kept, "question": before, "cooling": cooling}
+    if "criterion" in subject and chosen.what != "end":
+        answered = cast("TaskContext", {**state, **kept})
         at = deps.clock.stamp()
-        update |= about_check(now, subject, word, at=at, by=answer.by)
+        update |= about_check(answered, subject, chosen, at=at, by=answer.by)
         return Command(update=update, goto=str(subject["back_to"]))
-    match word.what:
+    match chosen.what:
         case "end":
             who = "" if "criterion" in subject else "The planner could not answer: "
             text = f"{who}{subject['fault']}. A person ended the run."
@@ -53,9 +55,11 @@ async def planner(state: TaskContext, deps: Deps) -> Command[str]:
             return Command(update={**update, "verdict": verdict}, goto="note")
         case "again" | "model":
             return Command(update=update, goto=str(subject["back_to"]))
-    update["person_order"] = _order(word, deps, f"{asked.id}-{state['counters'].calls}", answer.by)
+    update["person_order"] = _order(
+        chosen, deps, f"{asked.id}-{state['counters'].calls}", answer.by
+    )
     if subject["back_to"] == "validate":
-        update["answer"] = None  # what was said of the tree before is not about what comes now
+        update["answer"] = None  # an answer about the old tree does not cover the new one
     return Command(update=update, goto="plan" if subject["back_to"] == "plan" else "decide")
 
 
@@ -63,8 +67,8 @@ def _is_changed(deps: Deps, asked: Question) -> bool:
     return any(record.key == asked.id for record in deps.log.records(CHANGED))
 
 
-def _order(word: PlannerOrder, deps: Deps, name: str, by: str) -> PersonOrder:
-    if word.what == "complete":
+def _order(chosen: PlannerOrder, deps: Deps, name: str, by: str) -> PersonOrder:
+    if chosen.what == "complete":
         return PersonOrder(id=name, action="mark_complete", by=by)
-    prompt = deps.folder.write(f"prompts/person-{name}.md", word.text)
+    prompt = deps.folder.write(f"prompts/person-{name}.md", chosen.text)
     return PersonOrder(id=name, action="run_worker", prompt=prompt, by=by)

@@ -1,7 +1,7 @@
 """RUNNING | FIXING → VALIDATING: the worker of a decision, started once and never twice.
 
-The ledger (agentrunner/storage/worker_ledger.py) says what became of a worker run. Only one that
-was never started is started here; a live one is attached to, a finished one adopted, a lost one
+The ledger (agentrunner/storage/worker_ledger.py) records what became of a worker run. Only one that
+was never started is started here. A live one is attached to, a finished one taken over, a lost one
 recorded.
 """
 
@@ -49,9 +49,11 @@ from agentrunner.workers.base import Ended, WorkerEvent, WorkerReading
 from agentrunner.workers.outcome import WorkerOutcome, outcome_of
 
 MOST_EVENTS = 5_000
-"""Told of one worker run: a flood of short lines would take hours, and fill the disk."""
+"""Events that are emitted of one worker run: a flood of short lines would take hours and fill the
+disk."""
 MAX_LOSSES = 2
-"""Attempts that came to nothing in a row; after so many nobody starts another one blindly."""
+"""Worker runs without an outcome in a row. After so many, no further one is started
+automatically."""
 
 
 async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
@@ -64,10 +66,10 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     fresh = _never_ran(deps, order)
     if not fresh:
         supervised = await _wait(deps, order, process)
-    if not deps.repository.held:  # it was left with this run's own supervisor if that lived
+    if not deps.repository.held:  # this run's supervisor holds it if it is alive
         holder = me(state["run"].run_id, deps.clock.stamp())
         await asyncio.to_thread(deps.repository.acquire, holder)
-    # Also after waiting: a supervisor whose driver died may have ended without an order.
+    # Again after waiting: a supervisor whose driver died may have ended without an order.
     if fresh or _never_ran(deps, order):
         check_budget(state, deps, state["counters"], FOR_WORKER)
         process = await start_worker(state, deps, order)
@@ -88,7 +90,7 @@ def _never_ran(deps: Deps, order: WorkerOrder) -> bool:
 async def _wait(
     deps: Deps, order: WorkerOrder, process: subprocess.Popen[bytes] | None
 ) -> SupervisedResult:
-    """Follow the run to its end and tell its events."""
+    """Follow the worker run to its end and emit its events."""
     reader = deps.member(order.member).worker.events()
     first, events = True, 0
 
@@ -115,7 +117,7 @@ async def _wait(
         on_output=on_output,
         stop=deps.stop,
         process=process,
-        replay=process is not None,  # what an earlier process heard, it has told
+        replay=process is not None,  # an earlier process has emitted what it read
     )
 
 
@@ -127,11 +129,11 @@ async def _without_outcome(
     *,
     here: bool,
 ) -> Command[str]:
-    """The worker was lost or never ran: record it and what it changed, then try once more.
+    """Record a worker that was lost or never ran, with what it changed, then try once more.
 
-    The new try has a new id. Never three blind ones: after two the planner decides anew, or,
-    where this very process failed twice, the run stops and can be resumed. And none without a
-    sandbox, where the end of a lost worker's children is not certain.
+    The new try has a new id. There are never three blind ones: after two the planner decides anew,
+    or, where this very process failed twice, WorkerLost stops the run, which can be resumed.
+    Without a sandbox there is no new try, since a lost worker's children may still be alive.
     """
     losses = state["counters"].losses + 1
     if here and losses >= MAX_LOSSES:
@@ -168,7 +170,7 @@ async def _without_outcome(
 
 
 def _ended_as(deps: Deps, order: WorkerOrder, supervised: SupervisedResult) -> Ended:
-    """What the adapter is told of the end."""
+    """Return the end of the worker run as its adapter reads it."""
     return Ended(
         exit_code=supervised.exit_code,
         outcome=supervised.outcome,
@@ -180,7 +182,7 @@ def _ended_as(deps: Deps, order: WorkerOrder, supervised: SupervisedResult) -> E
 
 
 def _amounts(deps: Deps, order: WorkerOrder, used: Usage, reading: WorkerReading) -> list[Amount]:
-    """What the worker run cost, as far as it is known."""
+    """Return what the worker run cost, as far as it is known."""
     member = deps.member(order.member)
     return amounts_of(
         used,
@@ -194,7 +196,7 @@ def _amounts(deps: Deps, order: WorkerOrder, used: Usage, reading: WorkerReading
 def _recorded(
     state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
 ) -> tuple[WorkerRun, Counters]:
-    """What the run came to: outcome by rule, changes by snapshot, words by the stream. Blocking."""
+    """Record the worker run: outcome by rule, changes by snapshot, texts by output. Blocking."""
     ended = _ended_as(deps, order, supervised)
     worker = deps.member(order.member).worker
     reading, used = worker.read(ended), usage_of(deps, order.worker_run_id)
@@ -202,11 +204,11 @@ def _recorded(
     after = supervised.tree_after or deps.snapshots.take().tree
     trees = (tree_before(deps, order) or state["tree"], after)
     changes = deps.snapshots.changes(*trees)
-    # One that goes on where a try before it was cut off may have nothing left to do.
-    before = earlier_tries(state.get("recent", []), order)
-    done = len(changes) + sum(one.changed_files + len(one.commands) for one in before)
+    # A try that continues one that was cut off may have nothing left to do.
+    earlier = earlier_tries(state.get("recent", []), order)
+    changed = len(changes) + sum(tried.changed_files + len(tried.commands) for tried in earlier)
     outcome = outcome_of(
-        ended, reading, gateway_error=used.last_error, changed=done, reports=worker.reports
+        ended, reading, gateway_error=used.last_error, changed=changed, reports=worker.reports
     )
     run = worker_run_of(deps, order, supervised, trees, reading, outcome)
     amounts = _amounts(deps, order, used, reading)
@@ -219,17 +221,17 @@ def _recorded(
 def _ended(
     state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
 ) -> Command[str]:
-    """Where the run leads: to what was done, or first to what kept it from working. Blocking."""
+    """Return the step after the run: validate it, or deal with what prevented it. Blocking."""
     run, counters = _recorded(state, deps, order, supervised)
-    out, err = output_tails(deps, supervised)
+    output_tail, error_tail = output_tails(deps, supervised)
     update: Update = {
         "state": TaskState.VALIDATING,
         "counters": counters,
         "order": None,
         "answer": None,
         "recent": [*state.get("recent", []), run][-RECENT:],
-        "tail": out,
-        "error_tail": err,
+        "tail": output_tail,
+        "error_tail": error_tail,
         "tree": run.tree_after,
     }
     if again := again_with_login(deps, order, run):

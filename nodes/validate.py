@@ -50,16 +50,17 @@ from agentrunner.verification.verdict import (
 )
 
 KEPT = ("evidence", "tree", "acceptances", "baseline")
-"""What is measured once, however long the judge is away."""
+"""What is kept of this step where the assessing planner is unavailable, so that it is measured
+once."""
 MOST_DIFF = 12_000
-"""Characters of a diff in a question; the state stays small."""
+"""Characters of a diff in a question; the state has to stay small."""
 
 
 async def validate(state: TaskContext, deps: Deps) -> Command[str]:
-    """What is true about the tree; and, when completion is asked for, whether it is enough."""
+    """Gather evidence about the tree; when completion is requested, decide if it is enough."""
     replied = answered_about_host(state)
     replied |= messages(cast("TaskContext", {**state, **replied}), deps)
-    replied |= await _renewed(cast("TaskContext", {**state, **replied}), deps)
+    replied |= await _renew_old_baseline(cast("TaskContext", {**state, **replied}), deps)
     state = cast("TaskContext", {**state, **replied})
     tried, asked = await tried_by_people(state, deps, "validate")
     if asked is not None:
@@ -72,7 +73,7 @@ async def validate(state: TaskContext, deps: Deps) -> Command[str]:
         asked = await lost_in_mid_run(state, deps, evidence)
         if asked is not None:
             return Command(update={**update, "question": asked}, goto="planner")
-    if acceptances := _looked_at(state, deps, evidence):
+    if acceptances := _date_acceptances(state, deps, evidence):
         update["acceptances"] = acceptances
     now = cast("TaskContext", {**state, **update})
     reach("during_validation")
@@ -84,7 +85,7 @@ async def validate(state: TaskContext, deps: Deps) -> Command[str]:
 
 
 async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Command[str]:
-    """Completion was asked for: refuse it, ask a person, or grant it."""
+    """Answer a request for completion: refuse it, ask a person, or grant it."""
     evidence = state["evidence"]
     assert evidence is not None
     answered_now, rejection = _replied(state)
@@ -113,7 +114,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
 
 
 def _replied(state: TaskContext) -> tuple[Update, str]:
-    """What a person said about an open finding or the completion, and their no as a sentence."""
+    """Return the update of a person's answer to a finding or completion, and why they said no."""
     answer = answered(state, "tests_changed", "protected_path", "complete")
     if answer is None:
         return {}, ""
@@ -124,13 +125,14 @@ def _replied(state: TaskContext) -> tuple[Update, str]:
     return {"answer": None, "approved": [*state.get("approved", []), name][-5:]}, ""
 
 
-def _looked_at(state: TaskContext, deps: Deps, evidence: Evidence) -> list[Acceptance]:
-    """A fresh acceptance is of the tree that the person sees now: this one."""
+def _date_acceptances(state: TaskContext, deps: Deps, evidence: Evidence) -> list[Acceptance]:
+    """Return the acceptances, new ones bound to the tree that the person sees now: this one."""
     acceptances = state.get("acceptances", [])
-    if not any(not yes.tree for yes in acceptances):
+    if not any(not acceptance.tree for acceptance in acceptances):
         return []
     dated = [
-        yes if yes.tree else yes.model_copy(update={"tree": evidence.tree}) for yes in acceptances
+        acceptance if acceptance.tree else acceptance.model_copy(update={"tree": evidence.tree})
+        for acceptance in acceptances
     ]
     deps.record(state, "acceptance", dated[-1].at, dated[-1])
     return dated
@@ -139,10 +141,11 @@ def _looked_at(state: TaskContext, deps: Deps, evidence: Evidence) -> list[Accep
 # -- evidence -----------------------------------------------------------------------------------
 
 
-async def _renewed(state: TaskContext, deps: Deps) -> Update:
-    """A new baseline on the saved tree, for a run that an older version began.
+async def _renew_old_baseline(state: TaskContext, deps: Deps) -> Update:
+    """Measure a new baseline on the saved tree, for a run that an older version began.
 
-    That one measured in the repository, by totals: what it saw compares with nothing now.
+    That version measured in the repository and by totals, which cannot be compared with today's
+    results.
     """
     baseline = state.get("baseline")
     if baseline is None or await asyncio.to_thread(deps.verifier.has_sealed):
@@ -154,7 +157,7 @@ async def _renewed(state: TaskContext, deps: Deps) -> Update:
 
 
 async def _examined(state: TaskContext, deps: Deps, evidence: Evidence) -> Evidence:
-    """The evidence with all that a verdict needs; made once for a tree and what people allowed."""
+    """Return the evidence with all a verdict needs, made once per tree and set of approvals."""
     approved = state.get("approved", [])
     allowed = allowed_paths(evidence, approved)
     if evidence.examined and not _newly_allowed(evidence, approved):
@@ -188,9 +191,9 @@ def _newly_allowed(evidence: Evidence, approved: Sequence[str]) -> bool:
 
 
 async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
-    """The evidence for the present tree, measured anew where there is none.
+    """Return the evidence for the present tree, measured anew where there is none.
 
-    Red is never believed twice when completion is asked for: it may have been flaky.
+    Red results are measured again when completion is requested: they may have been flaky.
     """
     tree, suspicions = await asyncio.to_thread(
         lambda: (deps.snapshots.take().tree, _suspicions(deps))
@@ -225,23 +228,23 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
 
 
 def worker_changes(log: RunLog) -> list[WorkerChange]:
-    """The trees around every worker run, over all attempts.
+    """Return the trees around every worker run, over all attempts.
 
-    Up to a version, rounds of checks ran in the repository, too, and changed it as workers do.
+    Earlier versions also ran rounds of checks in the repository, which changed it as workers do.
     """
-    places = {"worker_run": ("tree_before", "tree_after"), "evidence": ("tree", "tree_after")}
+    fields = {"worker_run": ("tree_before", "tree_after"), "evidence": ("tree", "tree_after")}
     found = []
     for record in log.records():
-        before, after = (record.data.get(key) for key in places.get(record.kind, ("", "")))
+        before, after = (record.data.get(key) for key in fields.get(record.kind, ("", "")))
         if before and after and (before != after or record.kind == "worker_run"):
             found.append(WorkerChange(str(before), str(after)))
     return found
 
 
 def _suspicions(deps: Deps) -> list[Finding]:
-    """What the workers did that no tree shows: installed packages, and git settings. Blocking."""
+    """Return findings that no tree shows: installed packages and git settings. Blocking."""
     runs = deps.log.records("worker_run")
-    found = [Finding.model_validate(one) for run in runs for one in run.data.get("findings", [])]
+    found = [Finding.model_validate(item) for run in runs for item in run.data.get("findings", [])]
     before: dict[str, str] = {}
     for run in runs:
         before = {**run.data.get("git_before", {}), **before}
@@ -251,11 +254,11 @@ def _suspicions(deps: Deps) -> list[Finding]:
     if changed:
         message = f"Git folders whose settings run code were changed: {', '.join(changed[:5])}"
         found.append(Finding(code="protected_path", message=message, paths=changed[:50]))
-    return [finding for place, finding in enumerate(found) if finding not in found[:place]]
+    return [finding for index, finding in enumerate(found) if finding not in found[:index]]
 
 
 def _is_suspicion(finding: Finding) -> bool:
-    """Whether a finding was made by `_suspicions`: no tree has a path that ends in `.git`."""
+    """Whether a finding comes from `_suspicions`: no tree has a path that ends in `.git`."""
     git = any(path.lower().endswith(".git") for path in finding.paths)
     return finding.code == "dependencies_changed" or (finding.code == "protected_path" and git)
 
@@ -282,27 +285,30 @@ def _judged(state: TaskContext, deps: Deps) -> Judgement:
     )
 
 
-# -- the planner's word ----------------------------------------------------------------------
+# -- the planner's assessment ----------------------------------------------------------------------
 
 
 def _assessed(state: TaskContext, evidence: Evidence) -> bool:
-    """Once per tree; where a person looked and said yes, the model's word is not needed.
+    """Whether this tree needs no assessment: it has one, or a person looked at it and accepted it.
 
-    Who accepts one criterion in mid-run says nothing of the others.
+    Accepting a single criterion during a run covers only that criterion.
     """
     assessment = state.get("assessment")
     if assessment is not None and assessment.tree == evidence.tree:
         return True
-    whole = bool(state["run"].accepting)
+    covers_all = bool(state["run"].accepting)
     acceptances = state.get("acceptances", [])
-    return any(yes.tree == evidence.tree and (whole or not yes.criteria) for yes in acceptances)
+    return any(
+        acceptance.tree == evidence.tree and (covers_all or not acceptance.criteria)
+        for acceptance in acceptances
+    )
 
 
 # -- the three answers --------------------------------------------------------------------------
 
 
 def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str]) -> Command[str]:
-    """Not complete: back to the planner with the reasons, or the end where no loop is left."""
+    """Refuse completion: back to the planner with the reasons, or end if no loop is left."""
     counters = update.get("counters", state["counters"])
     update = {**update, "wants_completion": False, "criteria": _settled(state, deps)}
     deps.emit("warning", code="completion-refused", message="; ".join(reasons)[:1000])
@@ -327,7 +333,7 @@ def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str])
 async def _open_finding(
     state: TaskContext, deps: Deps, update: Update, finding: Finding
 ) -> Command[str]:
-    """Told to the planner once; when it asks again with the same finding, to a person."""
+    """Report a finding to the planner once; if it asks again with the same one, ask a person."""
     name = fingerprint(finding)
     known = state.get("told", [])
     if name not in known:
@@ -351,7 +357,7 @@ async def _open_finding(
 
 
 def _diff_of(state: TaskContext, deps: Deps, finding: Finding) -> str:
-    """What a person is asked about, as a diff against the tree before the run. Blocking."""
+    """Return what a person is asked about, as a diff against the tree before the run. Blocking."""
     evidence, baseline = state["evidence"], state.get("baseline")
     if evidence is None or baseline is None:
         return ""
@@ -361,14 +367,14 @@ def _diff_of(state: TaskContext, deps: Deps, finding: Finding) -> str:
 
 
 async def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[str]:
-    """Nothing stands between: COMPLETE, after a person's yes where the task asks for one."""
+    """End the run COMPLETE, after a person's yes where the task asks for one."""
     evidence = state["evidence"]
     assert evidence is not None
     criteria: list[Criterion] = update["criteria"]
-    if why := await asyncio.to_thread(why_not_acceptable, state, deps):
-        return _refused(state, deps, update, [why])
+    if obstacle := await asyncio.to_thread(why_not_acceptable, state, deps):
+        return _refused(state, deps, update, [obstacle])
     verdict: Verdict = complete(criteria, evidence, deps.spec.completion)
-    accepted = any(yes.tree == evidence.tree for yes in state.get("acceptances", []))
+    accepted = any(acceptance.tree == evidence.tree for acceptance in state.get("acceptances", []))
     if deps.spec.runner.approve.complete == "always" and not accepted:
         subject = {"tree": evidence.tree, "verdict": verdict.text}
         asked = question("complete", f"Complete? {verdict.text}", subject, state)

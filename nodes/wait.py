@@ -1,7 +1,7 @@
-"""Any state, kept: wait until a quota is there again, or a provider may have recovered.
+"""A waiting step, in any state: wait until a quota is available again or a provider may be back.
 
-The time it ends is in the state. A process that is killed meanwhile is no loss: `resume` waits
-for what is left.
+The end of the wait is saved in the state. A process that is killed meanwhile loses nothing:
+`resume` waits for the rest.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from agentrunner.execution.quota import moment
 from agentrunner.state.run_state import TaskContext
 
 LOOK_SEC = 5.0
-"""How often the time of day is looked at: a machine that was asleep goes on soon after it woke."""
+"""How often the time of day is checked, so that a machine that slept continues soon after it
+wakes."""
 
 
 async def wait(state: TaskContext, deps: Deps) -> Command[str]:
-    """Wait, with the sandbox paused, and go back to the node that could not go on."""
+    """Wait with the sandbox paused, then go back to the node that could not continue."""
     waiting = state["wait"]
     assert waiting is not None
     fields = waiting.model_dump(include={"until", "reason", "role", "candidate", "told"})
@@ -35,7 +36,9 @@ async def wait(state: TaskContext, deps: Deps) -> Command[str]:
 
 
 async def _sleep_until(until: datetime, clock: Clock) -> None:
-    """Until that time of day; not longer than it is away now, should the clock be set back."""
+    """Sleep until a time, but not longer than it is away now, should the clock be set back."""
     longest = clock.monotonic() + (until - clock.now()).total_seconds()
-    while (left := min((until - clock.now()).total_seconds(), longest - clock.monotonic())) > 0:
-        await clock.sleep(min(left, LOOK_SEC))
+    while (
+        remaining := min((until - clock.now()).total_seconds(), longest - clock.monotonic())
+    ) > 0:
+        await clock.sleep(min(remaining, LOOK_SEC))

@@ -201,7 +201,7 @@ def _driven(
 
 async def _carried_out(order: PlanInstructions, console: PlanConsole, view: PlanView | None) -> int:
     """Until nothing can go on; in a terminal also until the person has answered or left it."""
-    from agentrunner.plans.execution.executor import carry_out
+    from agentrunner.plans.execution.executor import execute_plan
 
     stop = asyncio.Event()
     options = replace(order.options, stop=stop, on_event=console.hear)
@@ -209,7 +209,7 @@ async def _carried_out(order: PlanInstructions, console: PlanConsole, view: Plan
     with _signals(stop, order) as caught:
         if view is None:
             async with _polling(console):
-                result = await carry_out(order, console.hear)
+                result = await execute_plan(order, console.hear)
         else:
             try:
                 result = await _attended(order, console, view, stop)
@@ -223,12 +223,12 @@ async def _attended(
 ) -> PlanResult:
     """Carry it out below its tree; again after answers to what it had come to a rest with."""
     from agentrunner.commands.plan_live import PlanQuestions, answering
-    from agentrunner.plans.execution.executor import carry_out
+    from agentrunner.plans.execution.executor import execute_plan
 
     keep = answering(str(order.repo), str(order.options.state_dir))
     questions = PlanQuestions(view, keep, stop, ask=interactive(console.output))
     while True:
-        work = asyncio.create_task(carry_out(order, console.hear))
+        work = asyncio.create_task(execute_plan(order, console.hear))
         async with _polling(console):
             attending = asyncio.create_task(questions.attend(partial(_is_over, work)))
             try:

@@ -53,7 +53,7 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
             if line := event_line(event, chat=True):
                 tell(_wrapped(line))
 
-        result = await conductor.carry_out(order, hear, may_start)
+        result = await conductor.execute_plan(order, hear, may_start)
         left = set(result.tasks.values()) - {"COMPLETE"}
         paused = " It is paused: /resume begins what is left." if left and not may_start() else ""
         return _wrapped(end_line(result) + paused)

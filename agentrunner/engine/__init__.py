@@ -1,1 +1,1 @@
-"""Runs from start to end: what they work with, their attempts, and looking at them afterwards."""
+"""Runs from start to end: starting and driving them, their attempts, and queries afterwards."""

@@ -1,4 +1,4 @@
-"""Which answers a waiting run takes: the right kind, to this very question, and readable."""
+"""Checks an answer to a waiting run: of the right kind, to the present question, and readable."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ def checked_answer(
     spec: TaskSpec,
     grants: Mapping[str, float],
 ) -> Answer:
-    """The answer as one to this very question; raises UsageError, and the question stays.
+    """Return the answer with the id of the present question; raise UsageError where it does not
+    fit.
 
-    `grants` are what people added to limits of the budget before.
+    After an error the question stays. `grants` are what people added to limits of the budget
+    before.
     """
     if question is None:
         raise NotWaiting(f"{run_id} is not waiting for anyone.")

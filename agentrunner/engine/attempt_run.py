@@ -38,15 +38,18 @@ from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.events import Event
 
 INLINE_TRIES = 3
-"""So often a person at the terminal may mistype an amount; then the run pauses."""
+"""How often a person at the terminal may mistype an answer; then the run pauses."""
 MAY_BE_MISTYPED = ("budget", "planner")
-"""Questions that take certain words only."""
+"""Kinds of questions that accept certain forms of answer only."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def heeding(on_signal: Callable[[signal.Signals], None]) -> Iterator[None]:
-    """Call it for each signal that is to end a run. Outside of the main thread none is heard."""
+    """Call `on_signal` for each signal that stops a run.
+
+    Has no effect outside of the main thread.
+    """
     loop = asyncio.get_running_loop()
     try:
         for number in SIGNALS:
@@ -67,19 +70,19 @@ class Options:
 
     state_dir: Path
     on_event: Callable[[Event], None]
-    """Every event of --json, redacted."""
+    """Gets every event of --json, redacted."""
     ask: Callable[[Question], Answer | None] | None = None
-    """Answers inline, in a terminal; None or an answer of None pauses the run."""
+    """Answers a question inline, in a terminal. None, or an answer of None, pauses the run."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = field(default_factory=Clock)
     cassette: Cassette = field(default_factory=Cassette)
     confirm: Callable[[str], bool] | None = None
-    """Asks for a yes before an image is fetched or built; None is a no."""
+    """Asks a person before an image is fetched or built; None is a no."""
     policy: Path | None = None
-    """A policy file beside those that the machine and the environment name."""
+    """A policy file, beside those that the machine and the environment name."""
     stop: asyncio.Event | None = None
-    """Set from outside, it stops the run in order. Several runs in one process share it; then
-    signals are for whoever started them."""
+    """If set from outside, it stops the run gracefully. Several runs in one process share it; then
+    the process that started them handles signals."""
 
 
 class Drive:
@@ -96,7 +99,7 @@ class Drive:
         self._signal: signal.Signals | None = None
 
     async def to_the_end(self, fresh: TaskContext | None, answer: Answer | None) -> Result:
-        """The result of whatever end was reached."""
+        """Drive the graph and return the result, whether it ended, paused or was stopped."""
         payload: Any = fresh
         if answer is not None:
             payload = await self._reply(answer)
@@ -116,7 +119,7 @@ class Drive:
                 payload = await self._reply(reply)
 
     async def stop_worker(self) -> None:
-        """Only end the worker that an earlier driver left, in order, and record it."""
+        """Only end the worker that an earlier driver left, gracefully, and record it."""
         self.deps.stop.set()
         await self._invoke(None)
 
@@ -136,7 +139,7 @@ class Drive:
             raise
 
     async def standing(self) -> tuple[TaskContext, Question | None]:
-        """The saved state, and the question it waits with; raises CheckpointCorrupt."""
+        """Return the saved state, and the question it waits with; raise CheckpointCorrupt."""
         try:
             snapshot = await self._graph.aget_state(self._config)
         except read_errors() as error:
@@ -147,9 +150,9 @@ class Drive:
         return state, state.get("question") if snapshot.interrupts else None
 
     async def _reply(self, answer: Answer) -> Command[str]:
-        """The answer, addressed to the one interrupt that is open."""
+        """Record the answer, and return it addressed to the one interrupt that is open."""
         snapshot = await self._graph.aget_state(self._config)
-        redact = self.deps.redactor.redact  # the checkpoint must not hold it either
+        redact = self.deps.redactor.redact  # the checkpoint must not hold a secret either
         answer = answer.model_copy(
             update={
                 "text": redact(answer.text),
@@ -168,7 +171,7 @@ class Drive:
         return Command(resume={snapshot.interrupts[0].id: value})
 
     async def _change_planner(self, answer: Answer, state: TaskContext) -> None:
-        """Put the model in place that a person names; raises where it is not to be had."""
+        """Switch to the model that a person names; raise where it is unavailable."""
         asked, options = state["question"], self._options
         assert asked is not None
         subject = json.loads(asked.subject)
@@ -184,11 +187,11 @@ class Drive:
     async def _ask_inline(self, question: Question) -> Answer | None:
         if self._options.ask is None:
             return None
-        self._tell(question)
+        self._emit_question(question)
         await self.deps.sandbox.pause()
         try:
             for _ in range(INLINE_TRIES):
-                # On this very thread: only the main thread can be interrupted at a prompt.
+                # On this thread: only the main thread can be interrupted at a prompt.
                 answer = self._options.ask(question)
                 await asyncio.sleep(0)
                 if answer is None or self._signal is not None:
@@ -209,7 +212,7 @@ class Drive:
         grants = granted(deps.log)
         return checked_answer(deps.folder.run_id, question, answer, deps.spec, grants)
 
-    def _tell(self, question: Question) -> None:
+    def _emit_question(self, question: Question) -> None:
         self.deps.emit(
             "question", id=question.id, kind=question.kind, text=question.text,
             options=question.options,
@@ -226,7 +229,7 @@ class Drive:
     async def _paused(self, state: TaskContext, question: Question) -> Result:
         self.deps.record(state, "question", question.id, question)
         if self._options.ask is None:
-            self._tell(question)
+            self._emit_question(question)
         await self._leave_note(state, question)
         return self._result(state, question)
 
@@ -241,7 +244,9 @@ class Drive:
         self, state: TaskContext, waiting: Question | None, reason: str | None = None
     ) -> None:
         await asyncio.to_thread(leave_note, state, self.deps, waiting=waiting, reason=reason)
-        await asyncio.to_thread(self.deps.log.sync)  # no state is saved after it
+        await asyncio.to_thread(
+            self.deps.log.sync
+        )  # no state is saved afterwards, which would sync it
 
     def _result(
         self,
@@ -268,10 +273,10 @@ class Drive:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """First signal: stop in order. Second: leave at once, the supervisor finishes the stop."""
+        """Handle signals: the first stops gracefully, the second exits; the supervisor finishes."""
         loop = asyncio.get_running_loop()
         if self._options.stop is not None:
-            watch = loop.create_task(self._obey(self._options.stop))
+            watch = loop.create_task(self._stop_when_set(self._options.stop))
             try:
                 yield
             finally:
@@ -280,14 +285,14 @@ class Drive:
         with heeding(self._on_signal):
             yield
 
-    async def _obey(self, stop: asyncio.Event) -> None:
-        """Stop in order once it is set, as on Ctrl-C."""
+    async def _stop_when_set(self, stop: asyncio.Event) -> None:
+        """Stop gracefully once the event is set, as on Ctrl-C."""
         await stop.wait()
         self._on_signal(signal.SIGINT)
 
     def _on_signal(self, number: signal.Signals) -> None:
         if self._signal is not None:
-            stop_workers(self.deps.folder)  # the first may not have got to it yet
+            stop_workers(self.deps.folder)  # the first signal may not have got that far yet
             os._exit(128 + number)
         self._signal = number
         self.deps.stop.set()

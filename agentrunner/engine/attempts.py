@@ -1,6 +1,6 @@
-"""The attempts of a run: reading the latest, making the next, stopping whoever drives one.
+"""The attempts of a run: reading the latest, making the next, stopping the process that drives one.
 
-Each attempt has a thread of its own (`run#n`), because fresh input on a thread that exists would
+Each attempt has a thread of its own (`run#n`), because fresh input on an existing thread would
 restart it over its old state.
 """
 
@@ -51,7 +51,7 @@ ALWAYS = frozenset({"run", "state", "counters", "criteria"})
 
 
 def newest_attempt(folder: RunFolder) -> int:
-    """The number of the latest attempt; raises CheckpointCorrupt where none is saved."""
+    """Return the number of the latest attempt; raise CheckpointCorrupt where none is saved."""
     check_file(folder.checkpoints)
     try:
         with closing(sqlite3.connect(read_only(folder.checkpoints), uri=True)) as database:
@@ -78,7 +78,7 @@ def has_worker(folder: RunFolder, state: TaskContext) -> bool:
 
 
 async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:
-    """The saved state of the latest attempt and the question it waits with, if it waits.
+    """Return the saved state of the latest attempt, and the question that it waits with, if any.
 
     Raises CheckpointCorrupt.
     """
@@ -86,7 +86,7 @@ async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:
 
 
 def read_sync(folder: RunFolder) -> tuple[TaskContext, Question | None]:
-    """`read`, for callers without an event loop. Blocks."""
+    """Like `read`, for callers without an event loop. Blocks."""
     attempt = newest_attempt(folder)
     with closing(open_saver_sync(folder.checkpoints, new=False)) as saver:
         try:
@@ -94,12 +94,12 @@ def read_sync(folder: RunFolder) -> tuple[TaskContext, Question | None]:
             snapshot = graph_for(saver).get_state(config)
         except read_errors() as error:
             raise damaged(folder.checkpoints, str(error)) from error
-    state = _believed(folder, snapshot.values)
+    state = _validated_state(folder, snapshot.values)
     return state, state.get("question") if snapshot.interrupts else None
 
 
-def _believed(folder: RunFolder, values: Mapping[str, Any]) -> TaskContext:
-    """What was loaded as a state; raises CheckpointCorrupt where it has another shape than ours."""
+def _validated_state(folder: RunFolder, values: Mapping[str, Any]) -> TaskContext:
+    """Return loaded values as a state; raise CheckpointCorrupt where their shape is not ours."""
     try:
         whole = values.keys() >= ALWAYS
         whole = whole and all(validated(name, value) == value for name, value in values.items())
@@ -111,19 +111,19 @@ def _believed(folder: RunFolder, values: Mapping[str, Any]) -> TaskContext:
 
 
 async def latest(folder: RunFolder) -> TaskContext:
-    """The saved state of the latest attempt; raises CheckpointCorrupt."""
+    """Return the saved state of the latest attempt; raise CheckpointCorrupt."""
     return (await read(folder))[0]
 
 
 async def waiting(folder: RunFolder) -> Question | None:
-    """The question that the run waits with."""
+    """Return the question that the run waits with."""
     return (await read(folder))[1]
 
 
 def result_of(
     folder: RunFolder, spec: TaskSpec, state: TaskContext, question: Question | None = None
 ) -> Result:
-    """The result of a saved state."""
+    """Return the result of a saved state."""
     path = folder.root / "note-path"
     note = path.read_text(encoding="utf-8") if path.exists() else None
     log = RunLog(folder.log_file)
@@ -145,7 +145,7 @@ def result_of(
 def next_attempt(
     state: TaskContext, spec: TaskSpec, *, max_loops: int | None, replan: bool
 ) -> TaskContext:
-    """Attempt n+1: criteria, history, snapshots and usage carried over, loops from 0."""
+    """Return attempt n+1: criteria, history, snapshots and usage kept, loops from 0."""
     run = state["run"]
     fresh: TaskContext = {
         **state,
@@ -171,13 +171,13 @@ def next_attempt(
         fresh["state"] = TaskState.PENDING
         fresh["evidence"] = None
         fresh["assessment"] = None
-        if baseline := state.get("baseline"):  # the tree stays; what was asked of it may not
+        if baseline := state.get("baseline"):  # the tree stays; the checks and tests may change
             fresh["baseline"] = baseline.model_copy(update={"test": None, "checks": {}})
     return fresh
 
 
 def looking_again(state: TaskContext, spec: TaskSpec) -> TaskContext:
-    """An attempt that only looks again: completion is asked for, and a no ends it as before."""
+    """Return an attempt that verifies again: completion is requested, a no ends it as before."""
     run, verdict = state["run"], state.get("verdict")
     fresh = next_attempt(state, spec, max_loops=run.max_loops, replan=False)
     reason = run.accepting or (verdict.reason if verdict else "loop_limit")
@@ -187,47 +187,52 @@ def looking_again(state: TaskContext, spec: TaskSpec) -> TaskContext:
     return fresh
 
 
-def with_acceptance(state: TaskContext, spec: TaskSpec, yes: Acceptance) -> TaskContext:
-    """An attempt that looks again, with what a person says of its tree."""
+def with_acceptance(state: TaskContext, spec: TaskSpec, acceptance: Acceptance) -> TaskContext:
+    """Return an attempt that verifies again, with a person's acceptance of its tree."""
     fresh = looking_again(state, spec)
-    fresh["acceptances"] = [*state.get("acceptances", []), yes]
-    fresh["people"] = with_decision(state.get("people"), accepted(state, yes))
+    fresh["acceptances"] = [*state.get("acceptances", []), acceptance]
+    fresh["people"] = with_decision(state.get("people"), accepted(state, acceptance))
     return fresh
 
 
-def accepted(state: TaskContext, yes: Acceptance) -> PersonDecision:
-    """An acceptance as a decision that is kept."""
+def accepted(state: TaskContext, acceptance: Acceptance) -> PersonDecision:
+    """Return an acceptance as a person's decision for the records."""
     return PersonDecision(
         id=f"accept-{len(state.get('acceptances', [])) + 1}",
         kind="acceptance",
         asked=in_one_line(
-            (", ".join(yes.criteria) or "the run as a whole")
-            + ", nothing had to change" * yes.unchanged
+            (", ".join(acceptance.criteria) or "the run as a whole")
+            + ", nothing had to change" * acceptance.unchanged
         ),
         decision="accept",
-        text=yes.reason,
-        at=yes.at,
-        by=yes.by,
+        text=acceptance.reason,
+        at=acceptance.at,
+        by=acceptance.by,
         round=state["counters"].worker_runs,
     )
 
 
-def keep_decision(folder: RunFolder, attempt: int, loop: int, one: PersonDecision) -> None:
-    """Append a person's decision, redacted already, to the run's log."""
+def keep_decision(folder: RunFolder, attempt: int, loop: int, decision: PersonDecision) -> None:
+    """Append a person's decision, redacted already, to the run log."""
     RunLog(folder.log_file).append(
-        "person", one.id, one.model_dump(mode="json"), attempt=attempt, loop=loop, at=one.at
+        "person",
+        decision.id,
+        decision.model_dump(mode="json"),
+        attempt=attempt,
+        loop=loop,
+        at=decision.at,
     )
 
 
 def cancelled(state: TaskContext, spec: TaskSpec) -> TaskContext:
-    """An attempt that ends at once, where the run stands."""
+    """Return an attempt that ends at once, in the state that the run is in."""
     verdict = Verdict(state="FAILED", reason="cancelled", text="A person cancelled the run.")
     fresh = next_attempt(state, spec, max_loops=None, replan=False)
     return {**fresh, "state": state["state"], "verdict": verdict}
 
 
 def reload(spec: TaskSpec, environ: dict[str, str] | Any) -> TaskSpec:
-    """The task as its files say now; what was given by options at the start stays."""
+    """Return the task as its files are now; what options set at the start stays."""
     source = spec.task_file or spec.prd_file
     if source is None or source.path is None:
         return spec
@@ -259,7 +264,7 @@ def leave_message(
     by: str = "",
     asked: str = "",
 ) -> None:
-    """A person's words for the run, and what was asked for them if anything was."""
+    """Append a person's message for the run to its log, with the question it answers, if any."""
     log = RunLog(folder.log_file)
     number = len(log.records("message")) + 1
     log.append(
@@ -276,7 +281,7 @@ def leave_message(
 
 
 async def stop_driver(folder: RunFolder, state_dir: Path, repo: Path) -> None:
-    """End whoever drives the run, and its worker, in order; raises Busy if that takes too long."""
+    """Stop the run's driver and its worker gracefully; raise Busy if that takes too long."""
     holder = run_lock(folder).probe()
     if holder is not None:
         _signal(holder)
@@ -302,12 +307,12 @@ async def stop_driver(folder: RunFolder, state_dir: Path, repo: Path) -> None:
 
 
 def _signal(holder: Holder) -> None:
-    """SIGTERM to the driver, if the process of that number is still the same one."""
+    """Send SIGTERM to the driver, if the process of that number is still the same one."""
     if process_start_time(holder.pid) == holder.start_time:
         os.kill(holder.pid, signal.SIGTERM)
 
 
 def stop_workers(folder: RunFolder) -> None:
-    """Ask every supervisor of the run that lives to end its worker in order."""
+    """Ask every live supervisor of the run to end its worker gracefully."""
     for worker in sorted(folder.workers_dir.iterdir()):
         request_stop(worker)

@@ -1,4 +1,4 @@
-"""Runs that end in a commit: what they start from, and how one is landed late or cleared away."""
+"""Runs that end in a commit: the work tree they start from, and making a commit that failed."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from agentrunner.text.unicode import clean
 from agentrunner.workers.member import make_members
 
 MAX_CARRIED = 200
-"""Files that were taken along and are told by name."""
+"""Files carried over from the checkout that are listed by name."""
 
 
 @contextmanager
 def prepared(spec: TaskSpec, run_id: str, state_dir: Path) -> Iterator[tuple[TaskSpec, ExitStack]]:
-    """The task with the place that it works in, if it is to end in a commit.
+    """Yield the task with the place that it works in, if it is to end in a commit.
 
-    The place is removed again unless the stack is emptied (`pop_all`): the run has a folder then,
-    and the place goes with it. Raises UsageError where the repository cannot take the commit.
-    Blocking.
+    The place is removed again unless the stack is emptied (`pop_all`): by then the run has a
+    folder, and the place is removed with it. Raises UsageError where the repository cannot take the
+    commit. Blocking.
     """
     with ExitStack() as undo:
         if spec.landing is not None:
             place = worktree_place(state_dir, Path(spec.landing.repo), run_id)
             make_private(place.root.parent)
-            place.root.mkdir(mode=0o700)  # that of another run is never ours to remove
+            place.root.mkdir(mode=0o700)  # never remove the place of another run
             undo.callback(place.remove)
             spec = _outside(spec, place) if spec.landing.outside else _in_checkout(spec, place)
         yield spec, undo
@@ -70,7 +70,7 @@ def _in_checkout(spec: TaskSpec, place: WorktreePlace) -> TaskSpec:
 
 
 def load_task_of(folder: RunFolder) -> TaskSpec:
-    """The task of a run that is to go on; raises InfraError where its work tree is gone."""
+    """Return the task of a run to continue; raise InfraError where its work tree is gone."""
     spec = load_spec(folder)
     if spec.repo != spec.shown_repo and not Path(spec.repo).is_dir():
         after = "agentrunner plan status" if spec.part_of else "then start it again"
@@ -86,7 +86,7 @@ def load_task_of(folder: RunFolder) -> TaskSpec:
 def land_late(
     folder: RunFolder, spec: TaskSpec, state: TaskContext, environ: Mapping[str, str]
 ) -> None:
-    """Make the commit of a run that is COMPLETE where that failed; nothing where it is made.
+    """Make the commit of a run that is COMPLETE where that failed; do nothing where it exists.
 
     Raises UsageError and GitFailed as `land` does. Blocking.
     """

@@ -1,4 +1,4 @@
-"""Who drives a run: one process, with the run's lock and its repository's, and one attempt of it.
+"""The process that drives a run: it holds the run's lock and its repository's, and one attempt.
 
 The repository's lock is shared with the supervisor of the run, which keeps it while a worker works.
 """
@@ -46,14 +46,15 @@ def driving(folder: RunFolder, options: Options) -> Iterator[None]:
 
 @contextmanager
 def open_driver(resolved: ResolvedRun, folder: RunFolder, options: Options) -> Iterator[Driver]:
-    """The driver of a run that goes on, its repository held or left with the run's supervisor.
+    """Yield the driver of a run that continues. It, or the run's supervisor, holds the repository's
+    lock.
 
-    Raises Busy where the repository is with another run.
+    Raises Busy where another run holds the repository.
     """
     lock = repository_lock(options.state_dir, Path(resolved.spec.repo))
     lock.acquire_or_leave(me(folder.run_id, options.clock.stamp()))
     with contextlib.closing(lock):
-        if lock.held:  # then nobody lives whose sandbox it could be
+        if lock.held:  # then no live process can own the sandboxes
             kill_orphans(folder.root)
         yield Driver(resolved, folder, options, lock)
 
@@ -75,7 +76,7 @@ class Driver:
         *,
         grants: Mapping[str, float] | None = None,
     ) -> Result:
-        """Drive one attempt to its result: `fresh` starts it, None goes on with the latest."""
+        """Drive one attempt to its result: `fresh` starts it, None continues the latest."""
         index = self._indexer()
         async with self._opened(fresh, index) as (drive, saver):
             if grants:
@@ -97,9 +98,10 @@ class Driver:
         return result
 
     async def settle(self, state: TaskContext) -> TaskContext:
-        """The state once the worker that an earlier driver left is ended in order and recorded.
+        """Return the state once the worker that an earlier driver left is ended gracefully and
+        recorded.
 
-        No other attempt may work beside it, and what it changed is a worker's doing.
+        No other attempt may work beside it, and its changes count as a worker's.
         """
         if not attempts.has_worker(self.folder, state):
             return state
@@ -114,7 +116,7 @@ class Driver:
     async def _opened(
         self, fresh: TaskContext | None, index: Indexer
     ) -> AsyncIterator[tuple[Drive, BoundedSaver]]:
-        """What drives the attempt that `fresh` starts, or the latest one."""
+        """Yield what drives the attempt that `fresh` starts, or the latest one."""
         folder, options = self.folder, self.options
         new_file = fresh is not None and attempts.untouched(folder)
         async with (

@@ -43,10 +43,11 @@ class Preview(TypedDict):
 
 
 def preview(spec: TaskSpec, options: Options) -> Preview:
-    """Header, criteria, the worker's command, mounts and network of a run that would be started.
+    """Return header, criteria, the worker's command, mounts and network of a run that would be
+    started.
 
-    What keeps it from starting is among it, as `missing`. Raises UsageError where the task goes
-    beyond a policy.
+    `missing` lists what keeps it from starting. Raises UsageError where the task goes beyond a
+    policy.
     """
     environ, state_dir = options.environ, options.state_dir
     replays = options.cassette.replay is not None
@@ -89,12 +90,12 @@ def preview(spec: TaskSpec, options: Options) -> Preview:
 
 
 def _cache_mounts(order: SandboxOrder) -> list[Mount]:
-    """The package caches, below the sandbox's home."""
-    return [Mount(one.source, Path("~") / one.place) for one in order.caches.folders]
+    """Return the mounts of the package caches, below the sandbox's home."""
+    return [Mount(cache.source, Path("~") / cache.place) for cache in order.caches.folders]
 
 
 def _first_call(spec: TaskSpec, member: Member, folder: RunFolder) -> WorkerRequest:
-    """The call of the first worker run, but for the prompt, which no planner has written."""
+    """Return the call of the first worker run, except for the prompt, which is not written yet."""
     return WorkerRequest(
         worker_run_id="1-001",
         prompt="<the planner's prompt>",

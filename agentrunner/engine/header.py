@@ -1,4 +1,4 @@
-"""What is printed before anything starts: who, where, with what, how long at most."""
+"""The header printed before anything starts: who works, where, with what, and how long at most."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.member import Member
 
 MOST_LISTED = 50
-"""Of each list of what counts as tests; `validate --json` has all of them."""
+"""Entries shown of each list of what counts as tests; `validate --json` shows all of them."""
 
 
 def header_of(
@@ -31,10 +31,10 @@ def header_of(
     begins: bool = True,
     news: Sequence[str] = (),
 ) -> dict[str, object]:
-    """The `header` of the first event, and of --dry-run; `max_loops` are the attempt's.
+    """Return the `header` of the first event, and of --dry-run; `max_loops` is the attempt's limit.
 
-    `news` are notices that are told once. What counts as tests is told only where the run `begins`:
-    later the files are a worker's.
+    `news` are notices that are shown once. What counts as tests is shown only where the run
+    `begins`: later the files are a worker's.
     """
     spec, members = resolved.spec, resolved.members
     setup, test = spec.task.setup, spec.task.test
@@ -67,7 +67,7 @@ def header_of(
         "notices": [
             *resolved.notices,
             *news,
-            *_unprepared(spec),
+            *_missing_dependencies(spec),
             *_filtered(spec),
             *(_ci_environment(spec) if begins else ()),
             *inputs.problems,
@@ -85,7 +85,7 @@ SIGHTS: dict[See, str] = {
 
 
 def _filtered(spec: TaskSpec) -> list[str]:
-    """Said where a commit is to be made, and git would have a program rewrite files for it."""
+    """Return a notice where a commit is planned and git would rewrite files by a filter program."""
     repo = Path(spec.repo)
     if spec.landing is None or not (names := filters_of(repo)):
         return []
@@ -93,7 +93,7 @@ def _filtered(spec: TaskSpec) -> list[str]:
 
 
 def _ci_environment(spec: TaskSpec) -> list[str]:
-    """Said where CI sets language or time zone for the tests, and the task does not."""
+    """Return a notice where CI sets language or time zone for the tests, and the task does not."""
     if spec.task.test is None:
         return []
     around = ci_environment(Path(spec.repo)).without(spec.task.env)
@@ -104,8 +104,8 @@ def _ci_environment(spec: TaskSpec) -> list[str]:
     ]
 
 
-def _unprepared(spec: TaskSpec) -> list[str]:
-    """Said where dependencies that are installed in the checkout are missing where it works."""
+def _missing_dependencies(spec: TaskSpec) -> list[str]:
+    """Return notices of dependencies installed in the checkout but not where the run works."""
     landing = spec.landing
     if landing is None or not (landing.outside and landing.base) or spec.task.setup is not None:
         return []
@@ -114,7 +114,7 @@ def _unprepared(spec: TaskSpec) -> list[str]:
 
 
 def _landing(spec: TaskSpec) -> dict[str, object] | None:
-    """Where the work goes as a commit, and what was taken along; None where nothing is."""
+    """Return where the commit goes and which files were carried over; None for no commit."""
     landing = spec.landing
     if landing is None:
         return None
@@ -130,23 +130,24 @@ def _planner(resolved: ResolvedRun) -> str:
 
 
 def sight_of(spec: TaskSpec) -> str:
-    """What of the code leaves for the planner's provider; "" where there is none."""
+    """Return what of the code is sent to the planner's provider; "" where there is none."""
     if no_provider(spec):
         return ""
     return f"; sees {SIGHTS[seen_by(spec.runner.meta)]}"
 
 
 def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:
-    """What leaves for the planner's provider, in the first run here from which something does.
+    """Return a notice of what is sent to the planner's provider, in the first run here that sends
+    something.
 
-    Said only after runs from which nothing did, or that an earlier version made: who begins with
-    this version reads it in the header. Blocking.
+    Only after runs that sent nothing, or that an earlier version made: who begins with this version
+    reads it in the header. Blocking.
     """
     sight = seen_by(spec.runner.meta)
     if no_provider(spec) or sight == "nothing":
         return []
-    others = [one for one in folder.root.parent.iterdir() if one != folder.root]
-    if not others or any((one / CONTEXT_FILE).exists() for one in others):
+    others = [run for run in folder.root.parent.iterdir() if run != folder.root]
+    if not others or any((run / CONTEXT_FILE).exists() for run in others):
         return []
     less = "change sends no files, nothing no code" if sight == "repo" else "nothing sends no code"
     news = f"New here: the planner's provider is shown {SIGHTS[sight]}. To stop it: "
@@ -154,19 +155,19 @@ def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:
 
 
 def _tests_where(spec: TaskSpec) -> str | None:
-    """Where the test command stands: in the task's file, or in one of the repository."""
+    """Return where the test command comes from: the task's file, or a file of the repository."""
     if where := spec.chosen.get("test"):
         return f"{where}; --test none runs none"
     return Path(spec.task_file.path).name if spec.task_file and spec.task_file.path else None
 
 
 def _because(spec: TaskSpec, who: str) -> str:
-    """Why it was chosen, where the task left that to this machine."""
+    """Return why it was chosen, where the task left that to this machine."""
     return f" (chosen: {spec.chosen[who]})" if who in spec.chosen else ""
 
 
 def _described(member: Member) -> str:
-    """A worker with its version and its model."""
+    """Return a worker with its version and its model."""
     version = f" {member.probe.version}" if member.probe.version else ""
     model = member.spec.runner.worker.model
     named = f", {model}" if model else ""
@@ -174,7 +175,7 @@ def _described(member: Member) -> str:
 
 
 def reach_of(spec: TaskSpec, members: Sequence[Member]) -> str:
-    """What workers reach from their sandbox."""
+    """Return what workers reach from their sandbox."""
     network = members[0].network
     if not spec.runner.sandbox.isolates or network.policy == "full":
         return "all that this machine reaches"
@@ -185,7 +186,7 @@ def reach_of(spec: TaskSpec, members: Sequence[Member]) -> str:
 
 
 def reach_of_all(spec: TaskSpec, members: Sequence[Member]) -> dict[str, str]:
-    """What each kind of command reaches, by its name."""
+    """Return what each kind of command reaches, by its name."""
     reach = {"worker": reach_of(spec, members)}
     for name, section in (("set-up", spec.task.setup), ("tests", spec.task.test)):
         if section is not None:
@@ -196,7 +197,7 @@ def reach_of_all(spec: TaskSpec, members: Sequence[Member]) -> dict[str, str]:
 
 
 def _model_host(member: Member) -> str:
-    """Where the worker's key is shown; a login knows its place itself."""
+    """Return the host that gets the worker's key; a login has its own host."""
     spec, worker = member.spec, member.worker
     if not worker.provider_url or spec.runner.worker.auth == "login":
         return ""
@@ -204,7 +205,7 @@ def _model_host(member: Member) -> str:
 
 
 def _key(member: Member, resolved: ResolvedRun) -> str:
-    """What of the worker's secrets stays out of the sandbox; "" where nothing does."""
+    """Return which of the worker's secrets stays out of the sandbox; "" where none does."""
     if not member.has_gateway:
         return ""
     if member.subscribed:

@@ -1,4 +1,4 @@
-"""Keeping a run's row in the index while its state changes."""
+"""Keeps a run's row in the index up to date while its state changes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Indexer:
         self._index = RunIndex(options.state_dir)
         self._clock = options.clock
         self._ordered = False
-        """The latest decision was for a worker, which starts at once."""
-        self._unsaid = False
-        """The folder does not tell yet what `_row` does."""
+        """Whether the latest decision was for a worker, which starts at once."""
+        self._unwritten = False
+        """Whether `_row` has changes that are not written to the folder yet."""
         self._row = RunRow(
             run_id=folder.run_id,
             task_id=spec.task_id,
@@ -41,11 +41,11 @@ class Indexer:
                 self._row = replace(row, waiting=None, waiting_until=None, finished_at=None)
 
     def begin(self) -> None:
-        """From now on the run is found by its name."""
+        """Add the run to the index, so that it can be found by its name."""
         self._index.record(self._row)
 
     def __call__(self, event: Event) -> None:
-        """Listen to the events of the run."""
+        """Update the row from an event of the run."""
         if event["event"] in ("run_started", "run_resumed"):
             most = event["header"]["limits"]["max_loops"] + 1
             now = self._clock.stamp()
@@ -62,26 +62,26 @@ class Indexer:
             return
         if self._row.waiting is not None and event["event"] != "warning":
             self._row = replace(self._row, waiting=None)
-            self._unsaid = True
-        if self._row.waiting_until is not None:  # whatever happens, it waits no more
+            self._unwritten = True
+        if self._row.waiting_until is not None:  # any event means that the wait is over
             self._row = replace(self._row, waiting_until=None)
-            self._unsaid = True
+            self._unwritten = True
         if event["event"] == "decision":
             self._ordered = event["action"] == "run_worker"
         elif event["event"] == "worker_started":
             self._row = replace(self._row, rounds=event["loop"] + 1)
-            self._ordered, self._unsaid = False, True
+            self._ordered, self._unwritten = False, True
         elif event["event"] == "state_changed":
             self._row = replace(self._row, state=event["to"])
-            self._unsaid = True
-            if self._ordered:  # told together with what follows: its start, or a question
+            self._unwritten = True
+            if self._ordered:  # written with what follows: its start, or a question
                 return
-        if self._unsaid:
+        if self._unwritten:
             note_in(self._folder, self._row)
-            self._unsaid = False
+            self._unwritten = False
 
     def finish(self, result: Result) -> None:
-        """The last word of this driving."""
+        """Write the row as the run is left by this driver."""
         self._row = replace(
             self._row,
             state=str(result.state),
@@ -96,7 +96,7 @@ class Indexer:
 
 
 def note_end(folder: RunFolder, index: RunIndex, state: TaskContext) -> None:
-    """Mend the row of a run that was killed after its end was saved and before it was noted."""
+    """Fix the row of a run that was killed after its end was saved and before the index had it."""
     if state["state"] not in TERMINAL or run_lock(folder).probe():
         return
     moves = RunLog(folder.log_file).records("state")

@@ -20,19 +20,19 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.wanted import mapped_by, wanted_by
 
 RECORD = "known_red"
-"""The kind of their records in a run's log."""
+"""The kind of their records in the run log."""
 MOST_SHOWN = 10
 """Candidates that a refusal lists."""
 
 
 def accepted_reds(log: RunLog) -> list[str]:
-    """Whole names of all tests that people accepted as known reds in this run. Blocks."""
+    """Return whole names of all tests that people accepted as known reds in this run. Blocks."""
     records = log.records(RECORD)
-    return list(dict.fromkeys(str(name) for one in records for name in one.data["names"]))
+    return list(dict.fromkeys(str(name) for record in records for name in record.data["names"]))
 
 
 def task_file_line(spec: TaskSpec, log: RunLog) -> str:
-    """The line of a task file that says the same for its later runs. Blocks."""
+    """Return the line of a task file that has the same effect for later runs. Blocks."""
     listed = spec.task.test.known_red if spec.task.test else []
     names = list(dict.fromkeys([*listed, *accepted_reds(log)]))
     return f"task.test.known_red: {json.dumps(names, ensure_ascii=False)}"
@@ -41,7 +41,7 @@ def task_file_line(spec: TaskSpec, log: RunLog) -> str:
 def known_reds(
     folder: RunFolder, spec: TaskSpec, state: TaskContext, names: Sequence[str]
 ) -> list[str]:
-    """The whole names of the red tests that `said` names. Blocks.
+    """Return the whole names of the red tests that a person means by `names`. Blocks.
 
     Raises UsageError where one was green, is claimed or is unknown, and where the test command
     reported no names before the run.
@@ -99,7 +99,7 @@ def with_known_reds(
     by: str,
     number: int,
 ) -> tuple[TaskContext, PersonDecision]:
-    """An attempt that measures and judges once more, and the decision that it rests on.
+    """Return an attempt that measures and judges once more, and the decision that it is based on.
 
     `number` counts such decisions of the run, from 1.
     """
@@ -114,6 +114,6 @@ def with_known_reds(
         round=state["counters"].worker_runs,
     )
     fresh = looking_again(state, spec)
-    fresh["evidence"] = None  # measured with other claims, it says something else
+    fresh["evidence"] = None  # it was measured with other claimed tests
     fresh["people"] = with_decision(state.get("people"), decision)
     return fresh, decision

@@ -1,4 +1,4 @@
-"""What a further run in one process costs in memory, as far as the C library decides it."""
+"""Limits the memory of a further run in one process, as far as the C library decides it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import ctypes
 from functools import cache
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-"""Of glibc's malloc.h."""
+"""Constants of glibc's malloc.h."""
 ARENAS = 1
-"""Else glibc opens one per thread. Python's threads wait for its own lock, not for an arena's."""
+"""By default glibc opens one per thread. Python's threads wait for Python's own lock, not for an
+arena's."""
 LARGE = 1 << 16
-"""Bytes; what is larger goes back to the system once it is free."""
+"""Blocks larger than so many bytes go back to the system once they are free."""
 
 
 @cache
 def be_frugal() -> None:
-    """Ask malloc for few arenas, once per process. Another C library stays as it is."""
+    """Ask malloc for few arenas, once per process. With another C library this does nothing."""
     with contextlib.suppress(AttributeError, OSError):
         libc = ctypes.CDLL(None)
         settings = {M_ARENA_MAX: ARENAS, M_TRIM_THRESHOLD: LARGE, M_MMAP_THRESHOLD: LARGE}

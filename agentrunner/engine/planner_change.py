@@ -1,4 +1,4 @@
-"""Another planner for a run that is resumed, as a person names it."""
+"""Changing the planner of a run that is resumed, as a person asks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder, save_spec
 
 NEEDS_A_FILE = "script"
-"""A planner that cannot come into a run later: its replies belong to the task."""
+"""A planner that cannot take over a run later: its replies belong to the task."""
 
 
 def with_planner(
     spec: TaskSpec, kind: str | None = None, model: str | None = None, *, role: Role = "meta"
 ) -> TaskSpec:
-    """The task with another planner, or another model for it, in front of its candidates.
+    """Return the task with another planner, or another model for it, in front of its candidates.
 
-    The mode of completion stays what it was. With the role `assess` it is the judge that changes,
-    where the task names one of its own. Raises UsageError where the task forces a candidate by
-    name, and for a planner that cannot come into a run.
+    The mode of completion stays what it was. With the role `assess` the judge changes, where the
+    task names one of its own. Raises UsageError where the task forces a candidate by name, and for
+    a planner that cannot take over a run.
     """
     if kind == NEEDS_A_FILE and spec.runner.meta.kind != kind:
         raise UsageError(
@@ -39,9 +39,9 @@ def with_planner(
     changes: dict[str, object] = {"completion": spec.completion}
     judges = role == "assess" and (runner.assess is not None or profiles.assess is not None)
     if judges and runner.assess is not None:
-        own = runner.assess.kind or runner.meta.kind
+        kind_of_judge = runner.assess.kind or runner.meta.kind
         first = PlannerCandidate(
-            kind=own, model=runner.assess.model, base_url=runner.assess.base_url
+            kind=kind_of_judge, model=runner.assess.model, base_url=runner.assess.base_url
         )
     else:
         first = PlannerCandidate(
@@ -50,7 +50,7 @@ def with_planner(
             base_url=runner.meta.base_url,
             auth=runner.meta.auth,
         )
-    if kind is not None and kind != first.kind:  # its model, address and login are its own
+    if kind is not None and kind != first.kind:  # model, address and login do not carry over
         first = PlannerCandidate(kind=kind)
     if model is not None:
         first = first.model_copy(update={"model": model})
@@ -81,7 +81,7 @@ def with_planner(
 
 
 def _in_front(profile: RoleSpec | None, first: PlannerCandidate, role: str) -> RoleSpec | None:
-    """A role's candidates with this one before them; as it is where it names none."""
+    """Return the role with this candidate first; unchanged where it names no candidates."""
     if profile is None:
         return None
     if profile.force:
@@ -92,7 +92,7 @@ def _in_front(profile: RoleSpec | None, first: PlannerCandidate, role: str) -> R
         )
     if not profile.candidates:
         return profile
-    others = [one for one in profile.candidates if one != first]
+    others = [candidate for candidate in profile.candidates if candidate != first]
     return profile.model_copy(update={"candidates": [first, *others]})
 
 
@@ -105,14 +105,14 @@ def renewed(
     model: str | None,
     role: Role = "meta",
 ) -> TaskSpec:
-    """`with_planner` within the policies of today; raises UsageError, and nothing is kept yet."""
+    """Return `with_planner` within today's policies; raise UsageError. Nothing is saved yet."""
     return capped_again(with_planner(spec, kind, model, role=role), folder, environ, policy)
 
 
 async def take_over(
     deps: Deps, state: TaskContext, spec: TaskSpec, key: str, state_dir: Path
 ) -> None:
-    """From here on the planner of `spec` answers, in this process and after it.
+    """Let the planner of `spec` answer from here on, in this process and later ones.
 
     Raises as `make_panel`, and then nothing has changed.
     """

@@ -1,4 +1,4 @@
-"""The policies of this machine, held against a task before anything of it starts."""
+"""Applies the policies of this machine to a task before anything of it starts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def capped(
     *,
     replays: bool = False,
 ) -> TaskSpec:
-    """A new task, its planner and worker settled, within every policy in force and that of `file`.
+    """Return a new task with planner and worker settled, within every policy in force and that of
+    `file`.
 
-    Raises UsageError where it goes beyond one, InfraError where nobody is there to plan or work.
+    Raises UsageError where it goes beyond one, InfraError where no planner or worker is available.
     A run that `replays` a recording needs no key.
     """
     spec, missing = capped_as_far(spec, environ, state_dir, file, replays=replays)
@@ -40,13 +41,13 @@ def capped_as_far(
     *,
     replays: bool = False,
 ) -> tuple[TaskSpec, list[InfraError]]:
-    """As `capped`, with the usual planner or worker where there is none to choose, and the errors.
+    """Return what `capped` does, and the errors; without a planner or worker it uses the usual one.
 
     Raises UsageError where the task goes beyond a policy.
     """
     policies = load_policies(file, environ, Path(spec.repo))
     spec, missing = settle(spec, policies, environ, state_dir, replays=replays)
-    if missing:  # then it does not start, and a policy that forbids the usual one says nothing new
+    if missing:  # it does not start anyway, and the usual ones need not fit the policies
         return spec, missing
     return narrowed(spec, policies, environ), missing
 
@@ -59,10 +60,10 @@ def capped_again(
     *,
     max_loops: int | None = None,
 ) -> TaskSpec:
-    """The task of a run that goes on, within the policies of today.
+    """Return the task of a run that continues, within the policies of today.
 
-    Those under which it was started stay in force, and it goes on in the sandbox where its baseline
-    started, whatever `auto` would choose now. `max_loops` is a limit for its next attempt.
+    The policies under which it was started stay in force, and it keeps the sandbox where its
+    baseline started, whatever `auto` would choose now. `max_loops` is a limit for its next attempt.
     Raises UsageError where it goes beyond one.
     """
     if kind := kept_sandbox(folder)[0]:

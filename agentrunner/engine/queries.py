@@ -1,4 +1,4 @@
-"""Looking at runs and taking their work back, without driving them."""
+"""Showing runs, undoing their work and removing them, without driving them."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Collected(TypedDict):
 
 
 def show(state_dir: Path, run_id: str) -> Result:
-    """The result of a run as it stands; raises CheckpointCorrupt, UsageError."""
+    """Return the present result of a run; raise CheckpointCorrupt, UsageError."""
     from agentrunner.results import Result
 
     return Result.model_validate(show_values(state_dir, run_id))
 
 
 def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
-    """The same as plain JSON values: of an ended run it takes half the time."""
+    """Return the same as plain JSON values: for an ended run that takes half the time."""
     folder = RunFolder.open(state_dir, run_id)
 
     def read() -> dict[str, object]:
@@ -66,14 +66,14 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
         return attempts.result_of(folder, load_spec(folder), state, question).as_dict()
 
     ended = (read_json(folder.index_file) or {}).get("finished_at")
-    # One that is driven is asked anew: its files change under us.
+    # A run that is driven is read anew: its files are changing.
     quiet = ended or run_lock(folder).probe() is None
     name = "result" if ended else "standing"
     return remembered(folder, name, read) if quiet else read()
 
 
 def remember(state_dir: Path, run_id: str) -> None:
-    """Keep what `show` and `diff` need of a run that was just driven, so that they are quick."""
+    """Cache what `show` and `diff` need of a run that was just driven, so that they are quick."""
     with contextlib.suppress(UsageError, CheckpointCorrupt, OSError):
         show_values(state_dir, run_id)
         _ends(RunFolder.open(state_dir, run_id))
@@ -85,9 +85,9 @@ def diff(
     round: int | None = None,  # noqa: A002  (what people call it)
     stat: bool = False,
 ) -> str:
-    """What the run changed so far, or what its n-th worker run did, as a unified diff.
+    """Return what the run changed so far, or what its n-th worker run did, as a unified diff.
 
-    Files that only a person changed while it waited are not in it.
+    Files that only a person changed while the run waited are left out.
     """
     folder = RunFolder.open(state_dir, run_id)
     snapshots = _snapshots(folder)
@@ -102,33 +102,33 @@ def diff(
 
 
 def changes(state_dir: Path, run_id: str, round: int | None = None) -> list[dict[str, object]]:  # noqa: A002
-    """As `diff`, each changed file with its counts; None for those of a binary file."""
+    """Return each changed file of `diff` with its line counts; None for those of a binary file."""
     folder = RunFolder.open(state_dir, run_id)
     snapshots = _snapshots(folder)
     return [
-        {"path": one.path, "kind": one.kind, "added": one.added, "removed": one.removed}
-        for one in snapshots.changes(*_compared(folder, snapshots, round))
+        {"path": c.path, "kind": c.kind, "added": c.added, "removed": c.removed}
+        for c in snapshots.changes(*_compared(folder, snapshots, round))
     ]
 
 
 def _compared(folder: RunFolder, snapshots: Snapshots, number: int | None) -> tuple[str, str]:
-    """The trees before and after the run, or its n-th worker run."""
+    """Return the trees before and after the run, or its n-th worker run."""
     if number is not None:
         run = _worker_run(folder, number)
         return run.data["tree_before"], run.data["tree_after"]
     before, after = _ends(folder)
-    if theirs := by_hand(snapshots, RunLog(folder.log_file)):
+    if by_person := by_hand(snapshots, RunLog(folder.log_file)):
         entries = snapshots.list(before)
-        after = snapshots.combine(after, {path: entries.get(path) for path in theirs})
+        after = snapshots.combine(after, {path: entries.get(path) for path in by_person})
     return before, after
 
 
 def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
-    """Put the files back as they were before the run; once more takes that back.
+    """Put the files back as they were before the run; a second call takes that back.
 
-    Files that only a person changed while it waited stay as they are, and files that were edited
-    since are refused by name, unless `force`. Raises Busy while the
-    repository is worked in, and InfraError where the run's own work tree is gone.
+    Files that only a person changed while the run waited stay as they are, and files that were
+    edited since are refused by name, unless `force`. Raises Busy while another run works in the
+    repository, and InfraError where the run's own work tree is gone.
     """
     folder = RunFolder.open(state_dir, run_id)
     from agentrunner.engine.commits import load_task_of
@@ -144,25 +144,25 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
         before, after = _ends(folder)
         if undone and snapshots.take().tree == undone[-1].data["tree_after"]:
             source, target = str(undone[-1].data["tree_after"]), str(undone[-1].data["tree_before"])
-            back = True
+            redoing = True
         else:
-            source, target, back = after, before, False
-            if theirs := set() if force else by_hand(snapshots, log):
+            source, target, redoing = after, before, False
+            if by_person := set() if force else by_hand(snapshots, log):
                 entries = snapshots.list(after)
-                target = snapshots.combine(target, {path: entries.get(path) for path in theirs})
+                target = snapshots.combine(target, {path: entries.get(path) for path in by_person})
         present = snapshots.take().tree
         restored = snapshots.restore(source, target, force=force)
         if not restored.refused:
             log.append(
                 "undo",
                 str(len(log.records("undo")) + 1),
-                {"tree_before": present, "tree_after": snapshots.take().tree, "redone": back},
+                {"tree_before": present, "tree_after": snapshots.take().tree, "redone": redoing},
                 attempt=0,
                 loop=0,
                 at=now,
             )
         files, refused = list(restored.files), list(restored.refused)
-        return {"files": files, "refused": refused, "undo_taken_back": back}
+        return {"files": files, "refused": refused, "undo_taken_back": redoing}
 
 
 def collect_garbage(
@@ -173,10 +173,11 @@ def collect_garbage(
 ) -> Collected:
     """Remove ended runs that are past their retention; runs that wait or go on are kept.
 
-    So are those whose work is not part of their plan yet. Runs of Studio count, too. Of those that
-    are kept, what a killed process has left is removed: sockets that nobody listens on, and the
-    empty `.git` that a sandbox was mounted on. Work trees outside of checkouts go with their runs.
-    Where the state folder takes more than `max_bytes` then, ended runs go, the oldest first.
+    Runs whose work is not part of their plan yet are kept, too. Runs of Studio are included. Around
+    kept runs, the remains of killed processes are removed: sockets without a listener, and the
+    empty `.git` that a sandbox was mounted on. Work trees outside of checkouts are removed with
+    their runs. If the state folder then takes more than `max_bytes`, further ended runs go, the
+    oldest first.
     """
     removed: list[str] = []
     kept: list[str] = []
@@ -196,10 +197,10 @@ def collect_garbage(
             with contextlib.suppress(OSError, CheckpointCorrupt):  # or a folder of another user
                 remove_mask(Path(load_spec(folder).repo))
         young = not ended or now - ended < timedelta(days=days)
-        goes_on = not ended or driven or _is_to_land(state_dir, folder)
-        if young or goes_on:
+        in_use = not ended or driven or _awaits_merge(state_dir, folder)
+        if young or in_use:
             kept.append(row.run_id)
-            if ended and not goes_on:
+            if ended and not in_use:
                 places = (folder.root, *places_of(root, row.run_id))
                 at = ended.astimezone(UTC).isoformat()
                 ready[row.run_id] = (root, KeptRun(row.run_id, at, places))
@@ -219,7 +220,7 @@ def collect_garbage(
     return {"removed": removed, "kept": kept}
 
 
-def _is_to_land(state_dir: Path, folder: RunFolder) -> bool:
+def _awaits_merge(state_dir: Path, folder: RunFolder) -> bool:
     """Whether the run is of a plan's task that still has its work tree."""
     with contextlib.suppress(CheckpointCorrupt):
         return is_workspace(state_dir, Path(load_spec(folder).repo))
@@ -227,7 +228,7 @@ def _is_to_land(state_dir: Path, folder: RunFolder) -> bool:
 
 
 def _all_runs(state_dir: Path) -> Iterator[tuple[Path, RunRow]]:
-    """Each run with the folder that it is kept in."""
+    """Yield each run with the folder that it is kept in."""
     for row in RunIndex(state_dir).runs():
         yield state_dir, row
     studio = state_dir / "studio"
@@ -238,7 +239,7 @@ def _all_runs(state_dir: Path) -> Iterator[tuple[Path, RunRow]]:
 
 
 def _studio_row(folder: RunFolder, spec: TaskSpec) -> RunRow:
-    """As the index would have it; nobody writes one for a run of Studio."""
+    """Return the row that the index would have; runs of Studio are not in the index."""
     moves = RunLog(folder.log_file).records("state")
     state = moves[-1].data["to"] if moves else str(TaskState.PENDING)
     ended = moves[-1].at if state in TERMINAL else None
@@ -268,7 +269,7 @@ def _worker_run(folder: RunFolder, number: int) -> Record:
 
 
 def _ends(folder: RunFolder) -> tuple[str, str]:
-    """The tree before the run and the latest one it knows."""
+    """Return the tree before the run and the latest one it knows."""
 
     def read() -> dict[str, str]:
         from agentrunner.engine import attempts

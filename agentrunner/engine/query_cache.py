@@ -1,4 +1,4 @@
-"""What was read of a run that has not changed since, without the libraries that read it.
+"""A cache of what was read of a run, valid while the run's files do not change.
 
 Loading LangGraph to show an ended run takes longer than everything else about it.
 """
@@ -22,32 +22,32 @@ Read = TypeVar("Read")
 def remembered(
     folder: RunFolder, name: str, read: Callable[[], dict[str, Read]]
 ) -> dict[str, Read]:
-    """What `read` gives, or gave when the run was as it is now; `name` says which reading it is."""
+    """Return what `read` gives, cached under `name` for as long as the run is unchanged."""
     path = folder.root / FILE
     saved = read_json(path) or {}
     known: dict[str, dict[str, Read]] = saved["found"] if saved.get("key") == _key(folder) else {}
     if name in known:
         return known[name]
     value = read()
-    # Reading alone gives the file of the saved states another time.
+    # The key anew: reading alone changes the times of the file of saved states.
     text = json.dumps({"key": _key(folder), "found": {**known, name: value}})
-    # The surroundings may be read-only, and a lone surrogate is not worth a crash here.
+    # The folder may be read-only, and a lone surrogate is not worth a crash here.
     with contextlib.suppress(OSError, ValueError):
         write_private(path, text.encode(), sync=False)
     return value
 
 
 def _key(folder: RunFolder) -> list[Any]:
-    """Changes with whatever a result is made of; ours alone write there."""
+    """Return a key that changes with every file that a result is made of."""
     key: list[Any] = [__version__]
-    places = [folder.checkpoints, folder.log_file, folder.root / "note-path", folder.spec_file]
-    places.append(folder.checkpoints.with_name(folder.checkpoints.name + "-wal"))
-    for place in places:
+    paths = [folder.checkpoints, folder.log_file, folder.root / "note-path", folder.spec_file]
+    paths.append(folder.checkpoints.with_name(folder.checkpoints.name + "-wal"))
+    for path in paths:
         try:
-            facts = place.stat()
+            facts = path.stat()
         except FileNotFoundError:
             key.append(None)
         else:
             times = (facts.st_mtime_ns, facts.st_ctime_ns)
-            key.append([os.fspath(place), facts.st_size, facts.st_ino, *times])
+            key.append([os.fspath(path), facts.st_size, facts.st_ino, *times])
     return key

@@ -26,9 +26,10 @@ from agentrunner.workers.member import Member, make_members
 def resolve(
     spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None
 ) -> ResolvedRun:
-    """Everything that is known of a run before its first node, with what is missing for it.
+    """Return everything that is known of a run before its first node, and what is missing for it.
 
-    `spec` is settled, within its policies. Raises UsageError for a task that cannot be run so.
+    `spec` is settled, within its policies. Raises UsageError for a task that cannot be run this
+    way.
     """
     check_open(Path(spec.repo))
     check_note_dir(Path(spec.repo), spec.runner.note.dir)
@@ -36,7 +37,7 @@ def resolve(
     notices: list[str] = []
     missing: list[InfraError] = []
     members = make_members(spec)
-    keys = {one.name: _key_name(one, environ) for one in members}
+    keys = {member.name: _key_name(member, environ) for member in members}
     lacks = {one.name: _lacking(one, keys[one.name], environ, tape) for one in members}
     if able := tuple(one for one in members if not lacks[one.name]):
         members = able
@@ -63,7 +64,7 @@ def resolve(
 
 
 def _key_name(member: Member, environ: Mapping[str, str]) -> str:
-    """The variable that holds the key of its model; "" for none, and for a login."""
+    """Return the variable that holds the key of its model; "" for none, and for a login."""
     if member.subscribed:
         return ""
     return worker_key(member.spec, member.worker, environ)[0] or ""
@@ -72,7 +73,7 @@ def _key_name(member: Member, environ: Mapping[str, str]) -> str:
 def _lacking(
     member: Member, key: str, environ: Mapping[str, str], tape: Cassette
 ) -> list[InfraError]:
-    """What keeps a candidate from working here."""
+    """Return the errors that keep a candidate from working here."""
     missing = []
     if member.probe.path is None and not member.spec.runner.sandbox.has_image:
         missing.append(worker_missing(member))
@@ -83,7 +84,7 @@ def _lacking(
         _check_model_access(member, key, replays)
     except InfraError as error:
         if member.probe.path is None and not missing:
-            # Else it would be the next error, once the key is there.
+            # Named now, or it would be the next error once the key is set.
             where = f"{member.worker.kind} is not installed here, only an image may have it"
             error.details = (*error.details, ("also", f"{where}: {member.probe.cure}"))
         missing.append(error)
@@ -91,7 +92,7 @@ def _lacking(
 
 
 def worker_missing(member: Member, problem: str = "") -> InfraError:
-    """The error for a candidate whose program is nowhere."""
+    """Return the error for a candidate whose program is found nowhere."""
     return WorkerMissing(
         problem or member.probe.problem or f"The worker {member.worker.kind} is not found.",
         remedy=member.probe.cure or "agentrunner doctor",
@@ -100,11 +101,11 @@ def worker_missing(member: Member, problem: str = "") -> InfraError:
 
 
 def _notices(resolved: ResolvedRun, open_limits: Sequence[str]) -> Iterator[str]:
-    """What is open, and what is not obeyed."""
-    if any(one.network.policy == "full" for one in resolved.members):
+    """Yield what is not protected, not limited or ignored."""
+    if any(member.network.policy == "full" for member in resolved.members):
         yield "The sandbox shares this machine's network (runner.sandbox.network: full)."
-    for one in resolved.members:
-        yield from _key_notices(one, resolved)
+    for member in resolved.members:
+        yield from _key_notices(member, resolved)
     yield from open_limits
     if short := Redactor(resolved.secrets).unprotected:
         yield f"{', '.join(short)} is too short to be masked in notes and logs."
@@ -115,7 +116,7 @@ def _notices(resolved: ResolvedRun, open_limits: Sequence[str]) -> Iterator[str]
 
 
 def _key_notices(member: Member, resolved: ResolvedRun) -> Iterator[str]:
-    """Who sees a candidate's key."""
+    """Yield who sees a candidate's key."""
     worker = member.worker
     login = f"The {worker.kind} login's token" if member.subscribed else ""
     name = login or resolved.keys[member.name]
@@ -131,7 +132,7 @@ def _key_notices(member: Member, resolved: ResolvedRun) -> Iterator[str]:
 
 
 def _tape_notices(tape: Cassette, member: Member) -> list[str]:
-    """What is recorded or replayed; raises UsageError where a worker would go around that."""
+    """Return what is recorded or replayed; raise UsageError where a worker would bypass that."""
     if tape.record is None and tape.replay is None:
         return []
     worker = member.worker
@@ -148,7 +149,7 @@ def _tape_notices(tape: Cassette, member: Member) -> list[str]:
 
 
 def _check_model_access(member: Member, key: str, replays: bool) -> None:
-    """Raises InfraError where the worker has no way to its model, or nothing to show there."""
+    """Raise InfraError where the worker cannot reach its model, or has no key for it."""
     spec, worker = member.spec, member.worker
     if not worker.needs_model:
         return

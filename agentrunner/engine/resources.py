@@ -44,21 +44,21 @@ from agentrunner.workers.member import Member
 
 
 def programs(spec: TaskSpec, members: Sequence[Member]) -> tuple[str, ...]:
-    """First words of every command that will run in the sandbox."""
+    """Return the first words of every command that will run in the sandbox."""
     test, setup = spec.task.test, spec.task.setup
     shells = [test.command] if test else []
     shells += [setup.command] if setup else []
     for criterion in spec.criteria:
         command = command_of(criterion.check, test) if criterion.check else None
         shells += [command.shell] if command else []
-    words = [*(one.worker.program() for one in members), "sh"]
+    words = [*(member.worker.program() for member in members), "sh"]
     for shell in shells:
         words += first_words(shell)
     return tuple(dict.fromkeys(words))
 
 
 def first_words(shell: str) -> list[str]:
-    """The programs a shell line names: the first word after each `&&`, `||`, `;` and `|`."""
+    """Return the programs that a shell line names: first words after `&&`, `||`, `;` and `|`."""
     lexer = shlex.shlex(shell, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     words, fresh = [], True
@@ -69,15 +69,15 @@ def first_words(shell: str) -> list[str]:
             elif fresh and "=" not in word:
                 words.append(word)
                 fresh = False
-    except ValueError:  # an unclosed quote; the shell will say so itself
+    except ValueError:  # an unclosed quote; the shell will report it
         return words
     return words
 
 
 def sandbox_order(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) -> SandboxOrder:
-    """The one sandbox of this task, in which each of its workers can work."""
-    kinds = {one.worker.kind for one in members}
-    policies = {one.network.policy for one in members}
+    """Return the one sandbox of this task, in which each of its workers can work."""
+    kinds = {member.worker.kind for member in members}
+    policies = {member.network.policy for member in members}
     settings = spec.runner.sandbox
     return SandboxOrder(
         repo=Path(spec.repo),
@@ -98,9 +98,9 @@ def sandbox_order(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) 
 def with_caches(
     order: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
 ) -> SandboxOrder:
-    """The sandbox with the user's package caches that this task is shown; blocks.
+    """Return the sandbox order with the user's package caches that this task may see. Blocks.
 
-    `repo` is where manifests are looked for, else the order's own.
+    Manifests are looked for in `repo`, or else in the order's own repository.
     """
     wanted = spec.runner.sandbox.caches
     if wanted == "none":
@@ -116,8 +116,8 @@ def with_caches(
 
 
 def _image(members: Sequence[Member]) -> str:
-    """The image that the task names; raises UsageError where candidates name different ones."""
-    names = {one.spec.runner.worker.docker_image or "" for one in members}
+    """Return the image that the task names; raise UsageError where candidates' images differ."""
+    names = {member.spec.runner.worker.docker_image or "" for member in members}
     if len(names) > 1:
         raise BadImageName(
             "All workers of a run share one sandbox, and these name different images: "
@@ -129,7 +129,7 @@ def _image(members: Sequence[Member]) -> str:
 
 
 def check_sandbox(resolved: ResolvedRun, state_dir: Path) -> None:
-    """Raises UsageError where no sandbox may hold this repository, or show what it asks for."""
+    """Raise UsageError where no sandbox may hold this repository, or mount what it asks for."""
     spec, environ = resolved.spec, resolved.environ
     make_sandbox(
         spec.runner.sandbox.kind,
@@ -143,19 +143,21 @@ def check_sandbox(resolved: ResolvedRun, state_dir: Path) -> None:
 async def _workers_in(
     sandbox: Sandbox, members: Sequence[Member], state_dir: Path
 ) -> tuple[Member, ...]:
-    """The workers that this machine or the sandbox has; one that only the sandbox has is asked
-    there for its version. Raises InfraError where there is none.
+    """Return the workers that this machine or the sandbox has; raise InfraError where there is
+    none.
+
+    The version of a worker that only the sandbox has is asked for there.
     """
-    found = [await _found(sandbox, one, state_dir / CACHE) for one in members]
+    found = [await _found(sandbox, member, state_dir / CACHE) for member in members]
     if not any(found):
         first = members[0]
         where = f"neither on this machine nor in the sandbox ({sandbox.describe()})"
         raise worker_missing(first, f"{first.worker.program()} is {where}.")
-    return tuple(one for one in found if one is not None)
+    return tuple(member for member in found if member is not None)
 
 
 async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | None:
-    """The candidate with the version that will work; None where its program is nowhere."""
+    """Return the candidate with the version that will work; None where its program is nowhere."""
     if member.probe.path is not None:
         return member
     seek = ("sh", "-c", 'command -v "$1"', "sh", member.worker.program())
@@ -168,10 +170,11 @@ async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | N
 
 
 async def with_image(resolved: ResolvedRun, confirm: Callable[[str], bool] | None) -> ResolvedRun:
-    """The run, with `pull: missing` where its image is missing and a person wants it made.
+    """Return the run, with `pull: missing` where its image is missing and a person confirms getting
+    it.
 
-    Only for sandboxes that are named: `auto` goes on to the next kind. Raises
-    SandboxUnavailable (`image-missing`) before anything is written where nobody says yes.
+    Only for sandboxes that are named: `auto` goes on to the next kind. Raises SandboxUnavailable
+    (`image-missing`) before anything is written where nobody confirms.
     """
     spec, settings = resolved.spec, resolved.spec.runner.sandbox
     if settings.kind == AUTO or settings.pull in ("missing", "always"):
@@ -181,7 +184,9 @@ async def with_image(resolved: ResolvedRun, confirm: Callable[[str], bool] | Non
     missing = await missing_image(settings.kind, order, resolved.environ)
     if missing is None:
         return resolved
-    asked = confirm if settings.pull is None and missing.details else None  # else a yes is no help
+    asked = (
+        confirm if settings.pull is None and missing.details else None
+    )  # else confirming does not help
     question = f"{missing.message[:1].upper()}{missing.message[1:]}.\nGet it now"
     if asked is None or not asked(f"{question} ({missing.remedy})?"):
         raise missing
@@ -200,10 +205,10 @@ async def open_workshop(
     clock: Clock | None = None,
     cassette: Cassette | None = None,
 ) -> AsyncIterator[tuple[Deps, ResolvedRun]]:
-    """Everything the nodes stand on, with the sandbox open; closed again whatever happens.
+    """Yield the dependencies of the nodes, with the sandbox open; close them whatever happens.
 
-    Beside it what is known of the run now: with the workers that the sandbox has, and notices
-    about package caches.
+    The second value is what is known of the run now: with the workers that the sandbox has, and
+    notices about package caches.
     """
     spec, environ, planner = resolved.spec, resolved.environ, resolved.planner
     assert planner is not None
@@ -221,7 +226,7 @@ async def open_workshop(
         keep_up_to=spec.runner.sandbox.kept_bytes,
     )
     log = RunLog(folder.log_file, redactor.redact)
-    await asyncio.to_thread(log.records)  # from here on it reads what others write, and no more
+    await asyncio.to_thread(log.records)  # from here on it reads only what is appended
     order = await asyncio.to_thread(
         with_caches, sandbox_order(spec, resolved.members, folder), spec, environ
     )
@@ -279,9 +284,9 @@ def make_verifier(
     emit: Callable[..., Any],
     log: RunLog | None = None,
 ) -> Verifier:
-    """What measures trees of a run; `mounts` says whether its sandbox can mount.
+    """Return what measures trees of a run; `mounts` says whether its sandbox can mount. Blocks.
 
-    In `log` stand the known reds that people accepted in the run. Blocks.
+    The known reds that people accepted in the run are read from `log`.
     """
     sealed = Sealed(folder.root / "sealed", Path(spec.repo))
     return Verifier(
@@ -293,7 +298,7 @@ def make_verifier(
             sandbox,
             folder,
             spec.task.test.network if spec.task.test else (),
-            lambda: [one.name for one, _ in sealed.folders()],
+            lambda: [folder.name for folder, _ in sealed.folders()],
             mounts=mounts,
         ),
         emit=emit,
@@ -304,7 +309,7 @@ def make_verifier(
 async def _open_sandbox(
     resolved: ResolvedRun, order: SandboxOrder, folder: RunFolder, state_dir: Path, events: EventLog
 ) -> Sandbox:
-    """A sandbox like the one that the run has had, else the one that the task wants."""
+    """Open a sandbox like the one that the run has had, else the one that the task wants."""
 
     def show_progress(line: str) -> None:
         events.emit("image_progress", text=line)
@@ -312,7 +317,7 @@ async def _open_sandbox(
     environ = resolved.environ
     kind, image = kept_sandbox(folder)
     wanted = replace(order, on_progress=show_progress)
-    if image:  # exactly that one: a worker may have changed what it was built from
+    if image:  # exactly that image: a worker may have changed what it is built from
         wanted = replace(wanted, image=image, pull="never")
     return await open_sandbox(
         kind or resolved.spec.runner.sandbox.kind,

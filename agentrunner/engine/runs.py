@@ -1,6 +1,7 @@
 """Driving a run in the foreground: start, resume, answer, accept, cancel.
 
-Whatever ends the driving, a pause, a signal, `kill -9`, the state is saved and `resume` goes on.
+Whatever stops the driving, a pause, a signal or `kill -9`, the state is saved and `resume`
+continues.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 
 CARRIED = "people.json"
-"""In the folder of a run: what people decided about its task in an earlier one."""
+"""File name in the folder of a run: what people decided about its task in an earlier one."""
 
 
 async def start(
@@ -51,9 +52,10 @@ async def start(
     """Run a task from the beginning to its end or to a pause.
 
     `run_id` is its name (`new_run_id`) where one was chosen beforehand, `people` what people
-    decided about the task before, in another run of it. Raises UsageError where it goes beyond a
-    policy, and InfraError before anything is written where planner, worker or repository are not to
-    be had, and during the run where its sandbox or its state fail; then `resume` goes on.
+    decided about the task before, in another run of it. Raises UsageError where the task goes
+    beyond a policy. Raises InfraError before anything is written where planner, worker or
+    repository are unavailable, and during the run where its sandbox or its state fail; then
+    `resume` continues it.
     """
     environ, state_dir, policy = options.environ, options.state_dir, options.policy
     replays = options.cassette.replay is not None
@@ -83,7 +85,7 @@ async def start(
 def first_state(
     spec: TaskSpec, run_id: str, clock: Clock, people: People | None = None
 ) -> TaskContext:
-    """The state of a run that has done nothing yet."""
+    """Return the state of a run that has done nothing yet."""
     return TaskContext(
         run=RunInfo(
             run_id=run_id,
@@ -115,17 +117,15 @@ async def resume(
     planner: str | None = None,
     planner_model: str | None = None,
 ) -> Result:
-    """Go on where a run was; a FAILED or NEEDS_REVIEW one starts its next attempt.
+    """Continue a run; a FAILED or NEEDS_REVIEW one starts its next attempt.
 
-    `instead` is the task as it is to be from now on, for which it is planned anew, with its files
-    as they are.
-    `message` are words of the person `by`; `asked` is what they answer, where it was asked outside
-    of the run.
-    `planner` and `planner_model` are who plans and judges from now on; where the run waits because
-    the planner gave no answer, it is asked again.
-    `budget` are grants like "usd=+5"; where the run waits with a spent limit they are the answer.
-    Raises UsageError where its inputs changed and `on_change` does not say what that means, and
-    for grants that cannot be given; Busy where someone else drives it.
+    `instead` is a new version of the task: it is planned anew, on its files as they are. `message`
+    is a text of the person `by`; `asked` is the question it answers, where that was asked outside
+    of the run. `planner` and `planner_model` say who plans and judges from now on; where the run
+    waits because the planner gave no answer, it is asked again. `budget` are grants like "usd=+5";
+    where the run waits with a spent limit they are the answer. Raises UsageError where its inputs
+    changed and `on_change` does not say what to do, and for grants that cannot be given; Busy where
+    another process drives the run.
     """
     folder = RunFolder.open(options.state_dir, run_id)
     spec = load_task_of(folder)
@@ -142,7 +142,7 @@ async def resume(
     if changes_planner:
         spec = renewed(spec, folder, options.environ, options.policy, planner, planner_model)
     with driving(folder, options):
-        # Read under the lock: whoever held it until now may have gone on.
+        # Read under the lock: whoever held it until now may have continued the run.
         state = await _latest(folder, spec, options)
         if state["state"] == TaskState.COMPLETE and not replan:
             await asyncio.to_thread(land_late, folder, spec, state, options.environ)
@@ -169,26 +169,29 @@ async def resume(
             if replan or state["state"] in TERMINAL:
                 fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
             if message:
-                words = Redactor(resolved.secrets).redact(message)
+                redacted = Redactor(resolved.secrets).redact(message)
                 at = options.clock.stamp()
-                attempts.leave_message(folder, state, words, at, by=by, asked=asked)
+                attempts.leave_message(folder, state, redacted, at, by=by, asked=asked)
             answer = None if fresh else answer
             return await driver.run(fresh, answer, grants=grants)
 
 
 def _renewed(kept: TaskSpec, instead: TaskSpec, options: Options) -> TaskSpec:
-    """Another task in a run's folder: what it may spend and what capped it stays in force."""
+    """Return the new task for a run's folder; the old one's budget and policies stay in force."""
     runner = instead.runner.model_copy(update={"budget": kept.runner.budget})
     spec = instead.model_copy(update={"runner": runner})
     spec = capped(spec, options.environ, options.state_dir, options.policy)
-    policies = [*kept.policies, *(one for one in spec.policies if one not in kept.policies)]
+    policies = [
+        *kept.policies,
+        *(policy for policy in spec.policies if policy not in kept.policies),
+    ]
     return spec.model_copy(update={"policies": policies})
 
 
 async def _grants(
     folder: RunFolder, spec: TaskSpec, budget: Sequence[str]
 ) -> tuple[dict[str, float], Answer | None]:
-    """What is granted; as the answer, too, where the run waits with a spent limit."""
+    """Return the grants; where the run waits with a spent limit, return them as the answer."""
     if not budget:
         return {}, None
     text, before = " ".join(budget), granted(RunLog(folder.log_file))
@@ -200,7 +203,7 @@ async def _grants(
 
 
 async def _asked_again(folder: RunFolder, by: str) -> Answer | None:
-    """The answer of a run that waits for want of its planner: the new one is asked."""
+    """Return the answer that asks again, for a run that waits because its planner failed."""
     asked = None if attempts.untouched(folder) else await attempts.waiting(folder)
     if asked is None or asked.kind != "planner":
         return None
@@ -217,7 +220,7 @@ def _inputs_changed(run_id: str, changes: list[tuple[str, str]]) -> UsageError:
 
 
 async def respond(run_id: str, answer: Answer, options: Options) -> Result:
-    """Give a waiting run its answer and go on; refuses stale, foreign and malformed ones."""
+    """Give a waiting run its answer and continue; refuse stale, foreign and malformed ones."""
     folder = RunFolder.open(options.state_dir, run_id)
     spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
     with driving(folder, options):
@@ -239,14 +242,14 @@ async def accept(
     unchanged: bool = False,
     known_red: Sequence[str] = (),
 ) -> Result:
-    """Record a person's yes and check once more; COMPLETE if code agrees.
+    """Record a person's acceptance and verify once more; COMPLETE if the code agrees.
 
-    With `unchanged` they say that nothing had to change; without, a tree that is as it was before
-    the run is not accepted. With `known_red` they say of these tests that they were red before for
-    another reason, and of the tree nothing.
+    With `unchanged` the person says that nothing had to change; without it, a tree that is as it
+    was before the run is not accepted. With `known_red` they say that these tests were red before
+    for another reason, and nothing about the tree.
 
     Raises UsageError for a run that has not ended, unknown criteria, an empty reason, and names of
-    tests that were not red before or that have to turn.
+    tests that were not red before or that have to turn green.
     """
     folder = RunFolder.open(options.state_dir, run_id)
     spec = capped_again(load_task_of(folder), folder, options.environ, options.policy)
@@ -263,7 +266,7 @@ async def accept(
             )
             with open_driver(resolved, folder, options) as driver:
                 return await driver.run(fresh)
-        yes = Acceptance(
+        acceptance = Acceptance(
             criteria=criteria,
             reason=redacted,
             by=by,
@@ -271,9 +274,9 @@ async def accept(
             tree="",
             unchanged=unchanged,
         )
-        fresh = attempts.with_acceptance(state, spec, yes)
+        fresh = attempts.with_acceptance(state, spec, acceptance)
         attempt, loop = fresh["run"].attempt, fresh["counters"].loops
-        attempts.keep_decision(folder, attempt, loop, attempts.accepted(state, yes))
+        attempts.keep_decision(folder, attempt, loop, attempts.accepted(state, acceptance))
         with open_driver(resolved, folder, options) as driver:
             return await driver.run(fresh)
 
@@ -287,7 +290,7 @@ def _known_reds(
     by: str,
     options: Options,
 ) -> TaskContext:
-    """Record them in the run's log, and the attempt that judges with them. Blocks."""
+    """Record known reds in the run log, and return the attempt that judges with them. Blocks."""
     names = reds.known_reds(folder, spec, state, tests)
     log, at = RunLog(folder.log_file), options.clock.stamp()
     number = len(log.records(reds.RECORD)) + 1
@@ -300,7 +303,7 @@ def _known_reds(
 
 
 def _resolved(spec: TaskSpec, options: Options) -> ResolvedRun:
-    """All about the run; raises InfraError where something is missing."""
+    """Return all that is known of the run beforehand; raise InfraError if something is missing."""
     return resolve(spec, options.environ, options.cassette).ready()
 
 
@@ -323,7 +326,7 @@ def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
 
 
 async def cancel(run_id: str, options: Options) -> Result:
-    """End a run FAILED, stopping whoever drives it and its worker first."""
+    """End a run FAILED, after stopping the process that drives it and its worker."""
     folder = RunFolder.open(options.state_dir, run_id)
     spec = load_task_of(folder)
     await attempts.stop_driver(folder, options.state_dir, Path(spec.repo))
@@ -339,7 +342,7 @@ async def cancel(run_id: str, options: Options) -> Result:
 
 
 async def _latest(folder: RunFolder, spec: TaskSpec, options: Options) -> TaskContext:
-    """The saved state, or that of a run which was stopped before it did anything."""
+    """Return the saved state, or the first one where the run was stopped before any step."""
     if attempts.untouched(folder):
         kept = folder.root / CARRIED
         people = People.model_validate_json(kept.read_bytes()) if kept.exists() else None

@@ -2,8 +2,8 @@
 
 A run starts with `{"task_file": "path/to/task.yaml"}`. Its folder is like that of a run from the
 command line but lies elsewhere, as its state is in the one database of all served runs. Every node
-opens what it stands on and closes it again, because nobody tells when a waiting run is dropped:
-between two nodes nothing is held.
+opens its dependencies and closes them again, because the server does not report when a waiting run
+is dropped: between two nodes nothing is held.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from agentrunner.storage.run_folder import (
 
 
 def studio_dir() -> Path:
-    """Where served runs are kept: apart, so that nobody resumes one from the command line."""
+    """Return where served runs are kept: apart, so that no command line resumes one."""
     return state_dir() / "studio"
 
 
 class NotRun(RuntimeError):
-    """Why a served run stops. The server shows the words of a RuntimeError, and hides ours."""
+    """Why a served run stops. The server shows the text of a RuntimeError, and hides our errors."""
 
 
 class Start(TypedDict):
@@ -64,10 +64,11 @@ class Start(TypedDict):
 
 @asynccontextmanager
 async def open_deps(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
-    """What one node of a served run stands on; for the first one also the state it starts with.
+    """Yield the dependencies of one node of a served run; for the first node also the starting
+    state.
 
-    Raises NotRun for a task that cannot be read and a machine that cannot run it. The server
-    shows the run as failed, and it can go on from the same thread.
+    Raises NotRun for a task that cannot be read and a machine that cannot run it. The server shows
+    the run as failed, and it can continue on the same thread.
     """
     try:
         async with _opened(state) as opened:
@@ -92,13 +93,16 @@ async def _opened(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
                 await asyncio.to_thread(_record_question, state, deps)
                 raise
             except asyncio.CancelledError:
-                deps.stop.set()  # nothing is started by what still goes on in a thread
+                deps.stop.set()  # a thread that is still running must start nothing
                 stop_workers(folder)
                 raise
 
 
 def _record_question(state: TaskContext, deps: Deps) -> None:
-    """What a run that now waits leaves: the question in log and events, and the note. Blocking."""
+    """Record the question of a run that now waits in log and events, and write the note.
+
+    Blocking.
+    """
     asked = state["question"]
     assert asked is not None
     deps.emit("question", id=asked.id, kind=asked.kind, text=asked.text, options=asked.options)
@@ -107,7 +111,7 @@ def _record_question(state: TaskContext, deps: Deps) -> None:
 
 
 def _record_answer(state: TaskContext, deps: Deps) -> None:
-    """The answer, at the first node after the one that asked: nobody is told when it is given."""
+    """Record the answer at the next node: the server does not report when it is given."""
     answer = state.get("answer")
     if answer and answer.id not in [record.key for record in deps.log.records("answer")]:
         deps.emit("answer", id=answer.id)
@@ -117,7 +121,7 @@ def _record_answer(state: TaskContext, deps: Deps) -> None:
 def _enter(
     state: TaskContext, stack: contextlib.ExitStack
 ) -> tuple[ResolvedRun, RunFolder, FileLock]:
-    """Take the run's place in its repository; a new run gets its folder last."""
+    """Lock the run's repository and open the run's folder; a new run gets its folder last."""
     run = state.get("run")
     folder = RunFolder.open(studio_dir(), run.run_id) if run else None
     if folder:
@@ -143,17 +147,18 @@ def _task(state: TaskContext) -> TaskSpec:
             'Give the run an input: {"task_file": "path/to/task.yaml"}.',
             path="task_file",
         )
-    # Where the server was started is a checkout of ours: nobody means that one.
+    # Not the folder the server was started in: that is a checkout of AgentRunner.
     file = Path.cwd() / Path(path).expanduser()
     return load_task(TaskSource("file", str(file)), environ=os.environ, cwd=file.parent)
 
 
 @asynccontextmanager
 async def open_checkpointer() -> AsyncIterator[BoundedSaver]:
-    """Where the server keeps the state of its runs, read as strictly as that of any other run.
+    """Yield the checkpointer of the server's runs, which reads as strictly as that of any other
+    run.
 
-    Its own checkpointer would be a pickle in the current folder, and hand out our models as
-    plain dictionaries. Raises CheckpointCorrupt for a file that cannot be believed.
+    The server's own checkpointer would be a pickle in the current folder, and return our models as
+    plain dictionaries. Raises CheckpointCorrupt for a file that cannot be trusted.
     """
     await asyncio.to_thread(make_private, studio_dir())
     path = studio_dir() / "checkpoints.sqlite"

@@ -1,4 +1,4 @@
-"""Limits of a run that cannot be held while somebody works: said at the start, or refused."""
+"""Limits of a run that cannot be enforced during work: reported at the start, or refused."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ NO_PRICE = "The price of {what}, for {who}, is not known: runner.budget.usd cann
 def not_held(
     spec: TaskSpec, members: Sequence[Member], environ: Mapping[str, str], prices: Prices
 ) -> list[tuple[str, str]]:
-    """Limits that nothing can stop somebody at, by name, each with a sentence about why."""
+    """Return limits that cannot stop someone at work, by name, each with a sentence about why."""
     found = list(_planner(spec, prices, environ))
-    for one in members:
-        found += [known for known in _worker(one, prices) if known not in found]
+    for member in members:
+        found += [known for known in _worker(member, prices) if known not in found]
     return found
 
 
 def check_enforced(spec: TaskSpec, open_limits: Iterable[tuple[str, str]]) -> None:
-    """Raises UsageError where `runner.budget.enforce: hard` is more than can be done; takes what
-    `not_held` found.
+    """Raise UsageError where `runner.budget.enforce: hard` is more than can be enforced.
+
+    `open_limits` is what `not_held` found.
     """
     if spec.runner.budget.enforce != "hard":
         return

@@ -1,6 +1,6 @@
 """`agentrunner verify`: the whole verification once more, on what a run delivered.
 
-Nothing of the run is changed: rooms, reports and outputs go to a folder that is gone at the end.
+Nothing of the run is changed: clean rooms, reports and outputs go to a temporary folder.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import make_members
 
 MOST_READ = 1 << 30
-"""Bytes of a file here that are compared with what was delivered."""
+"""Files in the repository up to so many bytes are compared with what was delivered."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a second verification says of a run."""
+    """The outcome of verifying a run a second time."""
 
     run_id: str
     state: str
@@ -55,15 +55,15 @@ class Verification:
     evidence: Evidence | None = None
     mutation: Mutation | None = None
     differs_here: list[str] = field(default_factory=list)
-    """Paths of the change that are otherwise in the repository's folder now."""
+    """Changed paths whose content in the repository's folder is different now."""
 
     @property
     def exit_code(self) -> int:
-        """0 confirmed, 1 contradicted."""
+        """Return 0 for confirmed, 1 for contradicted."""
         return 0 if self.confirmed else 1
 
     def as_json(self) -> dict[str, object]:
-        """For `--json`."""
+        """Return the values for `--json`."""
         return {
             "run_id": self.run_id,
             "state": self.state,
@@ -72,15 +72,15 @@ class Verification:
             "missing": self.missing,
             "acceptance_criteria": [
                 {
-                    "id": one.id,
-                    "description": one.description,
-                    "status": one.status,
-                    "evidence": one.evidence,
-                    "grade": one.grade,
-                    "author": one.author,
-                    "detail": one.proof,
+                    "id": criterion.id,
+                    "description": criterion.description,
+                    "status": criterion.status,
+                    "evidence": criterion.evidence,
+                    "grade": criterion.grade,
+                    "author": criterion.author,
+                    "detail": criterion.proof,
                 }
-                for one in self.criteria
+                for criterion in self.criteria
             ],
             "findings": [f.model_dump() for f in self.evidence.findings] if self.evidence else [],
             "proofs": [p.model_dump() for p in self.evidence.proofs] if self.evidence else [],
@@ -99,10 +99,11 @@ async def verify(
     emit: Callable[..., Any],
     mutants_sec: float = 0,
 ) -> Verification:
-    """Verify what a run delivered, from nothing; with `mutants_sec` mutants for so long at most.
+    """Verify what a run delivered, from nothing; `mutants_sec` limits the time spent on mutants, 0
+    is none.
 
-    Raises UsageError for a run that has delivered nothing yet, and InfraError or SandboxError
-    where the sandbox or its commands do not start.
+    Raises UsageError for a run that has delivered nothing yet, and InfraError or SandboxError where
+    the sandbox or its commands do not start.
     """
     baseline, known = state.get("baseline"), state.get("evidence")
     if baseline is None or known is None:
@@ -113,8 +114,8 @@ async def verify(
     members = make_members(spec)
     with tempfile.TemporaryDirectory(prefix="verify-", dir=state_dir) as place:
         scratch = RunFolder(Path(place))
-        for part in (scratch.sandbox_dir, scratch.sock_dir, scratch.checks_dir):
-            part.mkdir(mode=0o700)
+        for directory in (scratch.sandbox_dir, scratch.sock_dir, scratch.checks_dir):
+            directory.mkdir(mode=0o700)
         await asyncio.to_thread(store_above, folder.snapshots_dir, scratch.snapshots_dir)
         snapshots = await asyncio.to_thread(
             Snapshots,
@@ -181,7 +182,7 @@ async def _verified(
         approved=state.get("approved", []),
         acceptances=acceptances,
     )
-    was = state["state"] == TaskState.COMPLETE
+    was_complete = state["state"] == TaskState.COMPLETE
     mutation = None
     if mutants_sec and not evidence.red:
         mutation = await strike(verifier, settled, fresh, evidence, mutants_sec)
@@ -189,7 +190,7 @@ async def _verified(
         run_id=state["run"].run_id,
         state=str(state["state"]),
         complete=judgement.complete,
-        confirmed=judgement.complete == was,
+        confirmed=judgement.complete == was_complete,
         missing=judgement.missing,
         criteria=settled,
         evidence=evidence,
@@ -199,7 +200,7 @@ async def _verified(
 
 
 def _differs_here(verifier: Verifier, tree: str, total: Changes) -> list[str]:
-    """Paths of the change that have another content in the repository's folder now. Blocks."""
+    """Return changed paths whose content in the repository's folder is different now. Blocks."""
     repo = Path(verifier.spec.repo)
     if not repo.is_dir():
         return []

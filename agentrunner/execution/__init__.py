@@ -1,1 +1,1 @@
-"""What nodes do their work with: workers, planners, credentials, questions, records."""
+"""The tools of the nodes: workers, planners, credentials, questions, records."""

@@ -1,4 +1,4 @@
-"""Asking the planner from a node: budget, facts, record, count."""
+"""Asking the planner from a node: check the budget, collect facts, record the call, count it."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from agentrunner.state.summary import summarize
 from agentrunner.verification.proposals import proposed
 
 WRITTEN_SEC = 2.0
-"""Between two events about an answer that is being written."""
+"""Seconds between two events about an answer that is being written."""
 CUT = "prompt-cut"
-"""Of the warning that a server reads a part of what it is sent."""
+"""Code of the warning that a server reads only a part of what it is sent."""
 
 
 async def ask(
@@ -55,13 +55,13 @@ async def ask(
     vote: int = 0,
     view: Seeing | None = None,
 ) -> tuple[Message, Counters]:
-    """One message of the planner, and the counters after it.
+    """Return one message of the planner, and the counters after it.
 
-    Of several votes on one thing `vote` says which it is: they go round among the candidates.
-    `view` is what the planner sees, for a caller who asks what it has seen.
-    Raises NeedsPerson where none can be had and a person may help, TaskFailed where nobody can,
-    BudgetSpent where it may not be asked for, MustWait where it is away for a while; the counters
-    so far are on the error.
+    `vote` is the number of this vote among several on one thing: votes go round among the
+    candidates. `view` is what the planner sees, for a caller who needs to know what it has seen.
+    Raises NeedsPerson where the planner gives no answer and a person may help, TaskFailed where
+    nobody can, BudgetSpent where no call is left, MustWait where the planner is unavailable for a
+    while. The counters so far are on the error.
     """
     accounting = Accounting(counters, deps.prices)
 
@@ -77,7 +77,7 @@ async def ask(
 
     view = view or seeing(state, deps)
     facts = summarize(
-        state, deps.spec, patterns=deps.patterns, workers=[one.name for one in deps.members]
+        state, deps.spec, patterns=deps.patterns, workers=[member.name for member in deps.members]
     )
     prompt = PromptInput.of(
         deps.spec,
@@ -106,7 +106,7 @@ async def ask(
             sleep=deps.clock.sleep,
             redact=deps.redactor.redact,
             allowance=lambda: allowance(deps.spec, state.get("grants", {}), accounting.counters),
-            progress=_Telling(deps, type).written,
+            progress=_Progress(deps, type).written,
         )
         deps.emit("awaiting", who="planner", what=type)
         try:
@@ -130,18 +130,18 @@ async def ask(
         raise AskFailed(error, accounting.counters) from error
     except TaskFailed as error:
         raise AskFailed(error, accounting.counters) from error
-    ids = [one.id for one in state["criteria"]]
-    names = {one: name for one, name in view.names.items() if one not in ids}
-    message, taken = with_known_ids(with_names(asked.message, names), ids)
-    for sentence in taken:
+    ids = [criterion.id for criterion in state["criteria"]]
+    names = {id_: name for id_, name in view.names.items() if id_ not in ids}
+    message, adapted = with_known_ids(with_names(asked.message, names), ids)
+    for sentence in adapted:
         deps.warn(state, "reply-taken", f"{type}: {sentence}")
     for warning in message.warnings:
         deps.warn(state, f"reply-{warning.code}", f"{type} {warning.path}: {warning.message}")
     return message, accounting.counters
 
 
-class _Telling:
-    """Says how far an answer has come, at most every other second."""
+class _Progress:
+    """Emits the progress of an answer, at most every other second."""
 
     def __init__(self, deps: Deps, type_: PromptType) -> None:
         self._deps = deps
@@ -149,7 +149,7 @@ class _Telling:
         self._next = 0.0
 
     def written(self, so_far: Written) -> None:
-        """What has come so far; only its end is shown, without secrets."""
+        """Emit how much is written so far; only its end is shown, without secrets."""
         now = self._deps.clock.monotonic()
         if now < self._next and not so_far.reading:
             return
@@ -162,18 +162,18 @@ class _Telling:
 
 
 def _warn_of_cut(state: TaskContext, deps: Deps, call: PlannerCall) -> None:
-    """Say once in a run that a server reads less than it is sent, and what fixes that. Blocks."""
+    """Warn once in a run that a server reads less than it is sent, and how to fix it. Blocks."""
     kind = call.candidate.partition(":")[0]
     if call.known != "counted" or not kind or not planner_kind(kind).is_chat_model:
         return
-    found = cut_of((message.content for message in call.messages), call.input_tokens)
-    known = any(one.data.get("code") == CUT for one in deps.log.records("warning"))
-    if found is not None and not known:
-        deps.warn(state, CUT, found.sentence())
+    cut = cut_of((message.content for message in call.messages), call.input_tokens)
+    warned = any(warning.data.get("code") == CUT for warning in deps.log.records("warning"))
+    if cut is not None and not warned:
+        deps.warn(state, CUT, cut.sentence())
 
 
 class NeedsPerson(TaskFailed):
-    """Nobody in a role of the planner answers; the wrapper sends the run to node `planner`.
+    """No candidate of a planner role answers; the wrapper sends the run to node `planner`.
 
     `kept` is what the node has found out so far, so that it is not measured again.
     """
@@ -187,7 +187,7 @@ class NeedsPerson(TaskFailed):
 
 @contextmanager
 def keeping(update: Update) -> Iterator[None]:
-    """What a node knows already is kept where the planner that it asks is not to be had."""
+    """Keep what a node knows already, where the planner that it asks is unavailable."""
     try:
         yield
     except (NeedsPerson, MustWait) as error:
@@ -196,9 +196,10 @@ def keeping(update: Update) -> Iterator[None]:
 
 
 def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
-    """What the schema of a reply names: who may work with what, and what is judged.
+    """Return what the schema of a reply names: the workers and their models, and the criteria.
 
-    Who is left alone right now, or has a session, is no part of it: it changes from call to call.
+    Whether a candidate is cooling down or has a session is no part of it: that changes between
+    calls.
     """
     members = deps.members
     models = [name for one in members for name in one.spec.runner.worker.models]
@@ -211,15 +212,15 @@ def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
         criteria=tuple(one.id for one in state.get("criteria", [])),
         kinds=tuple(kinds),
         tests=tests,
-        own_checks=_in_doubt(state),
+        own_checks=_questionable_checks(state),
     )
 
 
 def kinds_for(has_suite: bool, has_names: bool) -> list[str]:
-    """Kinds of check that are offered.
+    """Return the kinds of check that are offered.
 
-    Where tests of the suite have ids, a test is named by one, or as a new one: small models write
-    `pytest` with half a name for a project of unittest, and that then counts as still to be
+    Where tests of the suite have ids, a test is named by its id, or as a new one. Small models
+    write `pytest` with half a name for a project of unittest, and that then counts as still to be
     written.
     """
     if has_names:
@@ -227,10 +228,11 @@ def kinds_for(has_suite: bool, has_names: bool) -> list[str]:
     return [kind for kind in KINDS if kind != "test" or has_suite]
 
 
-def _in_doubt(state: TaskContext) -> tuple[str, ...]:
-    """Criteria with a check of the planner's that is red after work, so that it may be at fault.
+def _questionable_checks(state: TaskContext) -> tuple[str, ...]:
+    """Return criteria whose check, written by the planner, is red after work and so may be at
+    fault.
 
-    Small models take back each check that they are offered, before it has decided anything.
+    Small models withdraw each check that they are offered, before it has decided anything.
     """
     evidence = state.get("evidence")
     red = (
@@ -240,7 +242,7 @@ def _in_doubt(state: TaskContext) -> tuple[str, ...]:
 
 
 class AskFailed(TaskFailed):
-    """The planner could not be asked; `counters` hold what it cost."""
+    """The planner could not be asked; `counters` hold what that cost."""
 
     def __init__(self, cause: TaskFailed, counters: Counters) -> None:
         super().__init__(cause.message, code=cause.code, remedy=cause.remedy)
@@ -248,11 +250,11 @@ class AskFailed(TaskFailed):
 
 
 def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str, Any]) -> None:
-    """Keep the whole exchange in files, and a line about it in log and events."""
+    """Save the whole exchange in files, and a line about it in log and events."""
     name = f"meta/{call.number:04d}-{call.type}"
     messages = [{"role": m.role, "content": m.content} for m in call.messages]
     asked = json.dumps(messages, ensure_ascii=False)
-    # For people to read; no step depends on them, as one does on the checkpoint and the log.
+    # For people to read: unlike checkpoint and log, no step depends on these files.
     request = deps.folder.write(f"{name}.request.json", asked, sync=False, new=True)
     response = deps.folder.write(f"{name}.response.txt", call.response, sync=False, new=True)
     deps.record(

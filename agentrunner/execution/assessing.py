@@ -1,4 +1,4 @@
-"""The planner as judge: its word on each criterion, and what of it counts."""
+"""The planner as judge: its judgement of each criterion, and what of it counts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agentrunner.state.run_state import Assessment, Criterion, TaskContext
 from agentrunner.verification.votes import merged
 
 MOST_UNSEEN = 20
-"""Files that are named as not seen; the state stays small."""
+"""How many files are named as not seen; the state has to stay small."""
 
 
 async def assess(state: TaskContext, deps: Deps) -> Update:
-    """Ask the judge, as often as the task wants; the more negative word of several counts.
+    """Ask the judge, as often as the task wants; of several votes the more negative counts.
 
     Raises what `ask` raises where no judge answers.
     """
@@ -48,7 +48,7 @@ async def assess(state: TaskContext, deps: Deps) -> Update:
 
 
 def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Assessment:
-    """The claim in our own terms: the more negative word wins."""
+    """Return the judge's claim as our own model; the more negative statement wins."""
     claim = message.payload
     assert isinstance(claim, CompletionAssessment)
     critical = [criterion.id for criterion in criteria if criterion.critical]
@@ -69,24 +69,26 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
 
 
 def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
-    """Refuses, once each, a judge who passes a critical criterion and has not looked at what is
-    cut, and one who passes them all and says that not all are met.
+    """Return a check of a judge's message that refuses two contradictions, once each.
+
+    A judge passes a critical criterion and has not looked at what is cut; or it passes all criteria
+    by name and says that not all are met.
     """
-    asked: list[bool] = []
-    doubted: list[bool] = []
+    asked_to_look: list[bool] = []
+    asked_to_decide: list[bool] = []
 
     def check(message: Message) -> None:
         claim = message.payload
         assert isinstance(claim, CompletionAssessment)
         critical = [one.id for one in criteria if one.critical and one.status == "unknown"]
         passes = [id_ for id_ in critical if claim.satisfied([id_])]
-        if passes and view.has_to_look and not asked:
-            asked.append(True)
+        if passes and view.has_to_look and not asked_to_look:
+            asked_to_look.append(True)
             names = ", ".join(map(shown_name, view.change.to_look_at[:5]))
             text = f"the change is shown in part; look at it first, for instance at {names}"
             raise ReplyInvalid("looks", text)
-        if _contradicts(claim, criteria) and not doubted:
-            doubted.append(True)
+        if _contradicts(claim, criteria) and not asked_to_decide:
+            asked_to_decide.append(True)
             text = "false, and by_criterion passes each criterion; say which is not met, or true"
             raise ReplyInvalid("all_criteria_satisfied", text)
 
@@ -100,8 +102,10 @@ def _contradicts(claim: CompletionAssessment, criteria: list[Criterion]) -> bool
 
 
 def without_doubt(vote: Assessment, message: Message, criteria: list[Criterion]) -> Assessment:
-    """The judgement of one who stays with a contradiction: the more negative word counts for what
-    rests on the judgement alone.
+    """Return the judgement without passes that rest on it alone, where the judge kept a
+    contradiction.
+
+    The more negative statement counts.
     """
     claim = message.payload
     assert isinstance(claim, CompletionAssessment)
@@ -112,9 +116,9 @@ def without_doubt(vote: Assessment, message: Message, criteria: list[Criterion])
 
 
 def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assessment:
-    """The judgement with what the judge has not seen.
+    """Return the judgement with what the judge has not seen.
 
-    One who never looked at what was cut cannot pass a critical criterion that rests on the
+    A judge who never looked at what was cut cannot pass a critical criterion that rests on the
     judgement alone: else a large harmless file would push the bad part of a change out of sight.
     """
     missing = view.missing
@@ -135,7 +139,7 @@ def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assess
 def _failed(
     vote: Assessment, ids: Collection[str], criteria: list[Criterion], why: str
 ) -> Assessment:
-    """The judgement with these criteria as failed."""
+    """Return the judgement with these criteria as failed."""
     critical = {one.id for one in criteria if one.critical}
     return vote.model_copy(
         update={

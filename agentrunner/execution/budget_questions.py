@@ -1,7 +1,7 @@
 """A limit of the run that is spent: where that is noticed, and what a person is asked then.
 
-Whoever is about to spend calls `check_budget`. The wrapper around the nodes turns its error into
-a question, and once a person has raised the limit the very same node runs again from its top.
+Code that is about to spend calls `check_budget`. The wrapper around the nodes turns its error into
+a question, and once a person has raised the limit the same node runs again from its top.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class BudgetSpent(OutOfBudget):
     """A limit of the run leaves no room for the next step."""
 
     def __init__(self, name: str, limit: float, counters: Counters) -> None:
-        """`counters` are those of the moment, with what the node has spent so far."""
+        """`counters` are the present ones, with what the node has spent so far."""
         super().__init__(
             f"The budget runner.budget.{name} of {limit:,.12g} is spent.",
             code=f"{OutOfBudget.code}: {name}",
@@ -69,14 +69,15 @@ def check_budget(
 
 
 def pause(spent: BudgetSpent, state: TaskContext, deps: Deps, back_to: str) -> Update | None:
-    """What turns a spent limit into a question of node `ask_human`; None where nobody is asked.
+    """Return the update that asks a person about a spent limit (`ask_human`); None where nobody is
+    asked.
 
-    `back_to` is the node that was about to spend. The question that it may have been answering
-    is kept in the subject, and put back with the person's word.
+    `back_to` is the node that was about to spend. The question that it may have been answering is
+    kept in the subject, and restored with the person's answer.
     """
     if deps.spec.runner.budget.on_spent != "ask":
         return None
-    # What a person said is not heard until a node has used it.
+    # A person's message counts as read only once a node has used it.
     messages = state["counters"].messages
     counters = spent.counters.model_copy(update={"messages": messages})
     return {"counters": counters, "question": _asked(spent, state, back_to)}
@@ -104,7 +105,7 @@ def _asked(spent: BudgetSpent, state: TaskContext, back_to: str) -> Question:
 
 
 def wanted(name: str, limit: float, used: float) -> tuple[float, float]:
-    """The least that lets one more step begin, and a round number that lets some."""
+    """Return the least amount that lets one more step begin, and a round number that lets some."""
     over = used - limit
     least = math.floor(over * 100 + 1) / 100 if name == "usd" else math.floor(over) + 1
     more = max(limit, least)
@@ -130,14 +131,14 @@ def _spent_on(counters: Counters) -> str:
 def read_answer(
     text: str, asked: Question, spec: TaskSpec, grants: Mapping[str, float]
 ) -> dict[str, float]:
-    """Amounts by name, {} for a stop; raises UsageError for what is neither."""
+    """Return amounts by name, {} for a stop; raise UsageError for anything else."""
     if text.strip().lower() == STOP:
         return {}
     return read_grants(text, spec, grants, str(json.loads(asked.subject)["limit"]))
 
 
 def decided(state: TaskContext, deps: Deps, answer: Answer) -> Command[str]:
-    """Where a run goes on after a person's word about a spent limit; it stays for no word of it."""
+    """Return the step after a person's answer about a spent limit; ask again if unreadable."""
     asked = state["question"]
     assert asked is not None
     subject: dict[str, Any] = json.loads(asked.subject)
@@ -152,7 +153,7 @@ def decided(state: TaskContext, deps: Deps, answer: Answer) -> Command[str]:
         failed = BudgetSpent(name, limit, state["counters"])
         verdict = Verdict(state="FAILED", reason=failed.code, text=failed.message)
         return Command(update={**kept, "verdict": verdict}, goto="note")
-    # Under the question's id: a node that is run again after a crash grants nothing twice.
+    # Under the question's id: a node that runs again after a crash grants nothing twice.
     deps.record(state, "grant", asked.id, {"amounts": amounts})
     before = Question.model_validate(subject["asked"]) if subject["asked"] else None
     update = {**kept, "grants": granted(deps.log), "question": before}
@@ -165,10 +166,10 @@ def decided(state: TaskContext, deps: Deps, answer: Answer) -> Command[str]:
 def stopped_by_budget(
     state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun, update: Update
 ) -> Command[str] | None:
-    """The pause after a worker run whose gateway refused a call for want of budget.
+    """Return the pause after a worker run whose gateway refused a call because a budget is spent.
 
-    `update` is what the run came to. None where it ended for another reason, and where nobody is
-    asked: then the next call of the planner ends the run.
+    `update` is the update of the worker run. None where it ended for another reason, and where
+    nobody is asked: then the next call of the planner ends the run.
     """
     counters: Counters = update["counters"]
     if run.outcome != "budget":
@@ -184,7 +185,7 @@ def stopped_by_budget(
 
 
 def goes_on(order: WorkerOrder, run: WorkerRun) -> WorkerOrder:
-    """The same order under a new id, in the session that it was in, if it had come to one."""
+    """Return the same order under a new id, in its session if it had begun one."""
     tries = order.tries + 1
     return order.model_copy(
         update={

@@ -1,4 +1,4 @@
-"""A planner takes back a check of its own: withdrawn or replaced, and never in silence."""
+"""A planner changes a check of its own: it is withdrawn or replaced, and always reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agentrunner.verification.proposals import Proposal, proposed, try_checks
 
 
 def refuse_foreign_checks(chosen: NextAction, criteria: Sequence[Criterion]) -> None:
-    """Raises ReplyInvalid for a change of a check that the planner did not write, or of none."""
+    """Raise ReplyInvalid for a change of a check that the planner did not write, or of none."""
     own = {one.id: one for one in criteria if proposed(one)}
     names = ", ".join(own) or "none"
     for number, change in enumerate(chosen.changed_checks):
@@ -36,10 +36,11 @@ def refuse_foreign_checks(chosen: NextAction, criteria: Sequence[Criterion]) -> 
 async def changed_checks(
     state: TaskContext, deps: Deps, chosen: NextAction, counters: Counters
 ) -> Update:
-    """The state with the checks that the planner withdraws or replaces; {} where it does neither.
+    """Return the update with the checks that the planner withdraws or replaces; {} where it does
+    neither.
 
-    Description and weight stay. What it writes once a worker has started is at most judged, and
-    so is what it withdraws then. One that cannot run on the tree before the work is not taken.
+    Description and weight stay. A criterion whose check it writes or withdraws once a worker has
+    started is at most judged. A check that cannot run on the tree before the work is not taken.
     Raises SandboxError and OSError.
     """
     baseline, by_id = state.get("baseline"), {one.id: one for one in state["criteria"]}
@@ -62,9 +63,9 @@ async def changed_checks(
         refused = [one for one in tried if one.standing == "cannot_run"]
         awaits = {one.criterion_id: one.awaits for one in tried}
         changed = [one.model_copy(update={"awaits": awaits.get(one.id)}) for one in changed]
-        baseline = _kept(fresh, baseline, {one.criterion_id for one in refused})
+        baseline = _with_old_outcomes(fresh, baseline, {one.criterion_id for one in refused})
     taken = {one.id: one for one in changed if one.id not in {r.criterion_id for r in refused}}
-    _tell(state, deps, list(taken.values()), late=late)
+    _report(state, deps, list(taken.values()), late=late)
     update: Update = {"criteria": [taken.get(one.id, one) for one in state["criteria"]]}
     if baseline is not None:
         update["baseline"] = baseline
@@ -79,28 +80,28 @@ async def changed_checks(
 
 
 def _changed(
-    one: Criterion, state: TaskContext, check: Check | None, reason: str, late: bool
+    criterion: Criterion, state: TaskContext, check: Check | None, reason: str, late: bool
 ) -> Criterion:
-    former = with_former(one, state, reason, by="planner", replaced=check is not None)
+    former = with_former(criterion, state, reason, by="planner", replaced=check is not None)
     origin = "task" if check is None else "model"
-    return one.model_copy(
+    return criterion.model_copy(
         update={"check": check, "check_origin": origin, "awaits": None, "former": former,
                 "late": late and check is not None}
     )  # fmt: skip
 
 
-def _kept(fresh: Baseline, before: Baseline, ids: set[str]) -> Baseline:
-    """The new baseline, in which checks that stay say what they said."""
-    old = [one for one in before.check_outcomes if one.criterion_id in ids]
-    others = [one for one in fresh.check_outcomes if one.criterion_id not in ids]
-    colours = {name: colour for name, colour in before.checks.items() if name in ids}
+def _with_old_outcomes(fresh: Baseline, before: Baseline, ids: set[str]) -> Baseline:
+    """Return the new baseline, with the old outcomes of these criteria, whose checks stay."""
+    kept = [outcome for outcome in before.check_outcomes if outcome.criterion_id in ids]
+    others = [outcome for outcome in fresh.check_outcomes if outcome.criterion_id not in ids]
+    passed = {name: value for name, value in before.checks.items() if name in ids}
     return fresh.model_copy(
-        update={"checks": {**fresh.checks, **colours}, "check_outcomes": [*others, *old]}
+        update={"checks": {**fresh.checks, **passed}, "check_outcomes": [*others, *kept]}
     )
 
 
-def _tell(state: TaskContext, deps: Deps, changed: Sequence[Criterion], *, late: bool) -> None:
-    """Say in log, events and note what was taken back, and what that is worth."""
+def _report(state: TaskContext, deps: Deps, changed: Sequence[Criterion], *, late: bool) -> None:
+    """Warn in log, events and note of each check taken back, and what that is worth."""
     worth = " Such a criterion is at most judged." if late else ""
     for code, what in (("check-replaced", "replaced"), ("check-withdrawn", "withdrawn")):
         mine = [one for one in changed if one.former[-1].replaced == (what == "replaced")]

@@ -1,7 +1,7 @@
-"""Checks that people agreed to and that cannot run: found out by running them, then asked about.
+"""Checks of people that cannot run: found by running them; then a person is asked.
 
 A check counts as unable to run only where it does not run on the tree before the work either, in
-the same kind of room. Else a worker would get rid of a check by breaking it.
+the same kind of clean room. Otherwise a worker could get rid of a check by breaking it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from agentrunner.text.terminal import sanitize
 from agentrunner.verification.proposals import Proposal, has_own_check, try_checks
 
 MOST_FORMER = 5
-"""Checks that a criterion had, in the state."""
+"""Former checks of a criterion that the state keeps."""
 MOST_OUTPUT = 500
 DETAIL = 200
 
@@ -38,19 +38,19 @@ DETAIL = 200
 async def tried_by_people(
     state: TaskContext, deps: Deps, back_to: str
 ) -> tuple[Update, Question | None]:
-    """Checks of people that nothing has run yet, run on the tree before the work.
+    """Run the checks of people that have not run yet on the tree before the work.
 
-    With them the baseline and what they wait for, and the question about the first that cannot
-    run; `back_to` is the node that goes on. Raises SandboxError and OSError.
+    Return the update (the baseline, and what the checks wait for) and the question about the first
+    that cannot run; `back_to` is the node that continues. Raises SandboxError and OSError.
     """
     baseline, criteria = state.get("baseline"), state["criteria"]
     if baseline is None:
         return {}, None
     known = {one.criterion_id: one.what for one in baseline.check_outcomes}
 
-    def untried(one: Criterion) -> bool:
-        own = one.check_origin == "human" and has_own_check(one)
-        return own and known.get(one.id) != describe_check(one.check)
+    def untried(criterion: Criterion) -> bool:
+        own = criterion.check_origin == "human" and has_own_check(criterion)
+        return own and known.get(criterion.id) != describe_check(criterion.check)
 
     if not any(map(untried, criteria)):
         return {}, None
@@ -64,22 +64,22 @@ async def tried_by_people(
     ]
     update: Update = {"baseline": baseline, "criteria": criteria}
     faulty = [one for one in tried if one.standing == "cannot_run"]
-    if not faulty or not _asks(state, deps):
+    if not faulty or not _may_ask_person(state, deps):
         return update, None
     return update, _question(state, deps, faulty[0].criterion_id, faulty[0], back_to)
 
 
 async def lost_in_mid_run(state: TaskContext, deps: Deps, evidence: Evidence) -> Question | None:
-    """The question about a check that ran before the work, and now starts on neither tree.
+    """Return the question about a check that ran before the work, and now starts on neither tree.
 
-    One that still starts on the tree before the work was broken by the work: it is red. Raises
+    A check that still starts on the tree before the work was broken by the work: it is red. Raises
     SandboxError and OSError.
     """
     baseline = state.get("baseline")
-    if baseline is None or not _asks(state, deps):
+    if baseline is None or not _may_ask_person(state, deps):
         return None
     before = {one.criterion_id: one for one in baseline.check_outcomes}
-    stopped = {one.criterion_id for one in evidence.checks if _stopped(one, before)}
+    stopped = {one.criterion_id for one in evidence.checks if _stopped_running(one, before)}
     mine = [one for one in state["criteria"] if one.id in stopped and one.awaits is None]
     if not mine:
         return None
@@ -91,22 +91,22 @@ async def lost_in_mid_run(state: TaskContext, deps: Deps, evidence: Evidence) ->
     return None
 
 
-def _asks(state: TaskContext, deps: Deps) -> bool:
-    """Whether anybody is asked: not in CI, and not where a person just said that it is right."""
+def _may_ask_person(state: TaskContext, deps: Deps) -> bool:
+    """Whether a person may be asked: not in CI, and not where one is accepting the run."""
     return deps.spec.runner.meta.on_unusable == "ask" and not state["run"].accepting
 
 
-def _stopped(now: CheckOutcome, before: dict[str, CheckOutcome]) -> bool:
-    """Whether a check that came to decide something before the work does not start any more."""
-    was = before.get(now.criterion_id)
-    ran = was is not None and was.outcome != "not_run" and not was.unstarted
+def _stopped_running(now: CheckOutcome, before: dict[str, CheckOutcome]) -> bool:
+    """Whether a check that ran before the work does not start any more."""
+    earlier = before.get(now.criterion_id)
+    ran = earlier is not None and earlier.outcome != "not_run" and not earlier.unstarted
     return ran and now.unstarted and now.outcome == "failed"
 
 
 def _question(
     state: TaskContext, deps: Deps, criterion_id: str, fault: Proposal, back_to: str
 ) -> Question:
-    """What a person is asked about a check that cannot run; kind `planner`, as it is answered."""
+    """Return the question about a check that cannot run; of kind `planner`, as it is answered."""
     after, before = state["counters"].worker_runs > 0, state.get("question")
     output = sanitize(deps.redactor.redact(fault.output))[:MOST_OUTPUT]
     what = sanitize(deps.redactor.redact(fault.what))
@@ -130,39 +130,41 @@ def _question(
     return question("planner", text, subject, state, options=[AGAIN, DROP, END])
 
 
-# -- what a person says to it ----------------------------------------------------------------------
+# -- the person's answer --------------------------------------------------------------------
 
 
 def about_check(
-    state: TaskContext, subject: dict[str, Any], word: PlannerOrder, *, at: str, by: str
+    state: TaskContext, subject: dict[str, Any], order: PlannerOrder, *, at: str, by: str
 ) -> Update:
-    """The state after a person's word: tried again, replaced, dropped, or accepted as it is."""
+    """Return the update of a person's answer: try again, replace, drop, or accept as it is."""
     id_ = str(subject["criterion"])
     baseline, evidence = state.get("baseline"), state.get("evidence")
-    update: Update = {"criteria": [_after_word(c, id_, word, state) for c in state["criteria"]]}
-    again = word.what == "again"
-    if baseline is not None and not (again and _counted(baseline, id_)):
-        update["baseline"] = without(baseline, {id_})  # what stands there now is yet to be run
+    update: Update = {"criteria": [_after_answer(c, id_, order, state) for c in state["criteria"]]}
+    again = order.what == "again"
+    if baseline is not None and not (again and _ran_before_work(baseline, id_)):
+        update["baseline"] = without(baseline, {id_})  # the check that is there now has yet to run
     if evidence is not None:
         update["evidence"] = measured_anew(evidence, {id_})
-    if word.what == "accept":
-        reason, who = word.text, by or "a person"
-        yes = Acceptance(criteria=[id_], reason=reason, by=who, at=at, tree="")
-        update["acceptances"] = [*state.get("acceptances", []), yes]
+    if order.what == "accept":
+        reason, who = order.text, by or "a person"
+        acceptance = Acceptance(criteria=[id_], reason=reason, by=who, at=at, tree="")
+        update["acceptances"] = [*state.get("acceptances", []), acceptance]
     return update
 
 
-def _after_word(one: Criterion, id_: str, word: PlannerOrder, state: TaskContext) -> Criterion:
-    if one.id != id_ or word.what == "again" or one.check is None:
-        return one
-    reason = word.text if word.what == "accept" else "it could not run"
-    former = with_former(one, state, reason, by="person", replaced=word.what == "check")
-    if word.what == "check":
-        check: Check | None = Check(kind="command", run=word.text)
+def _after_answer(
+    criterion: Criterion, id_: str, order: PlannerOrder, state: TaskContext
+) -> Criterion:
+    if criterion.id != id_ or order.what == "again" or criterion.check is None:
+        return criterion
+    reason = order.text if order.what == "accept" else "it could not run"
+    former = with_former(criterion, state, reason, by="person", replaced=order.what == "check")
+    if order.what == "check":
+        check: Check | None = Check(kind="command", run=order.text)
         origin = "human"
     else:
         check, origin = None, "task"
-    return one.model_copy(
+    return criterion.model_copy(
         update={
             "check": check,
             "check_origin": origin,
@@ -173,13 +175,13 @@ def _after_word(one: Criterion, id_: str, word: PlannerOrder, state: TaskContext
     )
 
 
-def _counted(baseline: Baseline, id_: str) -> bool:
-    """Whether it ran on the tree before the work, so that this stays what it said there."""
+def _ran_before_work(baseline: Baseline, id_: str) -> bool:
+    """Whether the check ran on the tree before the work, so that its outcome there stays valid."""
     return any(o.criterion_id == id_ and o.outcome != "not_run" for o in baseline.check_outcomes)
 
 
 def measured_anew(evidence: Evidence, ids: Collection[str]) -> Evidence:
-    """The evidence without what checks said that are gone; the tree is then measured again."""
+    """Return the evidence without the checks of these criteria; the tree is then measured again."""
     return evidence.model_copy(
         update={
             "checks": [one for one in evidence.checks if one.criterion_id not in ids],
@@ -190,17 +192,19 @@ def measured_anew(evidence: Evidence, ids: Collection[str]) -> Evidence:
 
 
 def with_former(
-    one: Criterion, state: TaskContext, reason: str, *, by: str, replaced: bool
+    criterion: Criterion, state: TaskContext, reason: str, *, by: str, replaced: bool
 ) -> list[FormerCheck]:
-    """The checks that the criterion had, with the one that it has now."""
+    """Return the criterion's former checks, with its present one added."""
     evidence, baseline = state.get("evidence"), state.get("baseline")
     outcomes = [
         *(baseline.check_outcomes if baseline else []),
         *(evidence.checks if evidence else []),
     ]
-    what = describe_check(one.check)
-    last = next((o for o in reversed(outcomes) if (o.criterion_id, o.what) == (one.id, what)), None)
-    gone = FormerCheck.model_validate(
+    what = describe_check(criterion.check)
+    last = next(
+        (o for o in reversed(outcomes) if (o.criterion_id, o.what) == (criterion.id, what)), None
+    )
+    former = FormerCheck.model_validate(
         {
             "what": what,
             "outcome": last.outcome if last else "not_run",
@@ -211,4 +215,4 @@ def with_former(
             "worker_runs": state["counters"].worker_runs,
         }
     )
-    return [*one.former, gone][-MOST_FORMER:]
+    return [*criterion.former, former][-MOST_FORMER:]

@@ -1,8 +1,8 @@
 """The commit of a run that is COMPLETE: exactly what was proven, made once.
 
-What is committed comes from the snapshot that the proof is about, never from the work tree as it
-may be by now. It is recorded before any branch moves, so that a run which is killed in between
-ends with that same commit.
+What is committed comes from the snapshot that the proof is about, never from the work tree, which
+may have changed since. It is recorded before any branch moves, so that a run which is killed in
+between ends with that same commit.
 """
 
 from __future__ import annotations
@@ -50,27 +50,27 @@ class CommitTools:
 
     @property
     def landing(self) -> Landing:
-        """Where it goes; the task has one."""
+        """Return where the commit goes; the task must have that set."""
         assert self.spec.landing is not None
         return self.spec.landing
 
     @property
     def place(self) -> WorktreePlace:
-        """Where the private clone is."""
+        """Return where the private clone is."""
         state_dir = self.folder.root.parents[1]
         return worktree_place(state_dir, Path(self.landing.repo), self.folder.run_id)
 
 
 def commit_of(log: RunLog) -> CommitMade | None:
-    """The newest commit of a run that is on its branch; None for none."""
-    landed = [record.data for record in log.records("commit") if record.data.get("landed")]
-    return CommitMade(id=landed[-1]["id"], branch=landed[-1]["branch"]) if landed else None
+    """Return the newest commit of a run that is on its branch; None for none."""
+    on_branch = [record.data for record in log.records("commit") if record.data.get("landed")]
+    return CommitMade(id=on_branch[-1]["id"], branch=on_branch[-1]["branch"]) if on_branch else None
 
 
 def commit_work(state: TaskContext, deps: Deps) -> None:
-    """Commit the work of a run that is COMPLETE, or say why not. Blocking.
+    """Commit the work of a run that is COMPLETE, or warn why not. Blocking.
 
-    Raises InfraError where the machine is in the way; once more then ends it.
+    Raises InfraError where the machine prevents it; running the step again then finishes it.
     """
     if deps.spec.landing is None:
         return
@@ -90,33 +90,34 @@ def commit_work(state: TaskContext, deps: Deps) -> None:
 
 
 def land(state: TaskContext, tools: CommitTools, at: str) -> dict[str, object] | None:
-    """Make the commit of an attempt and put it on its branch; None where nothing was changed.
+    """Make the commit of an attempt and put it on its branch; return None where nothing was
+    changed.
 
-    Once more for the same attempt finds what was made and changes nothing. `at` is now, UTC,
-    ISO 8601. Raises UsageError where the branch is not to be had, and GitFailed. Blocking.
+    A second call for the same attempt finds the commit and changes nothing. `at` is now, UTC, ISO
+    8601. Raises UsageError where the branch is unavailable, and GitFailed. Blocking.
     """
     clone = CloneStore(tools.place.clone, Path(tools.landing.repo))
     clone.fetch()
     attempt = state["run"].attempt
     records = tools.log.records("commit")
-    mine = next((one for one in records if one.attempt == attempt), None)
-    earlier = [one for one in records if one.attempt < attempt and one.data.get("landed")]
+    recorded = next((record for record in records if record.attempt == attempt), None)
+    earlier = [r for r in records if r.attempt < attempt and r.data.get("landed")]
     before = str(earlier[-1].data["id"]) if earlier else tools.landing.base
-    if mine is None or not _is_there(clone, str(mine.data["id"])):
+    if recorded is None or not _exists(clone, str(recorded.data["id"])):
         parent = tools.landing.base if tools.landing.outside else before
         data = _made(state, tools, clone, parent, at)
         if data is None:
             return None
-        mine = _record(tools.log, state, data, at)
+        recorded = _record(tools.log, state, data, at)
         reach("commit_made")
-    if not mine.data["landed"]:
-        _publish(tools, clone, mine.data, before)
+    if not recorded.data["landed"]:
+        _publish(tools, clone, recorded.data, before)
         reach("commit_published")
-        mine = _record(tools.log, state, {**mine.data, "landed": True}, at)
-    return dict(mine.data)
+        recorded = _record(tools.log, state, {**recorded.data, "landed": True}, at)
+    return dict(recorded.data)
 
 
-def _is_there(clone: CloneStore, commit: str) -> bool:
+def _exists(clone: CloneStore, commit: str) -> bool:
     try:
         clone.resolve(commit)
     except GitFailed:
@@ -143,7 +144,7 @@ def _publish(tools: CommitTools, clone: CloneStore, data: Mapping[str, Any], bef
 def _made(
     state: TaskContext, tools: CommitTools, clone: CloneStore, parent: str, at: str
 ) -> dict[str, object] | None:
-    """The commit as the record of it; None where it would change nothing."""
+    """Make the commit and return its record; None where it would change nothing."""
     tree, paths = _proven(state, tools)
     named = {clean(path) for path in paths}
     unlanded = [path for path in tools.landing.carried if path not in named]
@@ -174,20 +175,20 @@ def _made(
 
 
 def _proven(state: TaskContext, tools: CommitTools) -> tuple[str, list[str]]:
-    """The tree that the verdict is about, and what in it is the run's.
+    """Return the tree that the verdict is about, and the paths in it that the run changed.
 
-    In the checkout, files that only a person changed while it waited are not.
+    In the checkout, files that only a person changed while the run waited are left out.
     """
     baseline, evidence = state.get("baseline"), state.get("evidence")
     assert baseline is not None
     tree = evidence.tree if evidence else state.get("tree") or baseline.tree
     changes = tools.snapshots.changes(baseline.origin or baseline.tree, tree)
-    theirs = set() if tools.landing.outside else by_hand(tools.snapshots, tools.log)
-    return tree, [change.path for change in changes if change.path not in theirs]
+    by_person = set() if tools.landing.outside else by_hand(tools.snapshots, tools.log)
+    return tree, [change.path for change in changes if change.path not in by_person]
 
 
 def _message(state: TaskContext, tools: CommitTools, unlanded: Sequence[str]) -> str:
-    """What the commit says: the title, what was executed, and which run it was."""
+    """Return the commit message: the title, what was executed as proof, and the run's id."""
     evidence = state.get("evidence")
     proof = evidence.proof[:MAX_PROOF] if evidence else []
     title = one_line(tools.spec.title, TITLE_WIDTH) or tools.spec.task_id

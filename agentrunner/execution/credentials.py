@@ -9,20 +9,21 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.workers.member import Member
 
 FORGE_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN")
-"""Of the host, for pull and merge requests; no run has any use for them."""
+"""Tokens of the host, for pull and merge requests; no run has any use for them."""
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 
 
 def secrets_of(
     spec: TaskSpec, members: Iterable[Member], environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """Every value that must never be written: keys of planner and workers, `env:` references, and
-    tokens of forges.
+    """Return every value that must never be written, by name.
+
+    Keys of planner and workers, `env:` references, and tokens of forges.
     """
     names = {
         "OPENAI_API_KEY",
         *FORGE_TOKENS,
-        *(name for one in members for name in one.worker.key_names),
+        *(name for member in members for name in member.worker.key_names),
     }
     found = {name: environ[name] for name in names if environ.get(name)}
     setup = spec.task.setup
@@ -40,7 +41,7 @@ def secrets_of(
 
 
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
-    """Every value of the environment whose name says that it is a secret."""
+    """Return every value of the environment whose name says that it is a secret."""
     return {
         name: value
         for name, value in environ.items()
@@ -49,7 +50,7 @@ def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _unused(name: str, value: str, found: Mapping[str, str]) -> str:
-    """A name under which two candidates' different values both stand."""
+    """Return a name under which two candidates' different values can both be kept."""
     while found.get(name, value) != value:
         name += "'"
     return name

@@ -1,4 +1,4 @@
-"""What people decide while a run goes on, taken into its records; each is taken in once."""
+"""What people decide while a run goes on, added to its records; each decision is added once."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ GRANTED_UNASKED = "resume-"
 def record_answer(
     state: TaskContext, deps: Deps, asked: Question, answer: Answer
 ) -> tuple[Answer, Update]:
-    """A person's answer, short enough for the state, and the records with it.
+    """Record a person's answer; return it cut for the state, and the update of the records.
 
     The run log gets the whole text. A node that runs again after a crash records the same once.
     """
-    redact = deps.redactor.redact  # what is served by Studio comes as it was typed
+    redact = deps.redactor.redact  # an answer from Studio arrives unredacted
     answer = answer.model_copy(update={"text": redact(answer.text)})
-    people, ran = state.get("people"), state["counters"].worker_runs
-    one = decided(people, asked, answer, at=deps.clock.stamp(), round=ran)
+    people, worker_runs = state.get("people"), state["counters"].worker_runs
+    decision = decided(people, asked, answer, at=deps.clock.stamp(), round=worker_runs)
     if answer.by == BY_PLAN:
         return answer, {}
-    keep(state, deps, one)
+    keep(state, deps, decision)
     cut = answer.model_copy(update={"text": answer.text[:TEXT]})
-    return cut, {"people": with_decision(people, one)}
+    return cut, {"people": with_decision(people, decision)}
 
 
 def keep(state: TaskContext, deps: Deps, one: PersonDecision) -> None:
@@ -39,22 +39,23 @@ def keep(state: TaskContext, deps: Deps, one: PersonDecision) -> None:
 
 
 def messages(state: TaskContext, deps: Deps) -> Update:
-    """What people said with `resume`, since this was last asked: messages and grants.
+    """Return the update of what people wrote with `resume` since the last call: messages and
+    grants.
 
-    It is taken in with the update of the node that asked, so that a crash loses and doubles none.
+    It is saved with the update of the node that asked, so that a crash loses and doubles none.
     """
     before = state.get("people") or People()
     counted = state["counters"].messages
     fresh = deps.log.records("message")[counted:]
-    grants = [one for one in deps.log.records("grant") if one.key.startswith(GRANTED_UNASKED)]
-    found = [_message(state, one) for one in fresh]
-    found += [_grant(state, one) for one in grants[before.grants :]]
+    grants = [r for r in deps.log.records("grant") if r.key.startswith(GRANTED_UNASKED)]
+    found = [_message(state, record) for record in fresh]
+    found += [_grant(state, record) for record in grants[before.grants :]]
     if not found:
         return {}
     people = before
-    for one in found:
-        keep(state, deps, one)
-        people = with_decision(people, one)
+    for decision in found:
+        keep(state, deps, decision)
+        people = with_decision(people, decision)
     update: Update = {"people": people.model_copy(update={"grants": len(grants)})}
     if fresh:
         update["counters"] = state["counters"].model_copy(update={"messages": counted + len(fresh)})

@@ -1,4 +1,4 @@
-"""What nodes stand on: everything that is no state and so is never checkpointed."""
+"""The dependencies of the nodes: everything that is no state and so is never checkpointed."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ Update = TaskContext
 
 
 class Stopped(Exception):
-    """A signal came while a node worked that starts nothing lasting; it runs again on resume."""
+    """A signal arrived during a node that starts nothing lasting; the node runs again on resume."""
 
 
 class Clock:
-    """Wall time for what people read, monotonic time for what is measured, and waiting."""
+    """Wall time for what people read, monotonic time for what is measured, and sleeping."""
 
     def now(self) -> datetime:
-        """UTC."""
+        """Return the time in UTC."""
         return datetime.now(UTC)
 
     def stamp(self) -> str:
-        """UTC as ISO 8601 with milliseconds."""
+        """Return the time in UTC as ISO 8601 with milliseconds."""
         return self.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def monotonic(self) -> float:
-        """Seconds."""
+        """Return monotonic time in seconds."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait before a server is asked again."""
+        """Sleep, for instance before a server is asked again."""
         await asyncio.sleep(seconds)
 
 
 @dataclass
 class Deps:
-    """The rooms that the nodes work with, opened for one run."""
+    """The dependencies of the nodes, opened for one run."""
 
     spec: TaskSpec
     folder: RunFolder
@@ -72,7 +72,7 @@ class Deps:
     prover: Prover
     meta: Panel
     members: tuple[Member, ...]
-    """Who may work, in order of preference; at least one."""
+    """The workers' candidates in order of preference; at least one."""
     sandbox: Sandbox
     redactor: Redactor
     patterns: Mapping[str, Pattern]
@@ -80,33 +80,34 @@ class Deps:
     repository: FileLock
     """Held by driver and supervisor together."""
     prices: Prices = field(default_factory=Prices)
-    """Of models, the person's own among them."""
+    """Prices of models, the person's own among them."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What the redactor knows, for the gateway's own."""
+    """The values that are redacted, for the gateway's own redactor."""
     cassette: Cassette = field(default_factory=Cassette)
     clock: Clock = field(default_factory=Clock)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by the first signal."""
     cooled: dict[str, str] = field(default_factory=dict)
-    """What the present node adds to the channel `cooling`; the wrapper puts it there."""
+    """What the present node adds to the channel `cooling`; the wrapper around the nodes saves
+    it."""
     calls: MadeCalls = field(init=False)
-    """Of the planner, as the log has them."""
+    """The calls of the planner, as the log has them."""
 
     def __post_init__(self) -> None:
         self.calls = MadeCalls(self.log)
 
     def member(self, name: str) -> Member:
-        """The candidate of this name; the first for one that is no candidate any more."""
-        return next((one for one in self.members if one.name == name), self.members[0])
+        """Return the candidate of this name, or the first for one that is no longer a candidate."""
+        return next((member for member in self.members if member.name == name), self.members[0])
 
     def emit(self, event: str, **fields: Any) -> None:
-        """Tell whoever watches; models become plain data."""
+        """Emit an event; models become plain data."""
         self.events.emit(event, **{name: _cleaned(_plain(value)) for name, value in fields.items()})
 
     def record(self, state: TaskContext, kind: str, key: str, data: Any) -> None:
         """Append to the run log under this attempt and loop.
 
-        It is on the disk before the state is that builds on it, see `RunLog.sync`.
+        The record is on the disk before the state that builds on it, see `RunLog.sync`.
         """
         self.log.append(
             kind,
@@ -119,14 +120,14 @@ class Deps:
         )
 
     def warn(self, state: TaskContext, code: str, message: str) -> None:
-        """An event and a line in the note."""
+        """Emit a warning, and record it for the note."""
         self.emit("warning", code=code, message=message)
         key = f"{code}-{state['counters'].decisions}-{state['counters'].worker_runs}"
         self.record(state, "warning", key, {"code": code, "message": message})
 
 
 def _cleaned(value: Any) -> Any:
-    """Half characters, from names of files that are no UTF-8, are no text to other programs."""
+    """Return the value with lone surrogates replaced: names of files may not be valid UTF-8."""
     if isinstance(value, str):
         return value if value.isascii() else clean(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What may leave a worker's sandbox: policy in force, gateway, and questions about hosts."""
+"""What may leave a worker's sandbox: network policy, gateway, and questions about hosts."""
 
 from __future__ import annotations
 
@@ -17,22 +17,26 @@ from agentrunner.state.run_state import TaskContext
 from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
 
 ASK_AFTER = 8
-"""Refusals of one host in one worker run, from which on it is more than a CLI's small talk."""
+"""A person is asked after so many refusals of one host in one worker run. CLIs contact some hosts
+routinely."""
 USAGE_LOG = "usage.jsonl"
-"""In a worker run's folder."""
+"""File name, in a worker run's folder."""
 
 
 def exit_for(
     state: TaskContext, deps: Deps, order: WorkerOrder, upstream: Upstream | None
 ) -> EgressRoute:
-    """The way out of one worker run; `upstream` is where its model calls go, with the real key."""
+    """Return the network route of a worker run.
+
+    `upstream` is its model's endpoint, with the real key.
+    """
     member = deps.member(order.member)
     network = member.network
     if not deps.sandbox.isolates or network.policy == "none":
         return EgressRoute()
     allow = None
     if network.policy == "allowlist":
-        # What a person allowed before a policy came may be too much today.
+        # A policy may be newer than a person's permission, and forbid the host now.
         granted = (host for host in state.get("allowed_hosts", []) if may_reach(deps.spec, host))
         allow = (*network.allow, *granted)
     gateway = GatewayOrder(
@@ -59,12 +63,12 @@ def exit_for(
 
 
 def usage_of(deps: Deps, worker_run_id: str) -> Usage:
-    """What the gateway of a worker run counted; nothing where there was none."""
+    """Return what the gateway of a worker run counted; nothing where there was no gateway."""
     return read_usage(deps.ledger.dir(worker_run_id) / USAGE_LOG)
 
 
 def refuse_unrecorded(used: Usage) -> None:
-    """Raise TaskFailed where a replayed run asked for something that was not recorded."""
+    """Raise TaskFailed where a replayed run made a call that was not recorded."""
     last = used.last_error
     if last is not None and last.error == "replay":
         raise ReplayMismatch(last.detail, remedy="record the run again")
@@ -74,13 +78,13 @@ def refuse_unrecorded(used: Usage) -> None:
 
 
 def refused_hosts(deps: Deps, worker_run_id: str = "") -> list[str]:
-    """Whom a worker run, else all of the run, asked for and never reached, as `host:port`."""
+    """Return hosts that a worker run, or the whole run, asked for in vain, as `host:port`."""
     used = read_egress(deps.folder.root / EGRESS_LOG, worker_run_id)
     return [f"{use.host}:{use.port}" for use in used if use.refused and not use.allowed]
 
 
 def host_question(state: TaskContext, deps: Deps, run: WorkerRun, host: str) -> Question | None:
-    """Whether a host may be reached; None where a person said no already, or may not say yes."""
+    """Return the question about a host, or None if a person said no or policy forbids a yes."""
     if host in state.get("refused_hosts", []) or not may_reach(deps.spec, host):
         return None
     text = (
@@ -90,7 +94,7 @@ def host_question(state: TaskContext, deps: Deps, run: WorkerRun, host: str) -> 
 
 
 def answered_about_host(state: TaskContext) -> Update:
-    """What a person said about a host, for the next worker run and the next decision."""
+    """Return the update of a person's answer about a host, for the next worker run and decision."""
     answer = answered(state, "network")
     if answer is None:
         return {}

@@ -1,8 +1,8 @@
-"""What comes after a worker run that its model or its CLI kept from working. Pure.
+"""What follows a worker run that its model or its CLI kept from working. Pure.
 
-Only a run that came to nothing for want of a provider is begun again without a new decision: it
-is no round of work, and a planner that is told of it would order the same once more. Whatever is
-wrong with a key or a model is a person's to fix, at once.
+Only a run without any result for lack of a provider is started again without a new decision. It is
+no round of work, and a planner that saw it would order the same once more. A problem with a key or
+a model goes to a person at once, who has to fix it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, cooling_until, moment
 from agentrunner.state.worker_runs import Outcome, Wait, WorkerOrder, WorkerRun
 
 FAULT_BACKOFF_SEC = (10.0, 30.0, 90.0)
-"""Waits for a provider that fails or cannot be reached; then a person is asked."""
+"""Waits for a provider that fails or cannot be reached; after them a person is asked."""
 PERSON_AT_ONCE = ("auth", "model")
 FAULTS = ("server", "network")
 
@@ -45,51 +45,51 @@ TROUBLES: Mapping[Outcome, FailureCause] = {
     "server": FailureCause(code=WorkerServerFailed.code, words="its provider fails"),
     "network": FailureCause(code=WorkerUnreachable.code, words="its provider cannot be reached"),
 }
-"""By the outcome that a run came to."""
+"""The cause by the outcome of the worker run."""
 
 
 @dataclass(frozen=True)
 class FailureFacts:
-    """What is decided from."""
+    """The facts that the decision is based on."""
 
     run: WorkerRun
     """The run that has just ended."""
     order: WorkerOrder
-    """What it was to do."""
+    """The order that the run was started for."""
     earlier: Sequence[WorkerRun]
-    """The runs before it, the latest last."""
+    """Earlier tries of the order, the latest last."""
     candidates: Sequence[str]
-    """All who may work, in order of preference."""
+    """All candidates for the worker, in order of preference."""
     cooling: Mapping[str, str]
     profile: WorkerRoleSpec
     wait_sec: float
-    """The longest wait that nobody is asked about."""
+    """The longest wait that no person is asked about."""
     now: datetime
     """UTC."""
 
 
 @dataclass(frozen=True)
 class Continue:
-    """Look at what it did: `validate`, as after any run."""
+    """Go on to `validate`, as after any run."""
 
 
 @dataclass(frozen=True)
 class StartAfresh:
-    """The same order in a new session: the old one is gone."""
+    """Give the same order in a new session: the old one is gone."""
 
 
 @dataclass(frozen=True)
 class FailOver:
-    """The same order by another candidate, in a session of its own."""
+    """Give the same order to another candidate, in a session of its own."""
 
     member: str
     until: str
-    """When the first one may be asked again."""
+    """When the first candidate may be used again."""
 
 
 @dataclass(frozen=True)
 class WaitUntil:
-    """The same order when the wait is over, by `member`."""
+    """Give the same order to `member` when the wait is over."""
 
     member: str
     wait: Wait
@@ -97,7 +97,7 @@ class WaitUntil:
 
 @dataclass(frozen=True)
 class AskPerson:
-    """A person fixes what is wrong, and has it tried again; or ends the run."""
+    """Ask a person, who fixes the problem and has it tried again, or ends the run."""
 
     why: str
     """One sentence."""
@@ -107,7 +107,7 @@ NextStep = Continue | StartAfresh | FailOver | WaitUntil | AskPerson
 
 
 def next_step(facts: FailureFacts) -> NextStep:
-    """What comes after this run."""
+    """Return what follows this worker run."""
     run = facts.run
     if run.session_lost and facts.order.mode == "resume":
         return StartAfresh()
@@ -121,10 +121,10 @@ def next_step(facts: FailureFacts) -> NextStep:
 
 
 def waits_in_a_row(facts: FailureFacts) -> int:
-    """How often it was waited for the very same without anything that came of it."""
-    before = facts.earlier[-1] if facts.earlier else None
-    again = before is not None and before.outcome == facts.run.outcome
-    return facts.order.waits if again and not facts.run.changed_files else 0
+    """Return how often the run waited for the same problem without any result in between."""
+    previous = facts.earlier[-1] if facts.earlier else None
+    repeated = previous is not None and previous.outcome == facts.run.outcome
+    return facts.order.waits if repeated and not facts.run.changed_files else 0
 
 
 def _after_spent_quota(facts: FailureFacts) -> NextStep:
@@ -135,31 +135,32 @@ def _after_spent_quota(facts: FailureFacts) -> NextStep:
         free = next((name for name in others if until[name] is None), None)
         if free is not None:
             return FailOver(free, stamp(cool_until(facts)))
-        back = [(ends, name) for name, ends in until.items() if ends is not None]
-        if back and min(back)[0] < own[0]:
-            soonest, name = min(back)
+        returning = [(ends, name) for name, ends in until.items() if ends is not None]
+        if returning and min(returning)[0] < own[0]:
+            soonest, name = min(returning)
             return _within_limit(facts, name, soonest, known=True)
     return _within_limit(facts, facts.run.member, *own)
 
 
 def waited_so_far(facts: FailureFacts) -> float:
-    """Seconds that were waited for this order since a try of it last came to something."""
+    """Return the seconds waited for this order since a try of it last changed a file."""
     return 0 if facts.run.changed_files else facts.order.waited_sec
 
 
 def cool_until(facts: FailureFacts) -> datetime:
-    """How long the candidate of this run is left alone where another goes on.
+    """Return until when this run's candidate is not used where another takes over.
 
-    At first as was told, or as the task says. One that is spent again is left alone for ever
-    longer: candidates whose quota is never there would follow each other in a tight circle.
+    At first that is the reset time the provider gave, or the task's cool-down. It grows each time
+    the quota is spent again: candidates whose quota is never there would follow each other in a
+    tight loop.
     """
     reset = moment(facts.run.reset_at)
     if reset is None or reset <= facts.now:
         reset = facts.now + timedelta(seconds=facts.profile.cool_down_sec)
-    again = sum(one.member == facts.run.member for one in facts.earlier)
-    if not again or facts.run.changed_files:
+    repeats = sum(earlier.member == facts.run.member for earlier in facts.earlier)
+    if not repeats or facts.run.changed_files:
         return reset
-    grown = QUOTA_BACKOFF_SEC[min(again, len(QUOTA_BACKOFF_SEC) - 1)]
+    grown = QUOTA_BACKOFF_SEC[min(repeats, len(QUOTA_BACKOFF_SEC) - 1)]
     return max(reset, facts.now + timedelta(seconds=grown))
 
 
@@ -172,10 +173,9 @@ def _after_fault(facts: FailureFacts) -> NextStep:
 
 
 def _within_limit(facts: FailureFacts, member: str, until: datetime, known: bool) -> NextStep:
-    """The wait, or a person's word where it is longer than the task allows.
+    """Return the wait, or the question to a person where it is longer than the task allows.
 
-    Waits that nothing came of are added up: each may be short, and all of them must not last for
-    ever.
+    Waits without a result are added up: each may be short, but together they must not last forever.
     """
     seconds = (until - facts.now).total_seconds()
     if seconds + waited_so_far(facts) > facts.wait_sec:

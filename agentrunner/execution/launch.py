@@ -1,4 +1,4 @@
-"""How a worker is started: its key, its way out, its command, and the supervisor beside it."""
+"""Starting a worker: its key, its network route, its command, and its supervisor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from agentrunner.storage.failpoints import reach
 from agentrunner.workers.base import WorkerRequest
 
 WORKER_GIT = "worker-git"
-"""In the run's folder: the git folder that workers see."""
+"""Name of the git folder that workers see, in the run's folder."""
 BARE_LOGIN = (
     "There is no gateway: the worker sees the access token of the {kind} login. "
     "Whoever reads it can use the subscription until it ends."
@@ -41,9 +41,10 @@ BARE_LOGIN = (
 async def start_worker(
     state: TaskContext, deps: Deps, order: WorkerOrder
 ) -> subprocess.Popen[bytes]:
-    """Find the worker's key and its way out, then start it.
+    """Find the worker's key and its network route, then start it and return its supervisor's
+    process.
 
-    Raises InfraError where a login is not there, is over or cannot be refreshed.
+    Raises InfraError where a login is missing, has expired or cannot be refreshed.
     """
     member = deps.member(order.member)
     replays = deps.cassette.replay is not None
@@ -69,9 +70,10 @@ async def start_worker(
 def _hand_over(
     state: TaskContext, deps: Deps, order: WorkerOrder, shown: CliCredential, route: EgressRoute
 ) -> subprocess.Popen[bytes]:
-    """Look at the tree as it is, claim the run, hand it to a supervisor that outlives us. Blocking.
+    """Take a snapshot, claim the worker run, and start it under a supervisor that outlives us.
+    Blocking.
 
-    All in one go: each way to another thread and back costs as much as a look at a small tree.
+    All in one thread: each change to another thread and back costs as much as reading a small tree.
     """
     before = deps.snapshots.take()
     note_foreign_edits(state, deps, before.tree)
@@ -90,7 +92,7 @@ def _hand_over(
         deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen), new=True)
         reach("after_claim")
         deps.snapshots.worker_starts()
-        launch = replace(launch, mounts=_git(deps))
+        launch = replace(launch, mounts=_git_mounts(deps))
         supervision = _supervision(deps, order)
         return start_supervised(
             launch, deps.sandbox, deps.environ, supervision, claim, deps.repository
@@ -100,7 +102,7 @@ def _hand_over(
 def _launch(
     state: TaskContext, deps: Deps, order: WorkerOrder, shown: CliCredential, route: EgressRoute
 ) -> CliLaunch:
-    """The order as it is started."""
+    """Return the order as it is started."""
     member = deps.member(order.member)
     call = _call(state, deps, order, shown, route)
     own = worker_env(member.spec, member.worker, deps.environ)
@@ -118,7 +120,7 @@ def _launch(
 def _call(
     state: TaskContext, deps: Deps, order: WorkerOrder, shown: CliCredential, route: EgressRoute
 ) -> WorkerRequest:
-    """The order as the adapter reads it; `resume` without a session becomes `exec`."""
+    """Return the order as the adapter reads it; `resume` without a session becomes `exec`."""
     prompt = deps.folder.read(order.prompt).decode("utf-8")
     prompt_file = deps.folder.sandbox_dir / "prompts" / f"{order.worker_run_id}.md"
     make_own(prompt_file.parent, deps.folder.sandbox_dir)
@@ -145,19 +147,19 @@ def _call(
 
 
 def _new_session(run_id: str, worker_run_id: str) -> str:
-    """The id for a new session: a UUID that is another one in every worker run."""
+    """Return the id for a new session: a UUID that differs for every worker run."""
     digest = hashlib.sha256(f"{run_id}/{worker_run_id}".encode()).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4))
 
 
 def _session(state: TaskContext, order: WorkerOrder) -> str | None:
-    """The latest session of this candidate; another one's is of no use to it."""
+    """Return this candidate's latest session; the session of another candidate is no use to it."""
     runs = [run for run in state.get("recent", []) if run.member == order.member]
     return next((run.session_id for run in reversed(runs) if run.session_id), None)
 
 
 def _supervision(deps: Deps, order: WorkerOrder) -> Supervision:
-    """What its supervisor looks after."""
+    """Return what the supervisor of the worker watches and limits."""
     settings = deps.spec.runner.sandbox
     return Supervision(
         idle_sec=deps.member(order.member).spec.runner.worker.idle_timeout_sec,
@@ -167,14 +169,14 @@ def _supervision(deps: Deps, order: WorkerOrder) -> Supervision:
     )
 
 
-def _git(deps: Deps) -> tuple[Mount, ...]:
-    """An index and objects of the worker's own; without a sandbox it has the user's."""
+def _git_mounts(deps: Deps) -> tuple[Mount, ...]:
+    """Return mounts that give the worker its own index and objects; without a sandbox none."""
     if not deps.sandbox.isolates:
         return ()
     return worker_git(Path(deps.spec.repo), deps.folder.root / WORKER_GIT)
 
 
 def _wall_sec(state: TaskContext, deps: Deps, spec: TaskSpec) -> float:
-    """How long the worker may take, within what the run has left."""
-    left = left_of(deps.spec, state).get("wall_sec", math.inf)
-    return max(1.0, min(spec.runner.worker.max_run_time_sec, left))
+    """Return how many seconds the worker may take, within the budget that the run has left."""
+    remaining = left_of(deps.spec, state).get("wall_sec", math.inf)
+    return max(1.0, min(spec.runner.worker.max_run_time_sec, remaining))

@@ -1,4 +1,4 @@
-"""A worker's login that was refused: which token that was, and the order that tries another."""
+"""A worker's login that was refused: the token in question, and the order that tries another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
 
 
 def refused_login(state: TaskContext, deps: Deps, order: WorkerOrder) -> str:
-    """The fingerprint of the token that its latest run was refused with; "" for none."""
+    """Return the fingerprint of the token that its latest run was refused with; "" for none."""
     runs = [run for run in state.get("recent", []) if run.member == order.member]
     latest = runs[-1] if runs else None
     if latest is None or not _ended_by_auth(latest):
@@ -19,7 +19,7 @@ def refused_login(state: TaskContext, deps: Deps, order: WorkerOrder) -> str:
 
 
 def again_with_login(deps: Deps, order: WorkerOrder, run: WorkerRun) -> WorkerOrder | None:
-    """The same order, to go on in the same session with a fresh token; None where it is no use."""
+    """Return the same order, continued with a fresh token; None where that is of no use."""
     member = deps.member(order.member)
     if member.spec.runner.worker.auth == "key" or not _ended_by_auth(run):
         return None

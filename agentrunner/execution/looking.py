@@ -12,20 +12,20 @@ from agentrunner.storage.failpoints import reach
 
 
 class Looking(ABC):
-    """Whose planner may look; what was looked at is forgotten when another candidate is asked."""
+    """Answers looks; what was looked at is forgotten when another candidate is asked."""
 
     looker: Looker | None = None
 
     @abstractmethod
     def make_looker(self) -> Looker:
-        """Who answers, made at the first look. Blocking; may raise GitFailed."""
+        """Return what answers the looks, made at the first look. Blocking; may raise GitFailed."""
 
     def begin(self) -> None:
-        """Another candidate is asked: it has seen nothing of what the one before looked at."""
+        """Forget earlier looks: another candidate is asked, and it has seen none of them."""
         self.looker = None
 
     async def answer(self, looks: Sequence[Look]) -> str:
-        """What the planner looks at; raises what `make_looker` does."""
+        """Return what the planner wants to see; raise what `make_looker` raises."""
         found = await asyncio.to_thread(self._answer, looks)
         reach("after_look")
         return found

@@ -8,7 +8,7 @@ from agentrunner.verification.trees import changes_between
 
 
 def note_foreign_edits(state: TaskContext, deps: Deps, tree: str) -> list[str]:
-    """The paths that changed since the latest known tree, told as a person's edits. Blocking."""
+    """Return the paths that changed since the latest known tree, and record them. Blocking."""
     known = state.get("tree")
     if not known or known == tree:
         return []

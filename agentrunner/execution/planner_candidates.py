@@ -1,4 +1,4 @@
-"""The candidates of a role of the planner, asked in turn until one of them answers."""
+"""Asking the candidates of a planner role, one after the other, until one of them answers."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from agentrunner.state.run_state import TaskContext
 from agentrunner.state.worker_runs import Wait
 
 Silence = PlannerUnavailable | PlannerUnusable
-"""Why a candidate gave nothing that can be used."""
+"""Why a candidate gave no usable answer."""
 FIXED_BY_A_PERSON = ("auth", "model")
 UNFIXED_SEC = 86_400.0
-"""For so long a candidate is left alone whose key or model is refused, where another answers."""
+"""How long a candidate whose key or model is refused is not asked, where another one answers."""
 
 PARKED = "meta-quota"
-"""Of the warning that a run stopped because a wait would be too long."""
+"""Code of the warning that a run stopped because a wait would be too long."""
 OUTAGE_BACKOFF_SEC = (10.0, 30.0, 90.0, 300.0)
-"""Waits for a planner that is away; the last one again and again, within budget.wait_sec."""
+"""Waits for a planner that is unavailable. The last one repeats, within budget.wait_sec."""
 
 Answered = TypeVar("Answered")
 
 
 class Chosen:
-    """One candidate as a client; its name is on what it answers."""
+    """One candidate as a planner client; its name is on what it answers."""
 
     kind = "candidate"
 
@@ -48,15 +48,15 @@ class Chosen:
         self._candidate = candidate
 
     def describe(self) -> str:
-        """As the client itself."""
+        """Return the client's own description."""
         return self._candidate.client.describe()
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """One attempt of this candidate; raises as its client."""
+        """Ask this candidate once; raise what its client raises."""
         return await self._panel.complete_by(self._candidate, request)
 
     async def close(self) -> None:
-        """The panel closes its clients."""
+        """Do nothing: the panel closes its clients."""
 
 
 async def ask_candidates(
@@ -68,15 +68,16 @@ async def ask_candidates(
     *,
     vote: int = 0,
 ) -> Answered:
-    """What `ask` gets from the first candidate of the role that answers; of several votes on one
-    thing, the one of `vote` n begins with the n-th.
+    """Return what `ask` gets from the first candidate of the role that answers.
 
-    Raises MustWait where each is away for a while, and where that is for longer than the task may
-    wait, or for another reason, the last one's error: PlannerUnavailable or PlannerUnusable, or
-    InfraError (`meta-quota`) where a quota is spent for too long and nobody is asked.
+    Of several votes on one thing, vote number n begins with the n-th candidate.
+
+    Raises MustWait where all are unavailable for a while. Where that is longer than the task may
+    wait, or for another reason, raises the last error, PlannerUnavailable or PlannerUnusable; or
+    InfraError (`meta-quota`) where a quota is spent for too long and no person is asked.
     """
     role_candidates = deps.meta.role_candidates(role_of(message))
-    # By name, in their order; a short cool-down must not bring them back in a circle.
+    # By name, in order. These are not asked again in this call, however short their cool-down.
     failed: dict[str, Silence] = {}
     while True:
         chosen = _choice(state, deps, role_candidates, accounting, vote, failed)
@@ -87,20 +88,24 @@ async def ask_candidates(
         except (PlannerUnavailable, PlannerUnusable) as failure:
             failed[chosen.name] = failure
             deps.cooled[f"meta:{chosen.name}"] = stamp(
-                _until(deps, role_candidates, chosen, failure)
+                _cool_until(deps, role_candidates, chosen, failure)
             )
             following = _choice(state, deps, role_candidates, accounting, vote, failed)
             if following is not None:
                 warning = f"{chosen.name} does not answer, {following.name} does: {failure.message}"
                 deps.warn(state, "fail-over", warning[:500])
-            elif not any(_passes(role_candidates, name, one) for name, one in failed.items()):
+            elif not any(
+                _recovers_by_itself(role_candidates, name, one) for name, one in failed.items()
+            ):
                 for name in failed:
-                    deps.cooled.pop(f"meta:{name}", None)  # a person fixes it, and all are asked
+                    deps.cooled.pop(
+                        f"meta:{name}", None
+                    )  # a person fixes it; then all are asked again
                 raise
 
 
-def _passes(role_candidates: RoleCandidates, name: str, failure: Silence) -> bool:
-    """Whether this candidate's trouble is over by itself after a while."""
+def _recovers_by_itself(role_candidates: RoleCandidates, name: str, failure: Silence) -> bool:
+    """Whether this candidate's trouble ends without a person after a while."""
     if not is_outage(failure):
         return False
     by_code = any(
@@ -117,12 +122,12 @@ def _choice(
     vote: int,
     failed: Collection[str],
 ) -> Candidate | None:
-    """Who is asked now, of those that have not `failed`; None where that must wait."""
+    """Return the candidate to ask now, of those not in `failed`; None where all must wait."""
     now, salt, number = deps.clock.now(), state["run"].salt, accounting.counters.meta_calls
     cooling = _cooling(state, deps)
     if role_candidates.fallback_on_rate_limit:
-        left = [one for one in role_candidates.candidates if one.name not in failed]
-        return pick(left, cooling, now, salt, number, vote=vote)
+        candidates = [one for one in role_candidates.candidates if one.name not in failed]
+        return pick(candidates, cooling, now, salt, number, vote=vote)
     chosen = pick(role_candidates.candidates, {}, now, salt, number, vote=vote)
     if chosen is None or chosen.name in failed:
         return None
@@ -133,19 +138,19 @@ def _cooling(state: TaskContext, deps: Deps) -> dict[str, str]:
     return {**state.get("cooling", {}), **deps.cooled}
 
 
-def _until(
+def _cool_until(
     deps: Deps, role_candidates: RoleCandidates, chosen: Candidate, failure: Silence
 ) -> datetime:
-    """How long one is left alone that did not answer."""
+    """Return until when a candidate that did not answer is not asked."""
     now = deps.clock.now()
     if not isinstance(failure, PlannerUnavailable):
         return now + timedelta(seconds=role_candidates.cool_down_sec)
     alone = len(role_candidates.candidates) == 1 or not role_candidates.fallback_on_rate_limit
     if failure.kind == "rate_limit":
         until, known = next_try(len(_waits(deps)), failure.reset_at, now)
-        cool = now + timedelta(seconds=role_candidates.cool_down_sec)
-        return until if known or alone else max(until, cool)
-    if _passes(role_candidates, chosen.name, failure):
+        cooled = now + timedelta(seconds=role_candidates.cool_down_sec)
+        return until if known or alone else max(until, cooled)
+    if _recovers_by_itself(role_candidates, chosen.name, failure):
         number = min(len(_waits(deps)), len(OUTAGE_BACKOFF_SEC) - 1)
         again = timedelta(seconds=OUTAGE_BACKOFF_SEC[number])
         return now + (
@@ -156,7 +161,7 @@ def _until(
 
 
 def _waits(deps: Deps) -> list[Wait]:
-    """What was waited for the planner since it last answered, or a person resumed the run."""
+    """Return the waits for the planner since it last answered or a person resumed the run."""
     found: list[Wait] = []
     for record in reversed(deps.log.records()):
         answered = record.kind == "meta_call" and not record.data.get("error")
@@ -174,9 +179,10 @@ def _must_wait(
     accounting: Accounting,
     failed: Mapping[str, Silence],
 ) -> Exception:
-    """The wait for the first of them to be back; an error where the task does not allow it.
+    """Return the wait for the first candidate to be back; an error where the task does not allow
+    it.
 
-    Waits without an answer between them are added up: together they must not last for ever.
+    Waits without an answer between them are added up: together they must not last forever.
     """
     now, cooling, number = deps.clock.now(), _cooling(state, deps), accounting.counters.meta_calls
     asked: Sequence[Candidate] = role_candidates.candidates
@@ -187,7 +193,7 @@ def _must_wait(
     until, name = min((at, name) for name, at in ends.items() if at is not None)
     known = failed.get(name)
     trouble = words_of_failure(known) if known else "it is left alone for a while"
-    last: Silence = known or next(reversed(list(failed.values())), None) or _left_alone(name)
+    last: Silence = known or next(reversed(list(failed.values())), None) or _cooling_error(name)
     wait = Wait(
         until=stamp(until),
         since=stamp(now),
@@ -200,7 +206,7 @@ def _must_wait(
     if waited + seconds_of(wait) > limit:
         why = f"The planner {name} could not answer, {trouble}. It would be asked again at "
         why += f"{wait.until}, and runner.budget.wait_sec allows waits of {limit:g} s."
-        # Under a key of its own each time: the waits that come later are counted from here.
+        # Under a new key each time: later waits are counted from here.
         deps.record(state, "warning", f"{PARKED}-{wait.since}", {"code": PARKED, "message": why})
         spent = isinstance(last, PlannerUnavailable) and last.kind == "rate_limit"
         if asks(deps, role_candidates) or not spent:
@@ -214,8 +220,8 @@ def _must_wait(
     return MustWait(wait, accounting.counters)
 
 
-def _left_alone(name: str) -> PlannerUnavailable:
-    """Of a candidate that was not asked now, because its quota was spent before."""
+def _cooling_error(name: str) -> PlannerUnavailable:
+    """Return the error of a candidate that was not asked, because its quota was spent before."""
     return PlannerUnavailable(
         f"{name} is left alone because its quota was spent.",
         retryable=False,
@@ -225,9 +231,9 @@ def _left_alone(name: str) -> PlannerUnavailable:
 
 
 def asks(deps: Deps, role_candidates: RoleCandidates) -> bool:
-    """Whether a person is asked where nobody in this seat answers.
+    """Whether a person is asked where no candidate of this role answers.
 
-    Programs answer the same however often they are asked, and so does what is replayed.
+    Programs answer the same however often they are asked, and so does a replayed planner.
     """
     by_code = all(answers_by_code(one.client) for one in role_candidates.candidates)
     wanted = deps.spec.runner.meta.on_unusable == "ask"

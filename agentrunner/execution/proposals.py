@@ -1,4 +1,4 @@
-"""A planner's checks are proposals until they have run: it is told what became of them, at once."""
+"""A planner's checks are proposals until they have run: it learns the outcome of each at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskConte
 from agentrunner.verification.proposals import Proposal, proposed, try_checks
 
 MOST_LISTED = 2
-"""How often a planner is told of checks that cannot run; then they are dropped."""
+"""How often a planner is asked about checks that cannot run; then they are dropped."""
 WORDS = {
     "cannot_run": "cannot run here",
     "green": "passes already, so it shows nothing",
@@ -31,10 +31,12 @@ async def settled(
     repository: Mapping[str, Any] | None,
     names: Collection[str],
 ) -> tuple[list[Criterion], Baseline, Counters]:
-    """The plan with checks that were seen to run on the old tree, the baseline, and the counters.
+    """Return the plan with checks that were seen to run on the old tree, the baseline, and the
+    counters.
 
-    What cannot run is told to the planner, twice at most, then dropped; its criterion stays. What
-    is green is told once. Raises as `ask` where a budget is spent or the planner is away.
+    A check that cannot run is reported to the planner, twice at most, then dropped; its criterion
+    stays. A check that is green already is reported once. Raises as `ask` where a budget is spent
+    or the planner is unavailable.
     """
     baseline, counters = state["baseline"], state["counters"]
     assert baseline is not None
@@ -49,7 +51,7 @@ async def settled(
             if one.standing == "cannot_run"
             or (one.standing == "green" and one.criterion_id not in reported)
         ]
-        if not faults or not _hears(deps, counters):
+        if not faults or not _planner_can_react(deps, counters):
             break
         reported |= {one.criterion_id for one in faults}
         asking = cast(
@@ -95,11 +97,11 @@ async def settled(
         else one.model_copy(update={"awaits": awaits.get(one.id)})
         for one in criteria
     ]
-    return [_dated(one, late=late) for one in criteria], without(baseline, dropped), counters
+    return [_mark_late(one, late=late) for one in criteria], without(baseline, dropped), counters
 
 
 def asked_by_people(deps: Deps) -> str:
-    """All that people ask for: title, PRD and their own criteria."""
+    """Return all that people ask for: title, PRD and their own criteria."""
     spec = deps.spec
     own = [f"{one.description}\n{one.detail}" for one in spec.criteria]
     return "\n".join([spec.title, spec.prd_text, *own])
@@ -111,40 +113,41 @@ def with_other_checks(
     faults: Sequence[Proposal],
     names: Collection[str],
 ) -> tuple[list[Criterion], set[str]]:
-    """The plan with other checks for those at fault, and which of its criteria changed.
+    """Return the plan with other checks for those at fault, and the ids of the criteria that
+    changed.
 
-    Nothing else of the reply is read: a planner replaces or withdraws checks that it wrote itself,
-    description and weight of a criterion stay word for word.
+    Nothing else of the reply is read: a planner replaces or withdraws only checks that it wrote
+    itself. A criterion's description and weight stay word for word.
     """
-    at_fault = {one.criterion_id for one in faults}
+    at_fault = {fault.criterion_id for fault in faults}
     by_id = {draft.id: draft for draft in planned.acceptance_criteria}
-    by_words = {draft.description: draft for draft in planned.acceptance_criteria}
-    found, changed = [], set()
+    by_description = {draft.description: draft for draft in planned.acceptance_criteria}
+    result, changed = [], set()
     for criterion in criteria:
-        draft = by_words.get(criterion.description) or by_id.get(criterion.id)
+        draft = by_description.get(criterion.description) or by_id.get(criterion.id)
         if criterion.id not in at_fault or not proposed(criterion) or draft is None:
-            found.append(criterion)
+            result.append(criterion)
             continue
         check = check_of(draft)
         if check == criterion.check:
-            found.append(criterion)
+            result.append(criterion)
             continue
         tests = [name for name in draft.tests if name in names] if check is None else []
         update: dict[str, object] = {"check": check, "tests": tests, "tests_origin": "model"}
         if check is None:
             update["check_origin"] = "task"
-        found.append(criterion.model_copy(update=update))
+        result.append(criterion.model_copy(update=update))
         changed.add(criterion.id)
-    return found, changed
+    return result, changed
 
 
 def check_of(draft: CriterionDraft) -> Check | None:
-    """The model's check as far as it is one; what cannot be read counts as none."""
+    """Return the model's check, or None where it gave none that can be read."""
     return check_from(draft.decided_by) if draft.decided_by else None
 
 
 def check_from(given: Mapping[str, Any]) -> Check | None:
-    """A check as a reply has it; None where it cannot be read."""
+    """Return a check as a reply has it; None where it cannot be read."""
     known = {name: value for name, value in given.items() if name in Check.model_fields}
     try:
         return Check.model_validate({name: v for name, v in known.items() if v is not None})
@@ -152,15 +155,15 @@ def check_from(given: Mapping[str, Any]) -> Check | None:
         return None
 
 
-def _dated(criterion: Criterion, *, late: bool) -> Criterion:
-    """What a planner writes when it may have seen the work proves nothing about it."""
+def _mark_late(criterion: Criterion, *, late: bool) -> Criterion:
+    """Return the criterion, `late` where the planner may have seen work when it wrote it."""
     mapped = bool(criterion.tests) and criterion.tests_origin == "model"
     wrote = criterion.check is not None and criterion.check_origin == "model"
     return criterion.model_copy(update={"late": late and (wrote or mapped)})
 
 
 def without(baseline: Baseline, ids: Collection[str]) -> Baseline:
-    """The baseline without what was said by the checks of these criteria."""
+    """Return the baseline without the outcomes of these criteria's checks."""
     return baseline.model_copy(
         update={
             "checks": {name: c for name, c in baseline.checks.items() if name not in ids},
@@ -169,8 +172,8 @@ def without(baseline: Baseline, ids: Collection[str]) -> Baseline:
     )
 
 
-def _hears(deps: Deps, counters: Counters) -> bool:
-    """Whether it makes sense to tell the planner; a script is told where its next reply says so."""
+def _planner_can_react(deps: Deps, counters: Counters) -> bool:
+    """Whether a report can change the answer; a script's next reply must say it awaits one."""
     clients = [one.client for one in deps.meta.role_candidates("plan").candidates]
     if not all(map(answers_by_code, clients)):
         return True
@@ -181,7 +184,7 @@ def _hears(deps: Deps, counters: Counters) -> bool:
 def _sentence(faults: Sequence[Proposal]) -> str:
     parts = [
         f"{one.criterion_id}: {one.what} {WORDS[one.standing]}: "
-        # As one string of JSON: what a tool prints is no sentence of ours.
+        # As one string of JSON: a tool's output must not look like our own sentence.
         f"{json.dumps(one.output, ensure_ascii=False)}"
         for one in faults
     ]
@@ -200,7 +203,7 @@ def _sentence(faults: Sequence[Proposal]) -> str:
 
 
 def _keep(state: TaskContext, deps: Deps, tried: Sequence[Proposal], number: int) -> None:
-    """What became of each proposal, in the run's log."""
+    """Record the outcome of each proposal in the run log."""
     for one in tried:
         data = {
             "criterion": one.criterion_id,

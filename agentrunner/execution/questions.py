@@ -1,4 +1,4 @@
-"""Questions to a person: fixed in the state before they are asked, named by what they are about."""
+"""Questions to a person: saved in the state before they are asked, with an id of their subject."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentrunner.state.run_state import TaskContext
 WORDS = 4000
 """Characters of one remark that a prompt carries."""
 MAX_ANSWER = 1024 * 1024
-"""Characters of an answer; the run log keeps them all, the state and prompts the beginning."""
+"""Characters of an answer. The run log keeps them all, the state and prompts only the beginning."""
 
 
 def question(
@@ -24,7 +24,7 @@ def question(
     *,
     options: list[str] | None = None,
 ) -> Question:
-    """A question whose id is the first 12 hex digits of its subject's sha256.
+    """Return a question whose id is the first 12 hex digits of its subject's sha256.
 
     What is approved is the subject, byte for byte: another subject is another question.
     """
@@ -41,17 +41,17 @@ def question(
 
 
 def answered(state: TaskContext, *kinds: QuestionKind) -> Answer | None:
-    """The answer that is waiting to be used, if it is of one of these kinds."""
+    """Return the answer that is waiting to be used, if it is of one of these kinds."""
     answer = state.get("answer")
     return answer if answer is not None and answer.kind in kinds else None
 
 
 def subject_of(state: TaskContext) -> dict[str, Any]:
-    """What the latest question was about."""
+    """Return the subject of the latest question."""
     asked = state.get("question")
     return dict(json.loads(asked.subject)) if asked is not None else {}
 
 
 def remark(state: TaskContext, text: str) -> list[str]:
-    """The words for the next decision with one more, the last five."""
+    """Return the last five remarks for the next decision, this one among them."""
     return [*state.get("remarks", []), text[:WORDS]][-5:]

@@ -1,4 +1,4 @@
-"""When a spent quota is asked for again, and who is left alone until then. Pure.
+"""When a candidate with a spent quota is asked again. Pure.
 
 The channel `cooling` has a UTC time for each such candidate, as "worker:NAME" or "meta:NAME".
 """
@@ -15,13 +15,14 @@ from agentrunner.state.worker_runs import Wait
 Role = Literal["worker", "meta"]
 
 QUOTA_BACKOFF_SEC = (30.0, 60.0, 120.0, 240.0, 480.0, 900.0)
-"""Waits for a quota whose reset nobody told, or told wrongly; the last one again and again."""
+"""Waits for a quota without a reset time, or with a wrong one. The last one repeats."""
 SETTLE_SEC = 1.0
-"""Added to a reset that was told: clocks differ, and to come too early costs a whole wait."""
+"""Added to a reset time that a provider gave: clocks differ, and asking too early costs a whole
+wait."""
 
 
 class MustWait(Exception):
-    """A node cannot go on before a quota is there again; the wrapper sends it to `wait`."""
+    """A node must wait until a quota is available again; the wrapper sends it to `wait`."""
 
     def __init__(self, wait: Wait, counters: Counters) -> None:
         """`counters` are kept, with what was spent so far; the node runs again from its top."""
@@ -33,7 +34,7 @@ class MustWait(Exception):
 
 
 def moment(text: str) -> datetime | None:
-    """A time of the state; None where it is none, or no time of this world."""
+    """Return a time of the state; None where it is not one, or out of range."""
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
@@ -42,14 +43,14 @@ def moment(text: str) -> datetime | None:
 
 
 def stamp(at: datetime) -> str:
-    """A time as the state keeps it: UTC, ISO 8601, milliseconds."""
+    """Return a time as the state keeps it: UTC, ISO 8601, milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def cooling_until(
     cooling: Mapping[str, str], role: Role, name: str, now: datetime
 ) -> datetime | None:
-    """When a candidate may be asked again; None where it may be now."""
+    """Return when a candidate may be asked again; None where it may be asked now."""
     until = moment(cooling.get(f"{role}:{name}", ""))
     return until if until is not None and until > now else None
 
@@ -57,17 +58,18 @@ def cooling_until(
 def cooled(
     cooling: Mapping[str, str], role: Role, name: str, until: str, now: datetime
 ) -> dict[str, str]:
-    """The channel with this candidate in it, and without those whose time has come."""
-    left = {key: at for key, at in cooling.items() if (ends := moment(at)) and ends > now}
-    return {**left, f"{role}:{name}": until}
+    """Return the channel `cooling` with this candidate added and expired ones removed."""
+    unexpired = {key: at for key, at in cooling.items() if (ends := moment(at)) and ends > now}
+    return {**unexpired, f"{role}:{name}": until}
 
 
 def next_try(waits: int, reset_at: str, now: datetime) -> tuple[datetime, bool]:
-    """When one whose quota is spent is asked again, and whether that was told.
+    """Return when a candidate whose quota is spent is asked again, and whether the provider gave
+    that time.
 
-    `waits` is how often it was waited for in a row. A provider is believed once: where its quota
-    is spent again right after the reset it told, the waits grow all the same, or it would be
-    asked in a tight circle.
+    `waits` is the number of waits in a row. A provider is trusted once: where its quota is spent
+    again right after the reset time it gave, the waits grow all the same, or it would be asked in a
+    tight loop.
     """
     reset = moment(reset_at)
     guess = now + timedelta(seconds=QUOTA_BACKOFF_SEC[min(waits, len(QUOTA_BACKOFF_SEC) - 1)])
@@ -78,6 +80,6 @@ def next_try(waits: int, reset_at: str, now: datetime) -> tuple[datetime, bool]:
 
 
 def seconds_of(wait: Wait) -> float:
-    """How long a wait is when it begins."""
+    """Return the length of a wait in seconds."""
     until, since = moment(wait.until), moment(wait.since)
     return (until - since).total_seconds() if until and since else 0.0

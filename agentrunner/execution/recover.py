@@ -1,4 +1,4 @@
-"""After a worker run that could not work: the next try, a wait, or a person who is asked."""
+"""After a worker run that could not work: the next try, a wait, or a question to a person."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from agentrunner.workers.member import Member
 def recovered(
     state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun, update: Update
 ) -> Command[str] | None:
-    """Where the run leads instead of `validate`; None where that looks at it as ever.
+    """Return the step that replaces `validate` after a failed worker run; None where there is none.
 
-    `update` is what the run has changed in the state. The order that is in it then is the one
-    that is begun next, under an id of its own.
+    `update` is what the run has changed in the state. The order that the command puts into the
+    state is the one that is started next, under a new id.
     """
     facts = _facts(state, deps, order, run)
     step = next_step(facts)
@@ -46,7 +46,7 @@ def recovered(
         return None
     working: Update = {**update, "state": state["state"]}
     now, cooling = facts.now, state.get("cooling", {})
-    again = _again(order)
+    again = _next_try(order)
     match step:
         case StartAfresh():
             deps.warn(state, "session-lost", "The worker's session is gone; it starts afresh.")
@@ -82,7 +82,7 @@ def recovered(
 
 
 def _approved(state: TaskContext, deps: Deps, order: WorkerOrder, working: Update) -> Command[str]:
-    """Start the next try; where each worker run wants a yes, another candidate's wants its own."""
+    """Start the next try. Where worker runs need approval, another candidate's needs its own."""
     again = working["order"]
     assert again is not None
     if deps.spec.runner.approve.worker != "always" or again.member == order.member:
@@ -98,7 +98,7 @@ def _after(state: TaskContext, update: Update) -> TaskContext:
 
 
 def given_up(state: TaskContext) -> Command[str] | None:
-    """The end of the run where a person said no to another try; None where nobody did."""
+    """Return the end of the run where a person refused another try; else None."""
     answer = answered(state, "worker_failed")
     if answer is None or answer.decision == "approve":
         return None
@@ -111,7 +111,7 @@ def given_up(state: TaskContext) -> Command[str] | None:
 
 
 def cure_of(deps: Deps, order: WorkerOrder, run: WorkerRun) -> str:
-    """What a person may do, in one or two sentences."""
+    """Return what a person may do, in one or two sentences."""
     member = deps.member(order.member)
     if run.outcome == "auth":
         return _cure_of_credential(member, deps)
@@ -146,7 +146,7 @@ def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -
         run=run,
         order=order,
         earlier=earlier_tries(state.get("recent", []), order),
-        candidates=[one.name for one in deps.members],
+        candidates=[member.name for member in deps.members],
         cooling=state.get("cooling", {}),
         profile=deps.spec.runner.profiles.worker,
         wait_sec=deps.spec.runner.budget.wait_sec,
@@ -155,22 +155,22 @@ def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -
 
 
 def earlier_tries(runs: list[WorkerRun], order: WorkerOrder) -> list[WorkerRun]:
-    """Those of the runs that were tries of this very order."""
-    ours = ordered_as(order.worker_run_id)
-    return [run for run in runs if ordered_as(run.worker_run_id) == ours]
+    """Return those of the runs that were tries of this very order."""
+    wanted = ordered_as(order.worker_run_id)
+    return [run for run in runs if ordered_as(run.worker_run_id) == wanted]
 
 
-def _again(order: WorkerOrder) -> WorkerOrder:
-    """The next try of an order, under an id that no try had."""
+def _next_try(order: WorkerOrder) -> WorkerOrder:
+    """Return the next try of an order, under an id that no earlier try had."""
     tries = order.tries + 1
     name = begun_again(order.worker_run_id, tries)
     return order.model_copy(update={"worker_run_id": name, "tries": tries})
 
 
 def _for_member(order: WorkerOrder, member: Member, update: Update) -> WorkerOrder:
-    """The order for this candidate: in the session it has for it, else a new one.
+    """Return the order for this candidate, in the session it has for the order, else a new one.
 
-    What a planner may set differs between workers, so another one gets none of it.
+    What a planner may set differs between workers, so another candidate gets none of it.
     """
     sessions = [run for run in earlier_tries(update["recent"], order) if run.member == member.name]
     begun = any(run.session_id for run in sessions)

@@ -1,4 +1,4 @@
-"""What is worked out of a task before its first node: once, and handed on."""
+"""What is worked out of a task before its first node: once, and then passed on."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from agentrunner.workers.member import Member
 class ResolvedRun:
     """Who plans and who works, with which keys and prices, and what a person should know of it.
 
-    A candidate knows its network and its gateway itself (`Member`). Nothing here changes: what the
-    opened sandbox adds makes another value.
+    A candidate has its own network and gateway (`Member`). The value is immutable: what the opened
+    sandbox adds makes a new one.
     """
 
     spec: TaskSpec
-    """Settled, within every policy, with the folder that it works in."""
+    """With defaults filled in, within every policy, with the folder that it works in."""
     environ: Mapping[str, str] = field(repr=False)
     planner: Panel | None
     """None where it is unavailable."""
@@ -33,25 +33,25 @@ class ResolvedRun:
     """What must never be written."""
     prices: Prices = field(default_factory=Prices)
     notices: tuple[str, ...] = ()
-    """What a person should know before it starts."""
+    """What a person should know before the run starts."""
     missing: tuple[InfraError, ...] = ()
-    """What keeps it from starting."""
+    """What prevents the run from starting."""
 
     @property
     def network(self) -> str:
-        """The policy of the workers' sandbox, as the header names it."""
+        """Return the network policy of the workers' sandbox, as the header names it."""
         return self.members[0].network.policy
 
     def ready(self) -> ResolvedRun:
-        """The same value; raises InfraError where something is missing."""
+        """Return this value; raise InfraError where something is missing."""
         if self.missing:
             raise self.missing[0]
         return self
 
     def with_members(self, members: tuple[Member, ...]) -> ResolvedRun:
-        """With those who were found in the sandbox."""
+        """Return a copy with the members that were found in the sandbox."""
         return replace(self, members=members)
 
     def noting(self, notices: Iterable[str]) -> ResolvedRun:
-        """With further notices, each once."""
+        """Return a copy with further notices, each once."""
         return replace(self, notices=tuple(dict.fromkeys((*self.notices, *notices))))

@@ -1,4 +1,4 @@
-"""From the state of a run to its `Result`, the same for --json, `show` and the note. Pure."""
+"""The `Result` of a run, made from its state: the same for --json, `show` and the note. Pure."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def build_result(
     commit: CommitMade | None = None,
     latest_at: str = "",
 ) -> Result:
-    """What a run has come to so far.
+    """Return the result of a run so far.
 
-    `bill` is what `money.bill.bill_of` makes of the run log, `commit` what `commit_of` does;
-    `latest_at` is when it was last written to.
+    `bill` comes from `money.bill.bill_of`, `commit` from `commit_of`; `latest_at` is when the run
+    log was last written to.
     """
     run, counters = state["run"], state["counters"]
     verdict, evidence = state.get("verdict"), state.get("evidence") or Evidence(tree="")
@@ -104,19 +104,20 @@ def build_result(
 
 
 def _missing(state: TaskContext) -> list[str]:
-    """What stands between this end and COMPLETE; first what stopped the worker of a run that
-    failed or got stuck.
+    """Return what stands between this end and COMPLETE.
+
+    In a run that failed or got stuck, what stopped the worker comes first.
     """
     verdict = state.get("verdict")
     if verdict is None or not verdict.missing:
-        return []  # the reason of the end says it all
+        return []  # the reason of the end is enough
     failed = state["state"] == TaskState.FAILED or verdict.reason == "stuck"
     trouble = worker_trouble(state.get("recent", [])) if failed else ""
     return [*([trouble] if trouble else []), *verdict.missing]
 
 
 def _people(people: People) -> PeopleSummary:
-    """What people decided: the last twenty in full, older ones in one line each."""
+    """Return what people decided: the last twenty in full, older ones in one line each."""
     return PeopleSummary(
         decisions=[_decision(one) for one in people.recent],
         older=[one.line for one in people.older],
@@ -124,27 +125,27 @@ def _people(people: People) -> PeopleSummary:
     )
 
 
-def _decision(one: PersonDecision) -> DecisionEntry:
+def _decision(decision: PersonDecision) -> DecisionEntry:
     return DecisionEntry(
-        id=one.id,
-        kind=one.kind,
-        asked=one.asked,
-        decision=one.decision,
-        text=words_of(one),
-        at=one.at,
-        by=one.by,
-        round=one.round,
+        id=decision.id,
+        kind=decision.kind,
+        asked=decision.asked,
+        decision=decision.decision,
+        text=words_of(decision),
+        at=decision.at,
+        by=decision.by,
+        round=decision.round,
     )
 
 
 def _waiting_until(state: TaskContext) -> str | None:
-    """When it goes on by itself; None where it does not wait for a quota or a provider."""
+    """Return when the run resumes by itself; None where it waits for no quota or provider."""
     wait = state.get("wait")
     return wait.until if wait is not None and state["state"] not in TERMINAL else None
 
 
 def _waited(began: str, latest: str, worked: float) -> float | None:
-    """Seconds from the beginning to `latest` that were no work: for people, quotas, providers."""
+    """Return the seconds from the beginning to `latest` spent on people, quotas and providers."""
     if not (began and latest):
         return None
     whole = datetime.fromisoformat(latest) - datetime.fromisoformat(began)
@@ -152,7 +153,7 @@ def _waited(began: str, latest: str, worked: float) -> float | None:
 
 
 def _usage(counters: Counters) -> UsageTotals:
-    """What all calls used, and what they cost, where that is known of each of them."""
+    """Return what all calls used, and their cost where that is known of each of them."""
     known = counters.priced_calls and not counters.unpriced_calls
     return UsageTotals(
         meta=TokenCount(
@@ -172,61 +173,61 @@ _MAPPED_BY: Mapping[Origin, Literal["person", "planner"]] = {
 }
 
 
-def criterion_result(one: Criterion) -> CriterionResult:
-    """A criterion, as results have it."""
+def criterion_result(criterion: Criterion) -> CriterionResult:
+    """Return a criterion, as results have it."""
     return CriterionResult(
-        id=one.id,
-        description=one.description,
-        critical=one.critical,
-        status=one.status,
-        evidence=one.evidence,
-        grade=one.grade,
-        author=one.author,
-        tests=one.tests,
-        mapped_by=_MAPPED_BY[one.tests_origin] if one.tests else None,
-        origin=one.origin,
-        detail=one.proof or one.comment,
+        id=criterion.id,
+        description=criterion.description,
+        critical=criterion.critical,
+        status=criterion.status,
+        evidence=criterion.evidence,
+        grade=criterion.grade,
+        author=criterion.author,
+        tests=criterion.tests,
+        mapped_by=_MAPPED_BY[criterion.tests_origin] if criterion.tests else None,
+        origin=criterion.origin,
+        detail=criterion.proof or criterion.comment,
         former_checks=[
             FormerCheckEntry(
-                what=gone.what,
-                outcome=gone.outcome,
-                detail=gone.detail,
-                reason=gone.reason,
-                by=gone.by,
-                replaced=gone.replaced,
-                worker_runs=gone.worker_runs,
+                what=former.what,
+                outcome=former.outcome,
+                detail=former.detail,
+                reason=former.reason,
+                by=former.by,
+                replaced=former.replaced,
+                worker_runs=former.worker_runs,
             )
-            for gone in one.former
+            for former in criterion.former
         ],
     )
 
 
-def _proof(one: Proof) -> ProofEntry:
+def _proof(proof: Proof) -> ProofEntry:
     return ProofEntry(
-        target=one.target,
-        author=one.author,
-        grade=one.grade,
-        text=one.text,
-        tests=one.tests,
-        notes=one.notes,
+        target=proof.target,
+        author=proof.author,
+        grade=proof.grade,
+        text=proof.text,
+        tests=proof.tests,
+        notes=proof.notes,
     )
 
 
-def _finding(one: Finding) -> FindingEntry:
+def _finding(finding: Finding) -> FindingEntry:
     return FindingEntry(
-        code=one.code,
-        message=one.message,
-        paths=one.paths,
-        blocks=one.blocks,
-        remedy=one.remedy,
-        tests=one.tests,
+        code=finding.code,
+        message=finding.message,
+        paths=finding.paths,
+        blocks=finding.blocks,
+        remedy=finding.remedy,
+        tests=finding.tests,
     )
 
 
 def _test(state: TaskContext) -> TestSummary | None:
     evidence, baseline = state.get("evidence"), state.get("baseline")
-    before = baseline.test if baseline else None
-    now = evidence.test if evidence and evidence.test else before
+    at_baseline = baseline.test if baseline else None
+    now = evidence.test if evidence and evidence.test else at_baseline
     if now is None:
         return None
     return TestSummary(
@@ -247,8 +248,8 @@ def _test(state: TaskContext) -> TestSummary | None:
         newly_red=now.newly_red,
         gone=now.gone,
         flaky=now.flaky,
-        baseline_exit_code=before.exit_code if before else None,
-        baseline_passed=before.passed if before else None,
-        baseline_failed=before.failed if before else None,
+        baseline_exit_code=at_baseline.exit_code if at_baseline else None,
+        baseline_passed=at_baseline.passed if at_baseline else None,
+        baseline_failed=at_baseline.failed if at_baseline else None,
         added=evidence.tests_added if evidence else 0,
     )

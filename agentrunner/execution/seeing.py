@@ -1,4 +1,4 @@
-"""What the planner is told and shown: rounds as they passed, the change, and what it looks at."""
+"""What the planner is shown: the rounds so far, the change, and the answers to its looks."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ from agentrunner.state.state_model import FileRef
 from agentrunner.state.summary import without_host
 
 CONTEXT_FILE = "repository.json"
-"""In the run's folder: what the planner was told of the repository, and of which tree."""
+"""File name in the run's folder: what the planner was shown of the repository, and of which
+tree."""
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A round as it stands in the run's folder."""
+class _SavedRound:
+    """A round as it is saved in the run's folder."""
 
     round: Round
     told: dict[str, str]
-    """Digests of what was told up to it."""
+    """Digests of what was shown up to it."""
     runs: list[str]
-    """Worker runs that were told up to it."""
+    """Worker runs that were shown up to it."""
     before: str
-    """Trees between which its change lies."""
+    """Its change lies between this tree and `after`."""
     after: str
     tests: dict[str, str] = field(default_factory=dict)
-    """Long names of tests that it told first, by their ids."""
+    """Long names of tests that it showed first, by their ids."""
 
 
 @dataclass
 class Seeing(Looking):
-    """What one question to the planner is made of, beside the facts."""
+    """What the planner sees in one question, beside the facts."""
 
     state: TaskContext
     deps: Deps
@@ -69,26 +70,26 @@ class Seeing(Looking):
 
     @property
     def missing(self) -> list[str]:
-        """Files whose change is not shown whole, neither by diffs nor by looks of this asking."""
+        """Return files whose change was not shown whole, by diffs or by looks of this call."""
         seen = self.looker.seen if self.looker is not None else set()
         return [path for path in self.change.paths if path not in seen]
 
     @property
     def has_to_look(self) -> bool:
-        """Whether parts of the change are left out that it could look at, and it did at none."""
+        """Whether parts of the change are cut that it could look at, and it has looked at none."""
         looked_at = self.looker.looked_at if self.looker is not None else set()
         cut = self.looks and bool(self.change.to_look_at)
         return cut and looked_at.isdisjoint(self.change.to_look_at)
 
     def make_looker(self) -> Looker:
-        """Who answers looks; raises GitFailed."""
+        """Return what answers the looks; raise GitFailed."""
         deps = self.deps
         before, now = _trees(self.state)
         now = now or before or deps.snapshots.take().tree
         return Looker(deps.snapshots, before or now, now, deps.redactor.redact, self._output)
 
     def _output(self, name: str) -> str | None:
-        """What a worker run, or the last test run, has printed."""
+        """Return the output of a worker run, or of the last test run; None where there is none."""
         ref: FileRef | None = None
         if name == "test":
             evidence, baseline = self.state.get("evidence"), self.state.get("baseline")
@@ -104,17 +105,17 @@ class Seeing(Looking):
         return str(without_host(text, self.deps.spec.repo))
 
     def fields(self, type_: PromptType, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """What a prompt has beside the facts, as fields of PromptInput. Blocking.
+        """Return what a prompt has beside the facts, as fields of PromptInput. Blocking.
 
         Raises GitFailed and OSError.
         """
         if reads_nothing(self.deps.spec):
             return {}
-        kept = _kept(self.deps)
+        kept = _saved_rounds(self.deps)
         repository = known_repository(self.deps) if self.see != "nothing" else None
         listed = ids_in(repository)
         if type_ == "next_action":
-            kept = _with_this(kept, self.state, self.deps, facts, self.see, listed)
+            kept = _with_ended_round(kept, self.state, self.deps, facts, self.see, listed)
         shown = _still_shown(kept)
         self.names = {
             **listed,
@@ -122,7 +123,7 @@ class Seeing(Looking):
         }
         whole = Diff()
         if type_ != "plan_task" and self.see != "nothing":
-            whole = self._whole(kept)
+            whole = self._whole_change(kept)
         self.change = whole
         return {
             "rounds": tuple(one.round for one in kept),
@@ -138,10 +139,10 @@ class Seeing(Looking):
         type_: PromptType,
         facts: Mapping[str, Any],
         shown: Mapping[str, str],
-        kept: Sequence[_Kept],
+        kept: Sequence[_SavedRound],
         listed: Mapping[str, str],
     ) -> dict[str, Any]:
-        """The state of now, with the names that stood in rounds which are a line each by now."""
+        """Return the present state, with names of tests that stood only in folded rounds."""
         view = state_of_now(facts, shown, described=type_ == "completion_assessment")
         by_name = {name: one for one, name in self.names.items()}
         view = shortened(view, by_name)
@@ -153,8 +154,8 @@ class Seeing(Looking):
         again = {one: self.names[one] for one in sorted(in_use - known) if one in self.names}
         return {**view, **({"test_ids": again} if again else {})}
 
-    def _whole(self, kept: Sequence[_Kept]) -> Diff:
-        """The whole change; without its text where a report that is still told has just that."""
+    def _whole_change(self, kept: Sequence[_SavedRound]) -> Diff:
+        """Return the whole change; empty where a round that is still shown has just that."""
         before, now = _trees(self.state)
         if not before or not now or before == now:
             return Diff()
@@ -166,17 +167,17 @@ class Seeing(Looking):
 
 
 def reads_nothing(spec: TaskSpec) -> bool:
-    """Whether nobody who decides or judges reads a prompt."""
+    """Whether no planner that decides or judges reads a prompt."""
     return not any(planner_kind(kind).reads_prompts for kind in _kinds(spec))
 
 
 def no_provider(spec: TaskSpec) -> bool:
-    """Whether nothing leaves for a planner's provider: there is none."""
+    """Whether no planner calls a model, so that nothing is sent to a provider."""
     return not any(planner_kind(kind).calls_model for kind in _kinds(spec))
 
 
 def _kinds(spec: TaskSpec) -> set[str]:
-    """Of everyone who plans, decides or judges."""
+    """Return the kinds of all who plan, decide or judge."""
     runner = spec.runner
     kinds = {runner.meta.kind, *(runner.assess.kind or "" for _ in (1,) if runner.assess)}
     for profile in (runner.profiles.meta, runner.profiles.plan, runner.profiles.assess):
@@ -185,44 +186,46 @@ def _kinds(spec: TaskSpec) -> set[str]:
 
 
 def seeing(state: TaskContext, deps: Deps) -> Seeing:
-    """For one question to the planner."""
+    """Return what the planner sees in one question."""
     return Seeing(state, deps, seen_by(deps.spec.runner.meta))
 
 
 def known_repository(deps: Deps) -> dict[str, Any] | None:
-    """What the planner was told of the repository when it planned; None where it was not."""
+    """Return what the planner was shown of the repository while planning, or None."""
     kept = deps.folder.root / CONTEXT_FILE
     if not kept.exists():
         return None
-    fields = json.loads(kept.read_bytes()).get("told")  # older runs told it while planning only
+    fields = json.loads(kept.read_bytes()).get(
+        "told"
+    )  # older versions showed it while planning only
     return dict(fields) if fields else None
 
 
 def ids_in(repository: Mapping[str, Any] | None) -> dict[str, str]:
-    """Ids of tests that stand in what was told of the repository, with their names."""
+    """Return ids of tests that the planner was shown with the repository, with their names."""
     tests = (repository or {}).get("tests")
     return dict(tests.get("ids") or {}) if isinstance(tests, dict) else {}
 
 
 def _trees(state: TaskContext) -> tuple[str, str]:
-    """The tree before the task, and the one that is judged or worked on."""
+    """Return the tree before the task, and the one that is judged or worked on."""
     baseline, evidence = state.get("baseline"), state.get("evidence")
     before = baseline.tree if baseline else ""
     now = evidence.tree if evidence else state.get("tree") or before
     return before, now
 
 
-def _kept(deps: Deps) -> list[_Kept]:
+def _saved_rounds(deps: Deps) -> list[_SavedRound]:
     found = []
     for record in deps.log.records("round"):
         saved = json.loads(deps.folder.read(FileRef.model_validate(record.data["file"])))
         round_ = saved.pop("round")
-        found.append(_Kept(Round(**{**round_, "cut": tuple(round_["cut"])}), **saved))
+        found.append(_SavedRound(Round(**{**round_, "cut": tuple(round_["cut"])}), **saved))
     return found
 
 
-def _still_shown(kept: Sequence[_Kept]) -> dict[str, str]:
-    """Digests of what the conversation still tells: what stands in a folded round is gone."""
+def _still_shown(kept: Sequence[_SavedRound]) -> dict[str, str]:
+    """Return digests of what the conversation still shows, so without folded rounds."""
     first = folded_until([one.round for one in kept])
     still: dict[str, str] = {}
     before: dict[str, str] = {}
@@ -236,39 +239,39 @@ def _still_shown(kept: Sequence[_Kept]) -> dict[str, str]:
     return still
 
 
-def _with_this(
-    kept: list[_Kept],
+def _with_ended_round(
+    kept: list[_SavedRound],
     state: TaskContext,
     deps: Deps,
     facts: Mapping[str, Any],
     see: See,
     listed: Mapping[str, str],
-) -> list[_Kept]:
-    """The rounds with the one that ends here, which is told once and kept.
+) -> list[_SavedRound]:
+    """Return the rounds up to the one that ends here, which is described once and saved.
 
-    It is found again where the question is asked anew, after a pause or a crash: so it stays in
-    the same bytes.
+    A question that is asked again after a pause or a crash finds it, so that it stays in the same
+    bytes.
     """
     key = f"{state['run'].attempt}-{state['counters'].decisions}"
     for number, one in enumerate(kept):
         if one.round.key == key:
             return kept[: number + 1]
-    this = _made(key, kept, state, deps, facts, see, listed)
-    text = json.dumps(asdict(this), ensure_ascii=False)
+    ended = _new_round(key, kept, state, deps, facts, see, listed)
+    text = json.dumps(asdict(ended), ensure_ascii=False)
     file = deps.folder.write(f"rounds/{key}.json", text)
     deps.record(state, "round", key, {"file": file.model_dump()})
-    return [*kept, this]
+    return [*kept, ended]
 
 
-def _made(
-    key: str, kept: Sequence[_Kept], state: TaskContext, deps: Deps, facts: Mapping[str, Any],
+def _new_round(
+    key: str, kept: Sequence[_SavedRound], state: TaskContext, deps: Deps, facts: Mapping[str, Any],
     see: See, listed: Mapping[str, str],
-) -> _Kept:  # fmt: skip
+) -> _SavedRound:  # fmt: skip
     last = kept[-1] if kept else None
     number = str(state["counters"].decisions)
     decision = next((r.data for r in deps.log.records("decision")[::-1] if r.key == number), None)
     if any(one.round.key.endswith(f"-{number}") for one in kept):
-        decision = None  # told in an earlier attempt
+        decision = None  # shown in an earlier attempt
     view = report(facts, decision, last.told if last else {}, last.runs if last else ())
     known = {name: one for one, name in listed.items()}
     known |= {name: one for round_ in kept for one, name in round_.tests.items()}
@@ -292,11 +295,11 @@ def _made(
         sources=sources,
         cut=change.left_out,
     )
-    return _Kept(shown_round, digests(sections(facts)), runs, before, now, new)
+    return _SavedRound(shown_round, digests(sections(facts)), runs, before, now, new)
 
 
 def _reds(state: TaskContext) -> list[RedTest]:
-    """Tests that are red now, by the suite and by checks."""
+    """Return tests that are red now, by the suite and by checks."""
     evidence, baseline = state.get("evidence"), state.get("baseline")
     if evidence is None:
         return list(baseline.test.red) if baseline and baseline.test else []

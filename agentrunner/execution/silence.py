@@ -1,4 +1,4 @@
-"""A planner that gives no usable answer: the question to a person, and what they may answer."""
+"""A planner without a usable answer: the question to a person, and what they may answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FOR_CHECK = 'one of: again, "check: COMMAND", drop, end; after work also "accept
 ORDER = re.compile(r"(worker|model)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
 HOW = 'one of: again, "worker: PROMPT", complete, "model: NAME", end'
 NAME = re.compile(r"[!-~]{1,200}")
-"""Of a model."""
+"""Pattern of a model's name."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +49,20 @@ class Silence:
     asked_for: MessageType
     candidate: str
     who: str
-    """As the header has it."""
+    """The planner, as the header describes it."""
     code: str
     reason: str
     """A key of `faults.WORDS`."""
     fault: str
-    """A sentence without its end: what is wrong."""
+    """What is wrong: a sentence without its full stop."""
     cure: str
     answer: str = ""
-    """The last one, bounded."""
+    """The planner's last answer, cut."""
 
 
 @dataclass(frozen=True)
 class PlannerOrder:
-    """A person's word in the planner's place."""
+    """A person's answer in the planner's place."""
 
     what: Literal["again", "worker", "complete", "model", "end", "check", "drop", "accept"]
     text: str = ""
@@ -75,9 +75,9 @@ def silence_of(
     role_candidates: RoleCandidates,
     deps: Deps,
 ) -> Silence:
-    """What a person is told about this failure; nothing in it is a provider's own form."""
+    """Return what a person is shown about this failure, in no provider's own form."""
     named = getattr(error, "candidate", "")
-    one = next(
+    candidate = next(
         (c for c in role_candidates.candidates if c.name == named), role_candidates.candidates[-1]
     )
     fault = words_of_failure(error)
@@ -86,12 +86,12 @@ def silence_of(
     answer = error.answer if isinstance(error, PlannerUnusable) else ""
     return Silence(
         asked_for=asked_for,
-        candidate=one.name,
-        who=one.client.describe(),
+        candidate=candidate.name,
+        who=candidate.client.describe(),
         code=error.code,
         reason=reason_of(error),
         fault=fault.rstrip("."),
-        cure=_cure(reason_of(error), one, role_of(asked_for), deps),
+        cure=_remedy(reason_of(error), candidate, role_of(asked_for), deps),
         answer=_bounded(deps.redactor.redact(answer), MOST_ANSWER),
     )
 
@@ -101,9 +101,9 @@ def _bounded(text: str, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[:most]} … ({len(shown)} characters)"
 
 
-def _cure(reason: str, one: Candidate, role: Role, deps: Deps) -> str:
-    """What a person may do, in a sentence."""
-    key = str(getattr(one.client, "key_name", ""))
+def _remedy(reason: str, candidate: Candidate, role: Role, deps: Deps) -> str:
+    """Return what a person may do, in a sentence."""
+    key = str(getattr(candidate.client, "key_name", ""))
     place = "runner.assess.model" if role == "assess" else "runner.meta.model"
     if reason == "auth":
         if key:
@@ -119,7 +119,7 @@ def _cure(reason: str, one: Candidate, role: Role, deps: Deps) -> str:
 
 
 def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Question:
-    """The question of kind `planner`; `back_to` is the node that asked."""
+    """Return the question of kind `planner`; `back_to` is the node that asked."""
     before = state.get("question")
     answered = before is not None and before.kind == "planner"
     subject: dict[str, object] = {
@@ -131,8 +131,8 @@ def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Ques
         "fault": silence.fault,
         "last_answer": silence.answer,
         "back_to": back_to,
-        "call": state["counters"].calls,  # the same trouble later is another question
-        # What a person was asked and answered before, and the node has not used yet.
+        "call": state["counters"].calls,  # the same trouble at a later call is another question
+        # An earlier question whose answer the node has not used yet.
         "asked": None if before is None or answered else before.model_dump(mode="json"),
     }
     text = (
@@ -146,7 +146,7 @@ def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Ques
 
 
 def read_order(text: str, asked_for: str) -> PlannerOrder:
-    """A person's word; raises UsageError (`wrong-answer`) for what is none."""
+    """Return a person's answer, parsed; raise UsageError (`wrong-answer`) where it is not valid."""
     if asked_for in (CHECK, CHECK_AFTER):
         return _about_check(text, asked_for)
     plain = text.strip().rstrip(".").lower()
@@ -176,7 +176,7 @@ def read_order(text: str, asked_for: str) -> PlannerOrder:
 
 
 def _about_check(text: str, asked_for: str) -> PlannerOrder:
-    """A person's word about a check that cannot run."""
+    """Return a person's answer about a check that cannot run, parsed."""
     plain = text.strip().rstrip(".").lower()
     if plain in (AGAIN, DROP, END):
         return PlannerOrder(plain)  # type: ignore[arg-type]

@@ -1,8 +1,9 @@
 """Runs that go in circles: repeated orders and failures, counted over worker runs. Pure.
 
 Two counts over worker runs in a row: the same prompt that changed nothing, and exactly the same
-that is red. At `runner.stuck_after` of either the planner is told; where it orders the same
-once more, the run is a person's. Everything else it may still do, so that evidence can complete.
+tests and checks red. When either reaches `runner.stuck_after`, the planner gets a remark. If it
+orders the same once more, the run goes to a person. It may still do everything else, so that the
+evidence can complete the run.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from agentrunner.state.summary import NOTICED
 from agentrunner.state.worker_runs import Stuck, WorkerRun
 
 _NAMES = 5
-"""Of what is red, in the words about it."""
+"""How many red tests and checks a remark names."""
 _VOLATILE = [
     (re.compile(pattern), word)
     for pattern, word in (
@@ -29,11 +30,11 @@ _VOLATILE = [
         (r"(?<=:)\d+\b|(?<=line )\d+", "<line>"),
     )
 ]
-"""What differs in the output of one and the same failure."""
+"""What differs in the output of one and the same failure, and its replacement."""
 
 
 def after_worker(state: TaskContext, stuck_after: int) -> Update:
-    """The counts with the latest worker run in them, once, and words where it led nowhere."""
+    """Return the counts with the latest worker run added once, and a remark if it led nowhere."""
     recent = state.get("recent", [])
     before = state.get("stuck") or Stuck()
     if not recent or recent[-1].worker_run_id == before.run:
@@ -51,7 +52,7 @@ def after_worker(state: TaskContext, stuck_after: int) -> Update:
 
 
 def ordered(state: TaskContext, prompt: str) -> Stuck:
-    """The counts when a worker is ordered; `prompt` is the digest of what it is told."""
+    """Return the counts when a worker is ordered; `prompt` is the digest of its prompt."""
     before = state.get("stuck") or Stuck()
     if prompt == before.prompt:
         return before
@@ -59,7 +60,7 @@ def ordered(state: TaskContext, prompt: str) -> Stuck:
 
 
 def leads_nowhere(state: TaskContext, prompt: str, stuck_after: int) -> bool:
-    """Whether a worker with this prompt would be the same once more, although it was told."""
+    """Whether this prompt would only repeat what failed, although the planner was warned."""
     stuck = state.get("stuck")
     if not stuck_after or stuck is None or not stuck.told:
         return False
@@ -68,13 +69,13 @@ def leads_nowhere(state: TaskContext, prompt: str, stuck_after: int) -> bool:
 
 
 def forgotten(state: TaskContext) -> Stuck | None:
-    """The counts from the start again: a person spoke, or began another attempt."""
+    """Return the counts reset: a person wrote a message, or started another attempt."""
     stuck = state.get("stuck")
     return Stuck(run=stuck.run) if stuck else None
 
 
 def stuck_end(state: TaskContext, at_limit: Verdict) -> Verdict:
-    """The end for a person, with what `at_limit` says is missing."""
+    """Return the verdict that leaves the run to a person, with what `at_limit` says is missing."""
     stuck = state.get("stuck") or Stuck()
     if stuck.prompts >= stuck.evidences:
         text = f"The same worker prompt changed nothing {stuck.prompts} times, and came again."
@@ -84,7 +85,7 @@ def stuck_end(state: TaskContext, at_limit: Verdict) -> Verdict:
 
 
 def failing(evidence: Evidence | None) -> str:
-    """Names what is red and how, whatever tree it is of; "" where nothing is."""
+    """Return a digest of what is red and how, whatever the tree; "" where nothing is."""
     if evidence is None or not evidence.red:
         return ""
     parts = [_red_test(evidence.test)] if evidence.test and not evidence.test.green else []

@@ -1,4 +1,4 @@
-"""A person's yes to a tree in which nothing changed: refused, unless that is what they say."""
+"""A person accepts a tree in which nothing changed: refused, unless they say that it is meant."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from agentrunner.state.run_state import TaskContext
 
 
 def why_not_acceptable(state: TaskContext, deps: Deps) -> str:
-    """One sentence where the tree is the one from before the run; "" where it can be accepted.
+    """Return a sentence where the tree is the one from before the run; "" where it can be accepted.
 
-    It names the way on: how the work comes back, or how to say that nothing had to change.
+    It says what to do: how to get the work back, or how to state that nothing had to change.
     Blocking.
     """
     evidence, baseline = state.get("evidence"), state.get("baseline")
     accepting = [
-        yes for yes in state.get("acceptances", []) if evidence and yes.tree == evidence.tree
+        acceptance
+        for acceptance in state.get("acceptances", [])
+        if evidence and acceptance.tree == evidence.tree
     ]
     if evidence is None or baseline is None or not accepting:
         return ""
-    if any(yes.unchanged for yes in accepting):
+    if any(acceptance.unchanged for acceptance in accepting):
         return ""
     changes = deps.snapshots.changes(baseline.origin or baseline.tree, evidence.tree)
     if {change.path for change in changes} - set(baseline.test_writes):

@@ -21,12 +21,13 @@ from agentrunner.workers.base import WorkerReading
 from agentrunner.workers.outcome import WorkerOutcome
 
 BEFORE = "before.json"
-"""In a worker run's folder: what was there when it was started."""
+"""File name in a worker run's folder: the tree, git and dependencies when the worker was
+started."""
 MOST_COMMANDS = 10
-"""Of a worker run in the state, the latest."""
+"""Commands of a worker run that the state keeps, the latest."""
 MOST_CHANGES = 20
 PATH_CHARS = 120
-"""Of a changed file in the state; what is before that is cut."""
+"""Characters of a changed file's path in the state; its beginning is cut."""
 INSTALLS = re.compile(
     r"\b(pip3?|uv|npm|pnpm|yarn|poetry|pdm|bundle|cargo|go)\b.*\b(install|add|sync|update|get|ci)\b"
 )
@@ -40,11 +41,11 @@ def worker_run_of(
     reading: WorkerReading,
     outcome: WorkerOutcome,
 ) -> WorkerRun:
-    """The reference that the state keeps; `trees` are those before and after it."""
+    """Return the worker run as the state keeps it; `trees` are those before and after it."""
     redact = deps.redactor.redact
     seen = [
-        CommandSeen(command=redact(one.command)[:200], exit_code=one.exit_code)
-        for one in reading.commands[-MOST_COMMANDS:]
+        CommandSeen(command=redact(command.command)[:200], exit_code=command.exit_code)
+        for command in reading.commands[-MOST_COMMANDS:]
     ]
     return WorkerRun(
         worker_run_id=order.worker_run_id,
@@ -78,14 +79,14 @@ def record_run(
     embedded: Sequence[str] | None = None,
     amounts: Sequence[Amount] = (),
 ) -> dict[str, object]:
-    """The worker run in run log and events, with every changed file. Blocking.
+    """Record a worker run in the run log and the events, with every changed file. Blocking.
 
-    Returns what it changed, as fields of its reference in the state.
+    Returns what it changed, as fields of the worker run in the state.
 
     `changes` are what it changed, `embedded` the `.git` folders that the snapshot after it found,
     where there was one, and `amounts` what it cost.
     """
-    findings, git_before = _found(deps, run, reading, embedded)
+    findings, git_before = _findings_and_git(deps, run, reading, embedded)
     redact = deps.redactor.redact
     data: dict[str, object] = {
         **run.model_dump(mode="json"),
@@ -111,11 +112,11 @@ def record_run(
         tokens=total(amounts).tokens, usd=least_usd(amounts),
         error=redact(run.error),
     )  # fmt: skip
-    return _seen(changes)
+    return _change_fields(changes)
 
 
-def _seen(changes: Sequence[Change]) -> dict[str, object]:
-    """What a worker run changed, short enough for the state."""
+def _change_fields(changes: Sequence[Change]) -> dict[str, object]:
+    """Return what a worker run changed, short enough for the state."""
     return {
         "changed_files": len(changes),
         "diff_stat": stat_line(changes) if changes else "",
@@ -124,7 +125,7 @@ def _seen(changes: Sequence[Change]) -> dict[str, object]:
 
 
 def _change_line(change: Change) -> str:
-    """A changed file in a few words: "app/links.py +10 -3", "old.py deleted"."""
+    """Return a changed file in a few words: "app/links.py +10 -3", "old.py deleted"."""
     path = change.path if len(change.path) <= PATH_CHARS else "…" + change.path[1 - PATH_CHARS :]
     if change.kind in ("deleted", "type"):
         return f"{path} {'deleted' if change.kind == 'deleted' else 'changed its type'}"
@@ -133,10 +134,10 @@ def _change_line(change: Change) -> str:
     return f"{path} +{change.added} -{change.removed}"
 
 
-def _found(
+def _findings_and_git(
     deps: Deps, run: WorkerRun, reading: WorkerReading, embedded: Sequence[str] | None
 ) -> tuple[list[Finding], dict[str, str]]:
-    """What no snapshot shows, and the changed `.git` folders."""
+    """Return findings about what no snapshot shows, and the changed `.git` folders."""
     before = seen_before(deps, run.worker_run_id)
     if not before:
         return [], {}
@@ -147,9 +148,10 @@ def _found(
 def _suspicions(
     deps: Deps, run: WorkerRun, reading: WorkerReading, before: Mapping[str, str]
 ) -> list[Finding]:
-    """Ignored dependency folders that changed while no install command was seen.
+    """Return a finding where ignored dependency folders changed; it blocks without an install
+    command.
 
-    A `command` worker reports its commands itself, so its word for an install does not count.
+    A `command` worker reports its own commands, so an install that it reports does not count.
     """
     after = deps.snapshots.dependency_fingerprint()
     names = sorted(before.keys() | after.keys())
@@ -165,7 +167,7 @@ def _suspicions(
 
 
 def git_places(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
-    """Digests of what git obeys below the top, and at the top where no sandbox protects it."""
+    """Return digests of git settings below the top, and at the top where no sandbox protects it."""
     top = [] if deps.sandbox.isolates else [".git"]
     return git_settings(Path(deps.spec.repo), [*top, *embedded])
 
@@ -173,26 +175,26 @@ def git_places(deps: Deps, embedded: Sequence[str]) -> dict[str, str]:
 def _git_changed(
     deps: Deps, before: Mapping[str, str], embedded: Sequence[str] | None
 ) -> dict[str, str]:
-    """Each `.git` that is another after the run, with its digest before it ("": there was none)."""
+    """Return each `.git` that the run changed, with its digest before it ("": there was none)."""
     found = deps.snapshots.take().embedded if embedded is None else embedded
     after = git_places(deps, [*found, *before])
-    places = sorted(before.keys() | after.keys())
-    return {name: before.get(name, "") for name in places if before.get(name) != after.get(name)}
+    names = sorted(before.keys() | after.keys())
+    return {name: before.get(name, "") for name in names if before.get(name) != after.get(name)}
 
 
 def seen_before(deps: Deps, worker_run_id: str) -> dict[str, Any]:
-    """What was noted when the worker was started: tree, git, dependencies; {} where nothing was."""
+    """Return tree, git and dependencies as saved when the worker started; {} where nothing was."""
     path = deps.ledger.dir(worker_run_id) / BEFORE
     return dict(json.loads(path.read_bytes())) if path.exists() else {}
 
 
 def tree_before(deps: Deps, order: WorkerOrder) -> str:
-    """The tree when the worker was started; "" where that was not noted."""
+    """Return the tree when the worker was started; "" where it was not saved."""
     return str(seen_before(deps, order.worker_run_id).get("tree", ""))
 
 
 def booked_tokens(deps: Deps, order: WorkerOrder) -> tuple[int, int]:
-    """Tokens that earlier runs of the same session have already been counted for."""
+    """Return input and output tokens already counted for earlier runs of the same session."""
     if order.mode != "resume":
         return 0, 0
     session = None
@@ -208,7 +210,7 @@ def booked_tokens(deps: Deps, order: WorkerOrder) -> tuple[int, int]:
 
 
 def output_tails(deps: Deps, supervised: SupervisedResult) -> tuple[str, str]:
-    """The ends of what the worker printed on standard output and on standard error."""
+    """Return the ends of the worker's standard output and standard error."""
     return _tail(deps, supervised.stdout), _tail(deps, supervised.stderr)
 
 
@@ -222,6 +224,6 @@ def _tail(deps: Deps, path: Path) -> str:
 
 
 def _errors(deps: Deps, supervised: SupervisedResult) -> FileRef | None:
-    """The file of its standard error, where anything is in it."""
+    """Return the file of the worker's standard error, or None where it is empty."""
     path = supervised.stderr
     return deps.folder.ref(path) if path.exists() and path.stat().st_size else None

@@ -52,7 +52,7 @@ class ChecklistPlanner:
             raise UsageError(
                 "The planner checklist reads criteria and talks about no plan.",
                 path="--planner",
-                remedy="--planner openai-chat, codex-cli or claude-code; plan run can keep checklist",
+                remedy="--planner openai-chat, codex-cli or claude-code; plan run takes checklist",
             )
         reply = {"type": request.type, "version": 1, "payload": payload}
         return Reply(text=json.dumps(reply, ensure_ascii=False), model="checklist", known="counted")

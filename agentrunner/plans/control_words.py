@@ -1,4 +1,4 @@
-"""Words that steer the work on a plan without asking a model."""
+"""Words that control the execution of a plan without asking a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 ControlWord = Literal["stop", "pause", "continue", "status"]
 
 MOST_CHARS = 40
-"""A longer message is no control word; it need not be looked at."""
+"""A longer message is not a control word."""
 
 _WORDS: dict[ControlWord, str] = {
     "stop": "stop halt abort cancel ストップ 止めて とめて 止めろ やめて 止まって 停止 中止 終了",
@@ -22,10 +22,10 @@ _POLITE = ("please", "now", "plz", "してください", "して下さい", "し
 
 
 def control_word(text: str) -> ControlWord | None:
-    """What a message means that is a control word and nothing else; None for any other.
+    """Return the meaning of a message that is just a control word; None for any other.
 
-    Case, width, blanks and punctuation do not matter, nor does a "please". A message that says
-    what to stop ("stop the login task") is one for the planner.
+    Case, width, blanks and punctuation do not matter, nor does a "please". A message that says what
+    to stop ("stop the login task") is for the planner.
     """
     if len(text) > MOST_CHARS:
         return None
@@ -40,7 +40,7 @@ def control_word(text: str) -> ControlWord | None:
 
 
 def _without(word: str, polite: str) -> str:
-    """Without a polite word at the end, or an English one at the beginning."""
+    """Return the word without a polite ending, or an English polite word at the beginning."""
     if polite.isascii() and word.startswith(polite):
         return word.removeprefix(polite)
     return word.removesuffix(polite)

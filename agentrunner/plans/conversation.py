@@ -1,7 +1,7 @@
 """A conversation about a plan: a message in, a proposal out, and the plan that is accepted.
 
-There is no terminal in it, and no server: `planner` asks a model, `store` keeps what is said.
-Nothing is kept of a message that got no answer.
+It needs no terminal and no server: `planner` asks a model, `store` keeps the messages. A message
+without an answer is not kept.
 """
 
 from __future__ import annotations
@@ -27,58 +27,58 @@ from agentrunner.protocol import Choices, Decompose, Message, PlanPatch
 from agentrunner.protocol.known_ids import with_plan_ids
 
 TIMEOUT_SEC = 15 * 60.0
-"""For one message with all its re-asks. A single call of a CLI has 10 minutes below it."""
+"""For one message with all its re-asks. A single call of a CLI has a limit of 10 minutes."""
 MAX_MESSAGE_BYTES = 64 << 10
-"""Of one message, in UTF-8. What is longer is a document, and belongs into a file."""
+"""Of one message, in UTF-8. A longer text is a document, and belongs into a file."""
 MAX_QUESTIONS = 20
-"""The latest ones that the planner is told of."""
+"""How many of the latest questions the planner sees."""
 MAX_ANSWER_CHARS = 1000
 
 Check = Callable[[Message], None]
 
 
 class Planner(Protocol):
-    """Somebody who answers prompts about a plan."""
+    """A client that answers prompts about a plan."""
 
     async def ask(self, prompt: PromptInput, check: Check) -> Message:
-        """The answer, asked for again where `check` raises ProtocolError.
+        """Return the answer, asked for again where `check` raises ProtocolError.
 
-        `call_number` of the prompt is the planner's to set. Raises TaskFailed where there is no
-        usable answer, and InfraError where nobody can be asked.
+        The planner sets the prompt's `call_number`. Raises TaskFailed where there is no usable
+        answer, and InfraError where no planner can be asked.
         """
 
 
 @dataclass
 class Conversation:
-    """What people and a planner say about one plan."""
+    """A conversation between people and a planner about one plan."""
 
     store: PlanStore
     planner: Planner
     spec: TaskSpec
-    """For its settings only: language, format and system prompt of the planner."""
+    """Only for its settings: language, format and system prompt of the planner."""
     salt: str
-    """Keys the markers of prompts; drawn once per plan."""
+    """Key of the markers in prompts; drawn once per plan."""
     stamp: Callable[[], str]
-    """Now: UTC, ISO 8601."""
+    """Returns the time now: UTC, ISO 8601."""
     author: str
     redact: Callable[[str], str] = str
-    """Takes secrets out of what is said, before it is kept or sent."""
+    """Removes secrets from messages before they are kept or sent."""
     look: Callable[[str], View | None] = lambda _: None
-    """What is known of the repository now, JSON-native, by what is asked. Blocking."""
+    """Returns what is known of the repository now, JSON-native, for what is asked. Blocking."""
     see: See = "change"
     """What the planner may see of the code; with `repo` it may look."""
     timeout_sec: float = field(default=TIMEOUT_SEC)
     note: Callable[[str, str], None] = lambda *_: None
-    """Keeps code and sentence of what was read otherwise than it was written."""
+    """Records code and sentence where a reply was not taken literally."""
 
     async def propose(self, text: str, *, in_place_of: Proposal | None = None) -> Proposal:
-        """What the planner makes of a message; the plan stays as it is.
+        """Return the planner's proposal for a message; the plan stays as it is.
 
-        `in_place_of` is a proposal of which `text` says what should be different. It waits to be
-        accepted until another one is there; a plan that begins keeps the goal it was made for.
-        Message and answer are kept in the conversation, and what the planner asks as open
-        questions. Raises UsageError (`message-too-long`, `message-empty`), TaskFailed
-        (`chat-timeout`, `meta-garbage`, …) and InfraError.
+        `in_place_of` is an earlier proposal, and `text` says what should be different. It stays
+        waiting until there is a new one; a new plan keeps the goal it was made for. Message and
+        answer are kept in the conversation, and the planner's questions as open questions. Raises
+        UsageError (`message-too-long`, `message-empty`), TaskFailed (`chat-timeout`,
+        `meta-garbage`, …) and InfraError.
         """
         check_message(text)
         text = self.redact(text)
@@ -99,8 +99,8 @@ class Conversation:
                 f"The planner gave no answer within {self.timeout_sec / 60:g} minutes.",
                 remedy="say it again, in smaller steps",
             ) from error
-        message, taken = with_plan_ids(message, known)
-        for sentence in taken:
+        message, adapted = with_plan_ids(message, known)
+        for sentence in adapted:
             self.note("reply-taken", f"{message.type}: {sentence}")
         for odd in message.warnings:
             self.note(f"reply-{odd.code}", f"{message.type} {odd.path}: {odd.message}")
@@ -111,7 +111,7 @@ class Conversation:
         return proposal
 
     def _not_applied(self, plan: Plan, former: Proposal | None) -> list[str]:
-        """What to say of a proposal that was shown, and that nobody has accepted."""
+        """Return remarks on a proposal that was shown and not accepted."""
         if former is not None:
             return [remarks.refused(former.message, plan.goal)]
         waiting = proposals.waiting(self.store.path.parent)
@@ -124,7 +124,7 @@ class Conversation:
         repository: View | None = None,
         in_place_of: Proposal | None = None,
     ) -> PromptInput:
-        """What the planner is asked: the same for the same plan, conversation and message."""
+        """Return the prompt: the same for the same plan, conversation and message."""
         not_applied = self._not_applied(plan, in_place_of)
         remarks = [ConversationMessage("user", remark) for remark in not_applied]
         facts = plan_facts(plan, [*self.store.conversation(), *remarks])
@@ -148,19 +148,19 @@ class Conversation:
         )
 
     def _language(self, plan: Plan, text: str) -> Language:
-        """That of the settings, else of the goal and what is said now."""
+        """Return the language of the settings, else that of the goal and the message."""
         wanted = self.spec.runner.meta.language
         return detect_language(f"{plan.goal}\n{text}") if wanted == "auto" else wanted
 
     def _keep(self, proposal: Proposal, former: Proposal | None) -> None:
         at = self.stamp()
-        if not proposal.empty:  # it takes the place of one that waits
+        if not proposal.empty:  # it replaces one that waits
             for remark in self._not_applied(proposal.before, former):
                 self.store.say("user", remark, at)
             proposals.forget(self.store.path.parent)
         self.store.say("user", proposal.message, at)
         self.store.say("planner", proposal.understanding, at)
-        known = {one.text for one in self.open_questions()}
+        known = {question.text for question in self.open_questions()}
         for text in proposal.questions:
             if text not in known:
                 self.store.ask(text, at)
@@ -168,15 +168,15 @@ class Conversation:
     # -- what a person decides --------------------------------------------------------------------
 
     def accept(self, proposal: Proposal) -> Plan:
-        """Carry a proposal out; the plan that came of it.
+        """Apply a proposal; return the plan after it.
 
         Raises PlanConflict where somebody else changed the plan since, and PatchRejected where a
-        task that it takes away is being worked on by now. Nothing is changed then.
+        task that it deletes is being worked on by now. Then nothing is changed.
         """
         return accept(self.store, proposal, at=self.stamp(), author=self.author)
 
     def refuse(self, proposal: Proposal) -> None:
-        """Say no to a proposal, so that the planner knows that it did not come to be."""
+        """Refuse a proposal, and let the planner know that it was not applied."""
         refused = remarks.refused(proposal.message, proposal.before.goal)
         self.store.say("user", refused, self.stamp())
         folder = self.store.path.parent
@@ -184,7 +184,7 @@ class Conversation:
             proposals.forget(folder)
 
     def undo(self) -> tuple[Plan, Plan, PlanChange]:
-        """Take the latest change back: the plan before and after that, and what was undone.
+        """Undo the latest change; return the plan before and after that, and the undone change.
 
         Raises UsageError (`nothing-to-undo`) and PatchRejected.
         """
@@ -193,14 +193,14 @@ class Conversation:
         return before, after, change
 
     def open_questions(self) -> list[OpenQuestion]:
-        """Those that nobody has answered."""
-        return [one for one in self.store.questions() if one.answer is None]
+        """Return the questions without an answer."""
+        return [question for question in self.store.questions() if question.answer is None]
 
 
 def accept(store: PlanStore, proposal: Proposal, *, at: str, author: str) -> Plan:
-    """Save what a proposal makes of the plan; see `Conversation.accept`."""
+    """Save the plan that a proposal makes; see `Conversation.accept`."""
     now = store.load()
-    # A task may have been started since; of another version the store tells who changed what.
+    # A task may have started since. If the version differs, the store reports who changed what.
     renewed = proposal.on(now) if now.version == proposal.before.version else proposal
     store.save(
         renewed.after,
@@ -215,7 +215,7 @@ def accept(store: PlanStore, proposal: Proposal, *, at: str, author: str) -> Pla
 
 
 def check_message(text: str) -> None:
-    """Raises UsageError for a message that is not passed on."""
+    """Raise UsageError for a message that is empty or too long."""
     if not text.strip():
         raise EmptyMessage("There is nothing in the message.")
     size = len(text.encode("utf-8", "backslashreplace"))
@@ -227,16 +227,16 @@ def check_message(text: str) -> None:
 
 
 def question_facts(questions: Sequence[OpenQuestion]) -> View:
-    """The planner's own questions and the answers of people, the latest ones."""
-    own = [one for one in questions if not one.task_id]
+    """Return the planner's own questions and people's answers, the latest ones."""
+    own = [question for question in questions if not question.task_id]
     kept = own[-MAX_QUESTIONS:]
     items: list[dict[str, object]] = [
         {
-            "id": one.id,
-            "question": cut(one.text),
-            "answer": None if one.answer is None else cut(one.answer, MAX_ANSWER_CHARS),
+            "id": question.id,
+            "question": cut(question.text),
+            "answer": None if question.answer is None else cut(question.answer, MAX_ANSWER_CHARS),
         }
-        for one in kept
+        for question in kept
     ]
     return {"total": len(own), "truncated": len(kept) < len(own), "items": items}
 

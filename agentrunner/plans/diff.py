@@ -1,4 +1,4 @@
-"""What is different between two plans, and the way back to an earlier one."""
+"""The difference between two plans, and going back to an earlier one."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class FieldChange:
 
 @dataclass(frozen=True)
 class PlanDiff:
-    """Nodes by what became of them, each list in the order of the tree it is in."""
+    """Nodes by what happened to them, each list in the order of its tree."""
 
     created: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
-    """Under another parent, or past a sibling that was there before and after."""
+    """Under another parent, or past a sibling that is in both plans."""
     changed: tuple[tuple[str, tuple[FieldChange, ...]], ...] = ()
 
     @property
     def empty(self) -> bool:
-        """Whether the plans are the same but for their version."""
+        """Whether the plans are the same except for their version."""
         return not (self.created or self.deleted or self.moved or self.changed)
 
 
 def diff(before: Plan, after: Plan) -> PlanDiff:
-    """What it takes to get from one plan to the other."""
+    """Return the difference between two plans."""
     both = [node_id for node_id in after.walk() if node_id in before.nodes]
     changes = []
     for node_id in both:
@@ -52,50 +52,55 @@ def diff(before: Plan, after: Plan) -> PlanDiff:
 
 def _changed(old: NodeDesign, new: NodeDesign) -> tuple[FieldChange, ...]:
     return tuple(
-        FieldChange(one.name, getattr(old, one.name), getattr(new, one.name))
-        for one in fields(NodeDesign)
-        if getattr(old, one.name) != getattr(new, one.name)
+        FieldChange(field.name, getattr(old, field.name), getattr(new, field.name))
+        for field in fields(NodeDesign)
+        if getattr(old, field.name) != getattr(new, field.name)
     )
 
 
 def _moved(before: Plan, after: Plan, both: list[str]) -> list[str]:
-    """Nodes under another parent, and of those that stayed the fewest whose move explains it.
+    """Return nodes under another parent, and the fewest whose moves explain a new order of
+    siblings.
 
-    A child of a node that went takes its place: that is no move of the child's own.
+    A child of a deleted node takes its place: that does not count as a move of the child.
     """
     moved = []
     for node_id in both:
         old, new = before.nodes[node_id].parent_id, after.nodes[node_id].parent_id
-        spliced = old is not None and old not in after.nodes and _heir(before, after, old) == new
+        spliced = (
+            old is not None
+            and old not in after.nodes
+            and _nearest_kept_ancestor(before, after, old) == new
+        )
         if old != new and not spliced:
             moved.append(node_id)
     out_of_line = set(moved)
     for parent in both:
         stayed = [c for c in after.nodes[parent].children if c in before.nodes]
-        order = {child: place for place, child in enumerate(before.nodes[parent].children)}
+        order = {child: index for index, child in enumerate(before.nodes[parent].children)}
         line = [order[c] for c in stayed if c in order and c not in out_of_line]
-        kept = _longest_rising(line)
+        kept = _longest_increasing(line)
         moved += [c for c in stayed if c in order and c not in out_of_line and order[c] not in kept]
-    places = {node_id: place for place, node_id in enumerate(both)}
-    return sorted(moved, key=places.__getitem__)
+    order_in_tree = {node_id: index for index, node_id in enumerate(both)}
+    return sorted(moved, key=order_in_tree.__getitem__)
 
 
-def _heir(before: Plan, after: Plan, node_id: str) -> str | None:
-    """The nearest node above a deleted one that is still there."""
+def _nearest_kept_ancestor(before: Plan, after: Plan, node_id: str) -> str | None:
+    """Return the nearest node above a deleted one that still exists."""
     here: str | None = node_id
     while here is not None and here not in after.nodes:
         here = before.nodes[here].parent_id
     return here
 
 
-def _longest_rising(numbers: list[int]) -> set[int]:
-    """The members of a longest rising subsequence of different numbers."""
+def _longest_increasing(numbers: list[int]) -> set[int]:
+    """Return the members of a longest increasing subsequence of different numbers."""
     tails: list[int] = []
     before: dict[int, int | None] = {}
     for number in numbers:
-        place = bisect_left(tails, number)
-        before[number] = tails[place - 1] if place else None
-        tails[place : place + 1] = [number]
+        index = bisect_left(tails, number)
+        before[number] = tails[index - 1] if index else None
+        tails[index : index + 1] = [number]
     kept: set[int] = set()
     here = tails[-1] if tails else None
     while here is not None:
@@ -105,13 +110,13 @@ def _longest_rising(numbers: list[int]) -> set[int]:
 
 
 def undo(current: Plan, earlier: Plan, *, force: bool = False) -> Plan:
-    """The earlier plan as a new version: tasks that are in both keep how they stand today.
+    """Return the earlier plan as a new version: tasks that are in both keep their present status.
 
-    No id is given twice, so counters go on. Raises PatchRejected where a task would go that is
-    being worked on, unless forced.
+    No id is given twice, so counters continue. Raises PatchRejected where that would delete a task
+    that is being worked on, unless forced.
     """
-    gone = [task_id for task_id in current.tasks if task_id not in earlier.tasks]
-    at_work = [task_id for task_id in gone if current.tasks[task_id].status in AT_WORK]
+    removed = [task_id for task_id in current.tasks if task_id not in earlier.tasks]
+    at_work = [task_id for task_id in removed if current.tasks[task_id].status in AT_WORK]
     if at_work and not force:
         message = (
             f"{', '.join(at_work)} would go, and is being worked on; "
@@ -119,7 +124,7 @@ def undo(current: Plan, earlier: Plan, *, force: bool = False) -> Plan:
         )
         raise PatchRejected([EditError(-1, "at_work", message)])
     version = current.version + 1
-    buried = {
+    deleted = {
         node_id: design if design.deleted_in else replace(design, deleted_in=version)
         for node_id, design in current.designs.items()
         if node_id not in earlier.nodes
@@ -127,7 +132,7 @@ def undo(current: Plan, earlier: Plan, *, force: bool = False) -> Plan:
     return replace(
         earlier,
         version=version,
-        designs={**buried, **earlier.designs},
+        designs={**deleted, **earlier.designs},
         tasks={
             task_id: current.tasks.get(task_id, task) for task_id, task in earlier.tasks.items()
         },
@@ -137,7 +142,7 @@ def undo(current: Plan, earlier: Plan, *, force: bool = False) -> Plan:
 
 
 def check_tree(plan: Plan) -> list[str]:
-    """What is wrong with a plan that came from elsewhere; nothing for one that `apply` made."""
+    """Return what is wrong with a plan from elsewhere; nothing for one that `apply` made."""
     wrong = []
     if ROOT not in plan.nodes or plan.nodes[ROOT].parent_id is not None:
         return [f"there is no root {ROOT}"]

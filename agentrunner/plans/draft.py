@@ -1,6 +1,6 @@
 """A plan while it is edited: a copy that one patch works on, and that becomes the next plan.
 
-It knows the tree and nothing of dependencies; `patch.py` holds the rules.
+It knows the tree but not dependencies; `patch.py` has the rules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Slot:
 
 
 class Draft:
-    """A copy of a plan; the plan it was made from stays as it is."""
+    """An editable copy of a plan; the plan itself stays as it is."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -37,7 +37,7 @@ class Draft:
         self.nodes_made = plan.nodes_made
 
     def new_ids(self, *, phase: bool) -> tuple[str, str | None]:
-        """The next node id, and the next task id unless it is a phase."""
+        """Return the next node id, and the next task id unless it is a phase."""
         self.nodes_made += 1
         node_id = f"node-{self.nodes_made:04d}"
         if phase:
@@ -51,24 +51,24 @@ class Draft:
         self.slots[node_id].parent_id = parent_id
 
     def detach(self, node_id: str) -> None:
-        """Take a node, and what is below it, off its parent."""
+        """Remove a node, with what is below it, from its parent."""
         parent = self.slots[node_id].parent_id
         assert parent is not None
         self.slots[parent].children.remove(node_id)
 
     def add(self, node_id: str, task_id: str | None, design: NodeDesign) -> None:
-        """A new node without a place yet."""
+        """Add a new node that has no place in the tree yet."""
         self.slots[node_id] = Slot(None, [], task_id)
         self.designs[node_id] = design
         if task_id is not None:
             self.tasks[task_id] = PlannedTask(node_id)
 
     def change(self, node_id: str, **given: Any) -> None:
-        """Other values for fields of a design."""
+        """Set fields of a design."""
         self.designs[node_id] = replace(self.designs[node_id], **given)
 
     def below(self, node_id: str) -> Iterator[str]:
-        """A node and all that is below it."""
+        """Yield a node and all that is below it."""
         todo = [node_id]
         while todo:
             here = todo.pop()
@@ -85,30 +85,30 @@ class Draft:
         return False
 
     def remove(self, node_id: str, *, cascade: bool) -> list[str]:
-        """Take a node off the tree, its children in its place unless they go with it.
+        """Remove a node from the tree; its children take its place, or go too with `cascade`.
 
-        Returns the ids of the tasks that went. Designs stay, marked as deleted.
+        Returns the ids of the tasks that were removed. Designs stay, marked as deleted.
         """
         parent = self.slots[node_id].parent_id
         assert parent is not None
         siblings = self.slots[parent].children
         index = siblings.index(node_id)
-        gone = list(self.below(node_id)) if cascade else [node_id]
+        removed = list(self.below(node_id)) if cascade else [node_id]
         kept = [] if cascade else self.slots[node_id].children
         siblings[index : index + 1] = kept
         for child in kept:
             self.slots[child].parent_id = parent
         tasks = []
-        for one in gone:
-            task_id = self.slots.pop(one).task_id
-            self.change(one, deleted_in=self.version)
+        for removed_id in removed:
+            task_id = self.slots.pop(removed_id).task_id
+            self.change(removed_id, deleted_in=self.version)
             if task_id is not None:
                 tasks.append(task_id)
                 del self.tasks[task_id]
         return tasks
 
     def finish(self, **changes: Any) -> Plan:
-        """The plan that came of it, one version on."""
+        """Return the edited plan, one version later."""
         return replace(
             self.plan,
             version=self.version,

@@ -1,4 +1,4 @@
-"""Edits of a plan: what a reply of the planner asks for, in terms of the tree."""
+"""Edits of a plan: what a reply of the planner asks for, as operations on the tree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FACETS = ("phase_name", "milestone", "wbs_level", "estimated_effort")
 
 @dataclass(frozen=True)
 class SiblingPlace:
-    """Where among the siblings: exactly one of the three is given."""
+    """A position among siblings: exactly one of the three is given."""
 
     index: int | None = None
     before: str | None = None
@@ -26,7 +26,7 @@ class SiblingPlace:
 
     @property
     def anchor(self) -> str | None:
-        """The sibling it is named by."""
+        """Return the sibling that the position refers to."""
         return self.before or self.after
 
 
@@ -36,25 +36,24 @@ class PlanEdit:
 
     op: Literal["create", "update", "delete", "move"]
     target: str
-    """The temporary id of what is created, else the task or node that is meant."""
+    """The temporary id of what is created, else the id of the task or node."""
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the design that were written down, none of them None: what is not in here stays
-    as it is, and an empty list clears.
-    """
+    """Fields of the design that are set, none of them None: a field that is missing stays as it is,
+    and an empty list clears."""
     parent_id: str | None = None
     place: SiblingPlace | None = None
     cascade: bool = False
     phase: bool = False
-    """Create: a node that only groups, without a task."""
+    """For create: a node that only groups, without a task."""
 
 
 def edits_of_patch(patch: PlanPatch) -> list[PlanEdit]:
-    """The operations of a plan_patch, in its order."""
+    """Return the operations of a plan_patch, in order."""
     return [_edit(operation) for operation in patch.operations]
 
 
 def edits_of_decompose(message: Decompose) -> list[PlanEdit]:
-    """A decomposition as creates: a node for each phase, its tasks below it."""
+    """Return a decomposition as creates: a node for each phase, its tasks below it."""
     edits = []
     for number, phase in enumerate(message.phases):
         group = f"phase {number + 1}"
@@ -76,12 +75,12 @@ def edits_of_decompose(message: Decompose) -> list[PlanEdit]:
 
 
 def conflicts_of(conflicts: list[Conflict]) -> tuple[PotentialConflict, ...]:
-    """Files that several tasks may change, as the planner sees them."""
+    """Return files that several tasks may change, as the planner listed them."""
     return tuple(PotentialConflict(c.file, tuple(c.tasks), c.warning) for c in conflicts)
 
 
 def _edit(operation: PlanOperation) -> PlanEdit:
-    # A strict schema asks for every key, so null says no more than a key that is left out.
+    # A strict schema requires every key, so null means the same as a missing key.
     values: dict[str, object] = {
         **{name: getattr(operation, name) for name in ("title", "description", *FACETS)},
         **{name: _tuple(getattr(operation, name)) for name in LISTS},

@@ -1,7 +1,7 @@
 """(Plan, edits) -> Plan: all of them or none.
 
-Every edit that cannot be carried out is named, so that the planner can fix the whole patch at
-once. The order is that of the patch; dependencies may point to what comes later in it.
+Every edit that cannot be applied is named, so that the planner can fix the whole patch at once.
+Edits are applied in order; dependencies may name tasks that are created later in the patch.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ TITLE_CHARS = 60
 
 @dataclass(frozen=True)
 class EditError:
-    """Why one edit cannot be carried out."""
+    """Why one edit cannot be applied."""
 
     op_index: int
-    """Place in the patch, from 0; -1 for the patch as a whole."""
+    """Index in the patch, from 0; -1 for the patch as a whole."""
     code: str
     """`unknown_id`, `deleted`, `root`, `cycle`, `at_work`, `position`, `missing`, `duplicate_id`,
     `self_dependency`, `dependency_cycle`, `dependency_deleted`, `too_many`."""
@@ -46,7 +46,7 @@ class PatchRejected(BadPatch):
 
 
 class _Refused(Exception):
-    """An edit that cannot be carried out."""
+    """An edit that cannot be applied."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -61,10 +61,10 @@ def apply(
     goal: str | None = None,
     force: bool = False,
 ) -> Plan:
-    """The plan after all the edits, one version on.
+    """Return the plan after all the edits, one version later.
 
-    `force` lets tasks that are being worked on be deleted and moved. Raises PatchRejected; `plan`
-    is never changed.
+    With `force`, tasks that are at work can be deleted and moved. Raises PatchRejected; `plan` is
+    never changed.
     """
     if len(edits) > MAX_EDITS:
         raise PatchRejected([_too_many(f"{len(edits)} operations; at most {MAX_EDITS} at once")])
@@ -76,7 +76,7 @@ def _too_many(message: str) -> EditError:
 
 
 class _Patch:
-    """One patch while it is applied."""
+    """A patch while it is applied."""
 
     def __init__(self, plan: Plan, edits: Sequence[PlanEdit], *, force: bool) -> None:
         self._plan = plan
@@ -85,20 +85,20 @@ class _Patch:
         self._draft = Draft(plan)
         self._errors: list[EditError] = []
         self._made: dict[str, tuple[str, str | None]] = {}
-        """Temporary id to node and task."""
-        self._gone: set[str] = set()
+        """Temporary id to the ids of node and task."""
+        self._deleted_tasks: set[str] = set()
         """Tasks that this patch deletes."""
         self._named: dict[str, int] = {}
-        """Tasks whose dependencies this patch writes down, and where."""
+        """Tasks whose dependencies this patch sets, and the index of the edit."""
 
     def applied(self, conflicts: tuple[PotentialConflict, ...], goal: str | None) -> Plan:
-        """The plan that comes of it; raises PatchRejected."""
+        """Return the plan after the patch; raise PatchRejected."""
         self._give_ids()
         if self._errors:
             raise PatchRejected(self._errors)
         for index, edit in enumerate(self._edits):
             try:
-                self._carry_out(edit, index)
+                self._apply_edit(edit, index)
             except _Refused as refusal:
                 self._errors.append(EditError(index, refusal.code, str(refusal)))
         self._settle_dependencies()
@@ -113,7 +113,7 @@ class _Patch:
         )
 
     def _give_ids(self) -> None:
-        """Official ids for everything that is made, so that any edit may speak of it."""
+        """Give official ids to everything that is created, so that any edit may name it."""
         for index, edit in enumerate(self._edits):
             if edit.op != "create":
                 continue
@@ -126,7 +126,7 @@ class _Patch:
     # -- ids ------------------------------------------------------------------------------------
 
     def _node(self, name: str) -> str:
-        """The living node that a temporary, task or node id names."""
+        """Return the existing node that a temporary, task or node id names."""
         node_id = self._made[name][0] if name in self._made else self._official(name)
         if node_id not in self._draft.slots:
             if node_id in self._draft.designs:
@@ -141,7 +141,7 @@ class _Patch:
         return known.node_id if known is not None else name
 
     def _task(self, name: str) -> str:
-        """The task that a dependency names, deleted or not."""
+        """Return the task that a dependency names, deleted or not."""
         if name in self._made:
             task_id = self._made[name][1]
         elif name in self._plan.tasks:
@@ -155,19 +155,19 @@ class _Patch:
         return task_id
 
     def _still_warns(self, conflict: PotentialConflict) -> bool:
-        """Whether a task that it names is part of the plan, or it names none that ever was."""
+        """Whether a named task is in the plan, or no named task ever was."""
         named = [name for name in conflict.tasks if self._was_made(name)]
         return not named or any(name in self._draft.tasks for name in named)
 
     def _was_made(self, name: str) -> bool:
-        """Whether it is the official id of a task, living or deleted."""
+        """Whether it is the official id of a task, deleted or not."""
         number = name.removeprefix("TASK-")
         if not (number.isascii() and number.isdecimal() and name == f"TASK-{int(number):04d}"):
             return False
         return 1 <= int(number) <= self._draft.tasks_made
 
     def _resolved(self, conflict: PotentialConflict) -> PotentialConflict:
-        """With official ids; names of no task are left as they are."""
+        """Return the conflict with official ids; names that are no task's stay as they are."""
         tasks = []
         for name in conflict.tasks:
             try:
@@ -178,7 +178,7 @@ class _Patch:
 
     # -- the four operations --------------------------------------------------------------------
 
-    def _carry_out(self, edit: PlanEdit, index: int) -> None:
+    def _apply_edit(self, edit: PlanEdit, index: int) -> None:
         if edit.op == "create":
             self._create(edit, index)
             return
@@ -211,7 +211,7 @@ class _Patch:
                 self._named[task_id] = index
 
     def _parent_of_anchor(self, edit: PlanEdit) -> str:
-        """Without a parent: that of the sibling it is put beside, else the root."""
+        """Return the parent where none is given: the sibling's it is put beside, else the root."""
         if edit.place is None or edit.place.anchor is None:
             return ROOT
         return self._draft.slots[self._node(edit.place.anchor)].parent_id or ROOT
@@ -241,19 +241,19 @@ class _Patch:
         if parent != old:
             self._refuse_at_work([node_id], "moved to another parent")
         siblings = self._draft.slots[old].children
-        back = siblings.index(node_id)
+        old_index = siblings.index(node_id)
         self._draft.detach(node_id)
         try:
             index = self._index(parent, edit.place)
         except _Refused:
-            siblings.insert(back, node_id)
+            siblings.insert(old_index, node_id)
             raise
         self._draft.insert(node_id, parent, index)
 
     def _delete(self, node_id: str, edit: PlanEdit) -> None:
-        going = list(self._draft.below(node_id)) if edit.cascade else [node_id]
-        self._refuse_at_work(going, "deleted")
-        self._gone.update(self._draft.remove(node_id, cascade=edit.cascade))
+        nodes = list(self._draft.below(node_id)) if edit.cascade else [node_id]
+        self._refuse_at_work(nodes, "deleted")
+        self._deleted_tasks.update(self._draft.remove(node_id, cascade=edit.cascade))
 
     def _refuse_at_work(self, nodes: Iterable[str], what: str) -> None:
         if self._force:
@@ -278,22 +278,22 @@ class _Patch:
     # -- dependencies ---------------------------------------------------------------------------
 
     def _settle_dependencies(self) -> None:
-        """Official ids for those written down, none of what is gone for all others, no cycle."""
+        """Resolve dependencies that the patch sets, drop deleted ones elsewhere, refuse cycles."""
         for task_id, task in list(self._draft.tasks.items()):
             design = self._draft.designs[task.node_id]
             if task_id in self._named:
                 kept = self._written(task_id, design.dependencies, self._named[task_id])
-            elif self._gone.isdisjoint(design.dependencies):
+            elif self._deleted_tasks.isdisjoint(design.dependencies):
                 continue
             else:
-                kept = tuple(d for d in design.dependencies if d not in self._gone)
+                kept = tuple(d for d in design.dependencies if d not in self._deleted_tasks)
             if kept != design.dependencies:
                 self._draft.change(task.node_id, dependencies=kept)
         if self._named and not self._errors:
             self._refuse_cycle()
 
     def _written(self, task_id: str, names: tuple[str, ...], index: int) -> tuple[str, ...]:
-        """The dependencies that an edit names; each that cannot be is an error of that edit."""
+        """Return the dependencies that an edit names; each invalid one is an error of the edit."""
         kept: dict[str, None] = {}
         for name in names:
             try:
@@ -323,7 +323,7 @@ class _Patch:
 
 
 def _uncut(criteria: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """A long criterion is shown cut: written down as it was shown, it is meant to stay whole."""
+    """Return criteria, those restored that were shown cut: written as shown, they stay whole."""
     long = [text for text in known if len(text) > MAX_CRITERION_CHARS]
     kept = []
     for text in criteria:

@@ -1,7 +1,7 @@
 """Files that a task may change, as a planner names them: paths, folders and patterns. Pure.
 
-What is no file for sure counts as one that may be: two tasks that wait for each other in vain lose
-time, two that change one file at once lose work.
+In doubt two names count as the same file: two tasks that wait for each other needlessly lose time,
+two that change one file at once lose work.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _ANY = "**"
 
 
 def normal(path: str) -> str:
-    """One spelling for each place: no `./`, `//`, `..` or slash at an end; "" for no place.
+    """Return one spelling for each path: no `./`, `//`, `..` or trailing slash; "" for no path.
 
-    Case does not count, as on some machines it makes no other file; of `{a,b}` any text is one.
+    Case is ignored, as some file systems do; for `{a,b}` any text counts as one of them.
     """
     path = _CHOICE.sub("*", path.strip().replace("\\", "/")).casefold()
     return posixpath.normpath(path.lstrip("/") or ".") if path else ""
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a normal path may stand for several; also `[id]`, which some folders are called."""
+    """Whether a normal path may match several; also `[id]`, which is the name of some folders."""
     return bool(_MAGIC.search(path))
 
 
 def meet(one: str, other: str) -> bool:
-    """Whether two normal paths may be about the same file: one is in the other, or both match one.
+    """Whether two normal paths may mean the same file: one is in the other, or both match one.
 
     `**` is any number of folders, and what a path or pattern names may be a folder with all in it.
     """
@@ -43,7 +43,7 @@ def meet(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """By parts, from the last to the first: `after` is for what follows the part of `one`."""
+    """Compare by parts, last to first: `after` has the results one part further in `one`."""
     after = [*(_holds(one, other[there:]) for there in range(len(other))), True]
     for here in reversed(range(len(one))):
         now = [*[False] * len(other), _holds(other, one[here:])]
@@ -57,16 +57,16 @@ def _meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def _holds(path: Sequence[str], rest: Sequence[str]) -> bool:
-    """Whether a path is a folder that has the rest of the other one in it.
+    """Whether a path is a folder that may contain the rest of the other one.
 
-    `README.md` is none in which `**/*.py` could find something.
+    `README.md` is not a folder in which `**/*.py` could find something.
     """
-    a_file = bool(posixpath.splitext(path[-1])[1])
-    return not (a_file and rest[0] == _ANY) or set(rest) == {_ANY}
+    is_file = bool(posixpath.splitext(path[-1])[1])
+    return not (is_file and rest[0] == _ANY) or set(rest) == {_ANY}
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether a name may be both; of two patterns, by what they begin and end with."""
+    """Whether a name may match both; of two patterns, judged by beginning and end."""
     if one == other or fnmatchcase(one, other) or fnmatchcase(other, one):
         return True
     if not (is_pattern(one) and is_pattern(other)):
@@ -81,5 +81,5 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _last(pattern: str) -> str:
-    """What it ends with for sure; a set of characters may be the last of it."""
+    """Return the certain end of a pattern; a set of characters may be the last part of it."""
     return re.split(r"[*?\]]", pattern)[-1]

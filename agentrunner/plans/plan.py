@@ -1,7 +1,7 @@
-"""A plan: a tree of tasks under phases, the design of each node, and how each task stands.
+"""A plan: a tree of tasks under phases, the design of each node, and the status of each task.
 
-Everything is immutable. Maps are never changed in place: whoever edits a plan makes new ones
-(`patch.py`), so that what a reader holds stays as it was. Ids are given in order, `TASK-0001` and
+Everything is immutable. Maps are never changed in place: editing a plan makes new ones
+(`patch.py`), so that a reader's copy stays as it was. Ids are given in order, `TASK-0001` and
 `node-0001`, and never twice.
 """
 
@@ -17,7 +17,7 @@ ROOT = "node-root"
 
 
 class PlanTaskStatus(StrEnum):
-    """Where a task of a plan is: the states of a run, and those that only a plan knows.
+    """The status of a task of a plan: the states of a run, and those that only a plan has.
 
     BLOCKED is stored for a task that a person has to unblock; one that merely waits for its
     dependencies is PENDING here and shown as BLOCKED (`Plan.shown_status`).
@@ -44,16 +44,16 @@ AT_WORK = frozenset(
         PlanTaskStatus.FIXING,
     }
 )
-"""A run works on it: it is neither deleted nor moved to another parent."""
+"""A run works on the task: it is neither deleted nor moved to another parent."""
 ENDED = frozenset(PlanTaskStatus(end) for end in END_STATES)
-"""Nobody works on it, and nobody is asked in the middle of it."""
+"""No run works on the task, and no question is open in the middle of one."""
 FELL_SHORT = ENDED - {PlanTaskStatus.COMPLETE}
-"""Its work has come to an end, and is not COMPLETE."""
+"""The task's run has ended, and not COMPLETE."""
 
 
 @dataclass(frozen=True)
 class Hint:
-    """How a task might be done."""
+    """A suggestion for how to implement a task."""
 
     language: str = ""
     file_paths: tuple[str, ...] = ()
@@ -62,13 +62,13 @@ class Hint:
 
 @dataclass(frozen=True)
 class NodeDesign:
-    """What a node is about. It outlives the node, for history."""
+    """What a node is about. It is kept after the node is deleted, for history."""
 
     title: str
     description: str = ""
     acceptance_criteria: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
-    """Ids of tasks that come first."""
+    """Ids of tasks that have to be COMPLETE first."""
     phase_name: str = ""
     milestone: str = ""
     wbs_level: int = 3
@@ -76,11 +76,11 @@ class NodeDesign:
     estimated_effort: str = "medium"
     suggested_impl: Hint | None = None
     deleted_in: int = 0
-    """The plan's version that deleted it; 0 for one that lives."""
+    """The plan's version that deleted it; 0 while it exists."""
 
     @property
     def asked_for(self) -> tuple[str, str, tuple[str, ...]]:
-        """What is to be done, and when it is: with another one it is another task."""
+        """Return what is to be done, and when it is done; if this differs, it is another task."""
         return self.title, self.description, self.acceptance_criteria
 
 
@@ -89,7 +89,7 @@ class PlanNode:
     """A place in the tree."""
 
     parent_id: str | None
-    """None for the root alone."""
+    """None only for the root."""
     children: tuple[str, ...] = ()
     task_id: str | None = None
     """None for the root and for phases, which only group."""
@@ -97,7 +97,7 @@ class PlanNode:
 
 @dataclass(frozen=True)
 class PlannedTask:
-    """A task and how it stands."""
+    """A task and its status."""
 
     node_id: str
     status: PlanTaskStatus = PlanTaskStatus.PENDING
@@ -114,23 +114,23 @@ class PotentialConflict:
 
 @dataclass(frozen=True)
 class Plan:
-    """All of it, at one version."""
+    """A whole plan at one version."""
 
     version: int = 0
     """Counts accepted changes."""
     goal: str = ""
     nodes: Mapping[str, PlanNode] = field(default_factory=lambda: {ROOT: PlanNode(None)})
-    """The living tree by node id."""
+    """The tree by node id, without deleted nodes."""
     designs: Mapping[str, NodeDesign] = field(default_factory=dict)
-    """By node id, deleted ones among them."""
+    """By node id, deleted nodes included."""
     tasks: Mapping[str, PlannedTask] = field(default_factory=dict)
-    """Living tasks by task id."""
+    """By task id, without deleted tasks."""
     conflicts: tuple[PotentialConflict, ...] = ()
     tasks_made: int = 0
     nodes_made: int = 0
 
     def walk(self) -> Iterator[str]:
-        """Ids of all nodes in the order of the tree, each before its children; the root first."""
+        """Yield the ids of all nodes in the order of the tree, each before its children."""
         todo = [ROOT]
         while todo:
             node_id = todo.pop()
@@ -138,24 +138,24 @@ class Plan:
             todo.extend(reversed(self.nodes[node_id].children))
 
     def task_order(self) -> list[str]:
-        """Ids of all living tasks in the order of the tree."""
+        """Return the ids of all tasks that are not deleted, in the order of the tree."""
         return [task for node in self.walk() if (task := self.nodes[node].task_id) is not None]
 
     def design_of(self, task_id: str) -> NodeDesign:
-        """The design of a living task; raises KeyError for any other."""
+        """Return the design of a task; raise KeyError for a deleted or unknown one."""
         return self.designs[self.tasks[task_id].node_id]
 
     def asks_as(self, other: Plan, task_id: str) -> bool:
-        """Whether a task is there, and is to do what the other plan says that it is to do.
+        """Whether a task is in both plans, and both say the same of what is to be done.
 
-        Where it stands in the tree and what it waits for may differ.
+        Its place in the tree and its dependencies may differ.
         """
         if task_id not in self.tasks or task_id not in other.tasks:
             return False
         return self.design_of(task_id).asked_for == other.design_of(task_id).asked_for
 
     def waits_for(self, task_id: str) -> tuple[str, ...]:
-        """Dependencies of a living task that are not COMPLETE."""
+        """Return the dependencies of a task that are not COMPLETE."""
         return tuple(
             other
             for other in self.design_of(task_id).dependencies
@@ -163,7 +163,7 @@ class Plan:
         )
 
     def shown_status(self, task_id: str) -> PlanTaskStatus:
-        """The status as people see it: a pending task that waits for others is BLOCKED."""
+        """Return the status that people see: a pending task that waits for others is BLOCKED."""
         status = self.tasks[task_id].status
         waits = status == PlanTaskStatus.PENDING and self.waits_for(task_id)
         return PlanTaskStatus.BLOCKED if waits else status

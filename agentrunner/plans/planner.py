@@ -1,7 +1,7 @@
 """Opening the planner of a conversation about a plan: its settings, its clients, its log.
 
-Every call is checked against the budget before it is made and written down after it, in the
-folder of the plan: `log.jsonl` has a line for each, `meta/` what was sent and what came back.
+Every call is checked against the budget beforehand and recorded afterwards, in the folder of the
+plan: `log.jsonl` has a line for each, `meta/` the requests and responses.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ from agentrunner.text.redaction import Redactor
 from agentrunner.workers.member import make_members
 
 ATTEMPT = 1
-"""The log of a conversation has no attempts of a run."""
+"""Stands in for the attempt of a run, which a conversation does not have."""
 
 
 def planning_spec(
     spec: TaskSpec, environ: Mapping[str, str], state_dir: Path, policy: Path | None = None
 ) -> TaskSpec:
-    """The settings with only the role of the planner, settled and within every policy.
+    """Return the settings with only the role of the planner, settled and within every policy.
 
-    Raises UsageError where they go beyond one, InfraError where nobody is there to plan. A
-    worker need not be there yet.
+    Raises UsageError where they go beyond one, InfraError where no planner is available. A worker
+    is not needed yet.
     """
     settled, missing = capped_as_far(spec, environ, state_dir, policy)
     for error in missing:
@@ -73,7 +73,7 @@ def planning_spec(
             raise _no_planner(error)
         if not isinstance(error, WorkerNotReady):
             raise error
-    if missing:  # the usual worker stands in; now the policies are held against the rest
+    if missing:  # the usual worker stands in; the rest is checked against the policies
         settled = capped(settled, environ, state_dir, policy)
     profiles = settled.runner.profiles
     alone = ProfilesSpec(meta=profiles.plan or profiles.meta)
@@ -82,19 +82,19 @@ def planning_spec(
 
 
 def _no_planner(error: InfraError) -> InfraError:
-    """As a run tells it, without what can judge a task and not talk about a plan."""
-    ways = tuple((who, cure) for who, cure in error.details if planner_kind(who).calls_model)
+    """Return the error of a run, without planners that can judge a task but not discuss a plan."""
+    remedies = tuple((who, cure) for who, cure in error.details if planner_kind(who).calls_model)
     return NoPlanner(
         "Nothing here can make a plan: no model can be asked.",
         path=error.path,
-        details=ways,
+        details=remedies,
         remedy="export OPENAI_API_KEY=…, or see how it works without a model: --planner mock",
         nothing_spent=True,
     )
 
 
 class CallLog:
-    """What the calls about one plan were, and what they cost, over all conversations."""
+    """The calls about one plan, and their cost, over all conversations."""
 
     def __init__(
         self, folder: Path, spec: TaskSpec, prices: Prices, redact: Callable[[str], str]
@@ -107,12 +107,12 @@ class CallLog:
         make_private(folder / "meta")
 
     def counters(self) -> Counters:
-        """What was spent so far, calls of other processes among it."""
+        """Return what was spent so far, calls of other processes included."""
         state = TaskContext(counters=Counters(), grants={})
         return caught_up(state, self._calls).get("counters", Counters())
 
     def begin(self, number: int, type_: str, at: str) -> None:
-        """A call is about to be made; raises TaskFailed (`budget`) where none may be."""
+        """Record that a call is about to be made; raise TaskFailed (`budget`) if none is left."""
         found = spent_limit(self._spec, {}, self.counters(), FOR_TALK)
         if found is not None:
             name, limit = found
@@ -125,11 +125,11 @@ class CallLog:
         self._append("meta_begun", number, {"number": number, "type": type_}, at)
 
     def allowance(self) -> Allowance:
-        """What is left for a planner whose calls pass a gateway."""
+        """Return what is left for a planner whose calls pass a gateway."""
         return allowance(self._spec, {}, self.counters())
 
     def record(self, call: PlannerCall, at: str) -> None:
-        """Keep a call: a line of the log, and what was sent and answered as files."""
+        """Record a call: a line of the log, and request and response as files."""
         name = f"meta/{call.number:04d}-{call.type}"
         sent = [{"role": m.role, "content": m.content} for m in call.messages]
         text = json.dumps(sent, ensure_ascii=False)
@@ -148,7 +148,7 @@ class CallLog:
         self._append("meta_call", call.number, values, at)
 
     def note(self, code: str, message: str, at: str) -> None:
-        """Keep what was read otherwise than it was written, as the log of a run does."""
+        """Record where a reply was not taken literally, as the log of a run does."""
         key = f"{self.counters().calls}: {message}"
         data = {"code": code, "message": message}
         self._log.append("warning", key, data, attempt=ATTEMPT, loop=0, at=at, sync=False)
@@ -158,7 +158,7 @@ class CallLog:
 
 
 class PanelPlanner:
-    """Asks the candidates for the planner's role in order, each until it answers or cannot."""
+    """Asks the candidates for the planner's role in order, until one answers."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class PanelPlanner:
         self._panel = panel
         self._view = view
         self.progress: Callable[[Written], None] | None = None
-        """Is told how far an answer has come, of a planner that streams it; not redacted."""
+        """Gets the progress of an answer, from a planner that streams it; not redacted."""
         self._log = log
         self._redact = redact
         self._clock = clock
@@ -180,18 +180,18 @@ class PanelPlanner:
         self._cooling: dict[str, str] = {}
 
     def describe(self) -> str:
-        """Who plans, for people."""
+        """Return the planner's description for people."""
         return self._panel.role_candidates("plan").candidates[0].client.describe()
 
     async def ask(self, prompt: PromptInput, check: Check) -> Message:
-        """The answer of the first candidate that gives one; see `conversation.Planner`."""
+        """Return the answer of the first candidate that gives one; see `conversation.Planner`."""
         role_candidates = self._panel.role_candidates("plan")
         while True:
             number = self._log.counters().calls
             chosen = pick(
                 role_candidates.candidates, self._cooling, self._clock.now(), self._salt, number
             )
-            if chosen is None:  # each of them is asked again rather than nobody
+            if chosen is None:  # all are cooling down: ask them again rather than none
                 self._cooling.clear()
                 continue
             asker = self._asker(Chosen(self._panel, chosen), prompt)
@@ -200,7 +200,7 @@ class PanelPlanner:
             except PlannerUnavailable as failure:
                 if failure.kind == "rate_limit" and not role_candidates.fallback_on_rate_limit:
                     raise
-                self._cooling[f"meta:{chosen.name}"] = self._until(role_candidates, failure)
+                self._cooling[f"meta:{chosen.name}"] = self._cool_until(role_candidates, failure)
                 if (
                     pick(
                         role_candidates.candidates, self._cooling, self._clock.now(), self._salt, 0
@@ -229,7 +229,7 @@ class PanelPlanner:
             progress=self.progress,
         )
 
-    def _until(self, role_candidates: RoleCandidates, failure: PlannerUnavailable) -> str:
+    def _cool_until(self, role_candidates: RoleCandidates, failure: PlannerUnavailable) -> str:
         reset_at = failure.reset_at if failure.kind == "rate_limit" else ""
         return reset_at or stamp(
             self._clock.now() + timedelta(seconds=role_candidates.cool_down_sec)
@@ -246,22 +246,23 @@ async def open_conversation(
     author: str,
     clock: Clock | None = None,
 ) -> AsyncIterator[tuple[Conversation, PanelPlanner]]:
-    """A conversation about the plan of a repository, and who plans; closed again whatever happens.
+    """Yield a conversation about the plan of a repository, and its planner; close them whatever
+    happens.
 
-    `spec` is that of `planning_spec`. Raises UsageError and InfraError where the planner is not
-    to be had; then nothing is spent.
+    `spec` comes from `planning_spec`. Raises UsageError and InfraError where the planner is
+    unavailable; then nothing is spent.
     """
     clock = clock or Clock()
     panel = make_panel(spec, environ)
     redactor = Redactor(secrets_of(spec, make_members(spec), environ))
     folder.make()
-    place = folder.conversation
-    make_private(place)
-    salt = _salt(place / "salt")
-    log = CallLog(place, spec, load_prices(prices_file(environ)), redactor.redact)
-    view = RepositoryView(spec, place, state_dir, redactor.redact)
+    root = folder.conversation
+    make_private(root)
+    salt = _salt(root / "salt")
+    log = CallLog(root, spec, load_prices(prices_file(environ)), redactor.redact)
+    view = RepositoryView(spec, root, state_dir, redactor.redact)
     planner = PanelPlanner(panel, log, redactor.redact, clock, salt, view)
-    talk = Conversation(
+    conversation = Conversation(
         store=PlanStore(folder.plan),
         planner=planner,
         spec=spec,
@@ -274,21 +275,21 @@ async def open_conversation(
         note=lambda code, message: log.note(code, message, clock.stamp()),
     )
     try:
-        async with _housed(panel, spec, folder, state_dir, environ, redactor):
-            yield talk, planner
+        async with _workplace(panel, spec, folder, state_dir, environ, redactor):
+            yield conversation, planner
     finally:
         await panel.close()
 
 
 def _salt(path: Path) -> str:
-    """What keys the markers of this plan's prompts; drawn once, also where two begin at once."""
+    """Return the key of the markers in this plan's prompts; drawn once."""
     if not path.exists():
         write_private(path, secrets.token_hex(16).encode())
     return path.read_text()
 
 
 @asynccontextmanager
-async def _housed(
+async def _workplace(
     panel: Panel,
     spec: TaskSpec,
     folder: PlanFolder,
@@ -296,12 +297,12 @@ async def _housed(
     environ: Mapping[str, str],
     redactor: Redactor,
 ) -> AsyncIterator[None]:
-    """A place for planners that are programs, as long as the conversation lasts.
+    """Open a workplace for planners that are programs, for as long as the conversation lasts.
 
-    It is one of its own for each process: two people may talk about the same plan.
+    Each process has its own: two people may talk about the same plan.
     """
     if not any(
-        isinstance(one.client, NeedsWorkplace) for one in panel.role_candidates("plan").candidates
+        isinstance(c.client, NeedsWorkplace) for c in panel.role_candidates("plan").candidates
     ):
         yield
         return

@@ -1,8 +1,8 @@
-"""What the planner is told of a plan: cut down by rule, the same bytes for the same plan.
+"""What the planner sees of a plan: cut by rule, the same bytes for the same plan.
 
-Of more than 200 tasks it is told the most urgent, of more than 200 nodes the nearest to the root,
-of the conversation the latest ten messages. An update replaces a whole list, so of tasks that may
-be updated the criteria are told too: who does not know them would lose them.
+Of more than 200 tasks it sees the most urgent, of more than 200 nodes the nearest to the root, of
+the conversation the latest ten messages. An update replaces a whole list, so tasks that may be
+updated are shown with their criteria: a planner that did not see them would lose them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ConversationMessage:
 
 
 def plan_facts(plan: Plan, history: Sequence[ConversationMessage]) -> View:
-    """Tasks, tree and conversation as JSON-native values."""
+    """Return tasks, tree and conversation as JSON-native values."""
     return {
         "goal": plan.goal,
         "tasks": _tasks(plan),
@@ -54,14 +54,14 @@ def plan_facts(plan: Plan, history: Sequence[ConversationMessage]) -> View:
 
 
 def plan_ids(plan: Plan) -> PlanIds:
-    """What a schema names of a plan: by the state of a task, what may be done with it."""
+    """Return the ids that a reply's schema allows, by what may be done with each task."""
     order = plan.task_order()
     nodes = list(plan.walk())
     return PlanIds(
         tasks=tuple(order),
-        phases=tuple(one for one in nodes if one != ROOT and plan.nodes[one].task_id is None),
+        phases=tuple(node for node in nodes if node != ROOT and plan.nodes[node].task_id is None),
         parents=tuple(nodes),
-        at_work=tuple(one for one in order if plan.tasks[one].status in AT_WORK),
+        at_work=tuple(task for task in order if plan.tasks[task].status in AT_WORK),
     )
 
 
@@ -98,7 +98,7 @@ def _task(plan: Plan, task_id: str, status: PlanTaskStatus) -> View:
 
 
 def _tree(plan: Plan) -> View:
-    """Breadth first from the root; a node that is left out is no child of one that is kept."""
+    """Return the tree breadth first; nodes that are left out are no children of shown ones."""
     kept: dict[str, None] = {}
     todo = deque([ROOT])
     while todo and len(kept) < MAX_NODES:
@@ -124,5 +124,5 @@ def _history(history: Sequence[ConversationMessage]) -> View:
 
 
 def cut(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
-    """At most so many code points; `…` is the last one of what is longer."""
+    """Return at most `limit` code points; where a text is cut, the last one is `…`."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

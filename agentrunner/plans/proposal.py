@@ -1,7 +1,7 @@
-"""What a planner proposes for a plan: seen by a person before it is accepted, or never is.
+"""A planner's proposal for a plan: a person sees it before it is accepted.
 
 A proposal is made of one plan and one reply, and nothing else. It can be kept in a file, so that
-exactly what was shown is accepted later, by another process.
+exactly what was shown can be accepted later, by another process.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from agentrunner.protocol import Decompose, Message, PlanPatch
 from agentrunner.storage.run_folder import write_private
 
 GOAL_CHARS = 4000
-"""Of the first message, as the plan's goal: it is told in every prompt of the plan."""
+"""Characters of the first message that become the plan's goal: every prompt about the plan has
+it."""
 MOST_ERRORS = 20
-"""Of a refused patch, in what the planner is told; fixing those usually fixes the others."""
+"""Errors of a refused patch that the planner sees; fixing those usually fixes the others."""
 FILE = "proposal.json"
 
 Kind = Literal["decompose", "plan_patch"]
@@ -38,49 +39,49 @@ Reply = Decompose | PlanPatch
 
 @dataclass(frozen=True)
 class Proposal:
-    """A change of a plan that nobody has accepted yet."""
+    """A change of a plan that is not accepted yet."""
 
     message: str
-    """What the person said."""
+    """The person's message."""
     reply: Reply
     before: Plan
     after: Plan
 
     @property
     def goal(self) -> str:
-        """What the plan is for: where it begins with this, the first message about it."""
+        """Return the goal of the plan; a new plan's is the first message about it."""
         return self.after.goal
 
     @property
     def kind(self) -> Kind:
-        """Which message the reply is."""
+        """Return the type of the reply's message."""
         return "decompose" if isinstance(self.reply, Decompose) else "plan_patch"
 
     @property
     def id(self) -> str:
-        """Names exactly this change of exactly this plan; 12 hex digits."""
+        """Return an id of exactly this change of exactly this plan; 12 hex digits."""
         return hashlib.sha256(json.dumps(_as_json(self)).encode()).hexdigest()[:12]
 
     @property
     def understanding(self) -> str:
-        """What the planner says that the person wants."""
+        """Return how the planner understood what the person wants."""
         return self.reply.understanding
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What the planner asks the person."""
+        """Return the planner's questions to the person."""
         return tuple(self.reply.questions)
 
     @property
     def changes(self) -> PlanDiff:
-        """What is different in the plan after it."""
+        """Return the difference between the plan before and after it."""
         return diff(self.before, self.after)
 
     @property
     def conflicts(self) -> tuple[PotentialConflict, ...]:
-        """Files that several tasks may change, as far as the plan did not know of them."""
+        """Return files that several tasks may change and that the plan did not list yet."""
         known = set(self.before.conflicts)
-        return tuple(one for one in self.after.conflicts if one not in known)
+        return tuple(conflict for conflict in self.after.conflicts if conflict not in known)
 
     @property
     def empty(self) -> bool:
@@ -89,7 +90,7 @@ class Proposal:
 
     @property
     def operations(self) -> Sequence[Mapping[str, Any]]:
-        """What the planner wrote, for the history."""
+        """Return what the planner wrote, for the history."""
         if isinstance(self.reply, PlanPatch):
             parts: Sequence[Decompose | Any] = self.reply.operations
         else:
@@ -97,17 +98,18 @@ class Proposal:
         return [part.model_dump(mode="json", exclude_none=True) for part in parts]
 
     def on(self, plan: Plan) -> Proposal:
-        """The same change of the plan as it stands now; raises PatchRejected."""
+        """Return the same change of the present plan; raise PatchRejected."""
         return propose(plan, self.message, self.reply, self.goal)
 
 
 def is_empty(plan: Plan) -> bool:
-    """Whether a plan has nothing that could be changed: then the wish is split, not patched."""
+    """Whether a plan has no nodes to change: then a wish is decomposed, not patched."""
     return len(plan.nodes) == 1
 
 
 def propose(plan: Plan, message: str, reply: Reply, goal: str = "") -> Proposal:
-    """What a reply would make of a plan; raises PatchRejected where it cannot be carried out.
+    """Return the proposal that a reply makes of a plan; raise PatchRejected where it cannot be
+    applied.
 
     A plan that has no goal yet gets `goal`, or without one the message.
     """
@@ -121,9 +123,9 @@ def propose(plan: Plan, message: str, reply: Reply, goal: str = "") -> Proposal:
 
 
 def check(plan: Plan, message: Message) -> None:
-    """Refuse a well formed reply that comes to nothing; for the planner to fix it.
+    """Refuse a well formed reply that cannot be applied or is empty, so that the planner fixes it.
 
-    Raises ProtocolError that names every operation that cannot be carried out.
+    Raises ProtocolError that names every operation that cannot be applied.
     """
     reply = message.payload
     assert isinstance(reply, Decompose | PlanPatch)
@@ -140,7 +142,7 @@ def _tasks(reply: Decompose) -> int:
 
 
 def refusal(rejected: PatchRejected, reply: Reply) -> ProtocolError:
-    """A rejected patch as the planner is told of it."""
+    """Return the error that shows the planner a rejected patch."""
     messages = [_described(error, reply) for error in rejected.errors[:MOST_ERRORS]]
     if more := len(rejected.errors) - len(messages):
         messages.append(f"and {more} more")
@@ -166,15 +168,15 @@ def _described(error: EditError, reply: Reply) -> str:
 
 
 def keep(folder: Path, proposal: Proposal) -> None:
-    """Keep a proposal, in place of one that was kept before."""
+    """Keep a proposal, in place of an earlier one."""
     write_private(folder / FILE, json.dumps(_as_json(proposal)).encode())
 
 
 def kept(folder: Path, plan: Plan) -> Proposal:
-    """The proposal that was kept, for the plan as it is now.
+    """Return the proposal that was kept, made for the present plan.
 
-    Raises UsageError (`no-proposal`) where there is none, or none for this version of the plan,
-    and PatchRejected where a task that it takes away is being worked on by now.
+    Raises UsageError (`no-proposal`) where there is none, or none for this version of the plan, and
+    PatchRejected where a task that it deletes is being worked on by now.
     """
     try:
         known = json.loads((folder / FILE).read_bytes())
@@ -202,7 +204,7 @@ def kept(folder: Path, plan: Plan) -> Proposal:
 
 
 def waiting(folder: Path) -> str | None:
-    """The message of the proposal that is kept, of whichever version; None where none is."""
+    """Return the message of the proposal that is kept, whatever its version; None for none."""
     try:
         return str(json.loads((folder / FILE).read_bytes())["message"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -210,7 +212,7 @@ def waiting(folder: Path) -> str | None:
 
 
 def forget(folder: Path) -> None:
-    """Keep none."""
+    """Delete the proposal that is kept."""
     with contextlib.suppress(FileNotFoundError):
         (folder / FILE).unlink()
 

@@ -1,6 +1,6 @@
-"""Remarks for the planner about changes that were refused, taken back or left undecided.
+"""Remarks for the planner about changes that were refused, undone or left undecided.
 
-Without it the planner would read of each change that was ever proposed as if it were in the plan.
+Without them the planner would assume that every change ever proposed is in the plan.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from agentrunner.config.markdown import detect_language
 from agentrunner.plans.planner_view import cut
 
 MAX_QUOTED_CHARS = 200
-"""Of the message that the change was made for."""
+"""Characters of the message that the change was made for."""
 
 _TAKEN_BACK = {"en": 'Taken back: "{}"', "ja": "取り消しました：「{}」"}
 _REFUSED = {"en": 'Not accepted: "{}"', "ja": "採用しませんでした：「{}」"}
@@ -17,17 +17,17 @@ _UNDECIDED = {"en": 'Not applied so far: "{}"', "ja": "まだ適用していま�
 
 
 def taken_back(message: str, goal: str) -> str:
-    """The change that was made for `message` is undone. `goal` tells the plan's language."""
+    """Return the remark that a change is undone. `goal` decides the language."""
     return _remark(_TAKEN_BACK, message, goal)
 
 
 def refused(message: str, goal: str) -> str:
-    """The person says no to what was proposed for `message`."""
+    """Return the remark that the person refused the proposal for `message`."""
     return _remark(_REFUSED, message, goal)
 
 
 def undecided(message: str, goal: str) -> str:
-    """What was proposed for `message` is neither accepted nor refused."""
+    """Return the remark that the proposal for `message` is neither accepted nor refused."""
     return _remark(_UNDECIDED, message, goal)
 
 

@@ -1,4 +1,4 @@
-"""A plan that comes from files in place of the one that is there. Pure."""
+"""Replacing the present plan by one from files. Pure."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _TASK_ID, _NODE_ID = re.compile(r"TASK-(\d{4,9})"), re.compile(r"node-(\d{4,9})"
 
 @dataclass(frozen=True)
 class Replacement:
-    """A plan from elsewhere as the next version of the one that is there."""
+    """A plan from elsewhere as the next version of the present one."""
 
     plan: Plan
     anew: tuple[str, ...]
-    """Tasks that are not the same here, also under the id of one that was deleted: they begin anew,
-    whatever is known of that id.
-    """
+    """Tasks that differ from those here, also from a deleted one with the same id: they start over,
+    whatever is known of that id."""
 
 
 def take_over(current: Plan, found: Plan) -> Replacement:
-    """The plan that was found as the next version; ids go on where either of both was.
+    """Return the plan that was found as the next version; ids continue after the higher of both
+    counters.
 
-    A task that is the same here and there stays as it stands here, and any other one begins
-    PENDING, whatever its file says: only what was proven here is COMPLETE. Raises UsageError
+    A task that is the same in both keeps its present status, and any other one starts PENDING,
+    whatever its file says: only what was proven here is COMPLETE. Raises UsageError
     (`plan-at-work`, `plan-files`).
     """
     at_work = [task_id for task_id, task in current.tasks.items() if task.status in AT_WORK]
@@ -40,7 +40,7 @@ def take_over(current: Plan, found: Plan) -> Replacement:
         )
     _check(found)
     same = [task_id for task_id in found.tasks if found.asks_as(current, task_id)]
-    buried = {
+    deleted = {
         node_id: design if design.deleted_in else replace(design, deleted_in=current.version + 1)
         for node_id, design in current.designs.items()
         if node_id not in found.nodes
@@ -48,7 +48,7 @@ def take_over(current: Plan, found: Plan) -> Replacement:
     plan = replace(
         found,
         version=current.version + 1,
-        designs={**buried, **found.designs},
+        designs={**deleted, **found.designs},
         tasks={
             task_id: PlannedTask(
                 task.node_id,
@@ -63,7 +63,7 @@ def take_over(current: Plan, found: Plan) -> Replacement:
 
 
 def _check(plan: Plan) -> None:
-    """Ids are names of files and folders; and what waits for itself never starts."""
+    """Refuse ids that are not ours, as they name files, and cycles, which would never start."""
     named = [*plan.nodes, *plan.designs]
     odd = [name for name in named if name != ROOT and not _NODE_ID.fullmatch(name)]
     odd += [name for name in plan.tasks if not _TASK_ID.fullmatch(name)]

@@ -1,4 +1,4 @@
-"""What the planner of a conversation is told of the repository, and what it looks at."""
+"""What the planner of a conversation sees of the repository, and the answers to its looks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agentrunner.git.snapshots import Snapshots, worked_mark
 
 
 class RepositoryView(Looking):
-    """The repository as it is when a message is said; never the folder itself, but a snapshot."""
+    """The repository at the time of a message: a snapshot, never the folder itself."""
 
     def __init__(
         self, spec: TaskSpec, place: Path, state_dir: Path, redact: Callable[[str], str]
@@ -35,11 +35,12 @@ class RepositoryView(Looking):
         return self.see == "repo"
 
     def facts(self, asked: str) -> dict[str, Any] | None:
-        """What it is told; None where nobody reads it or nothing may leave. Blocking.
+        """Return what the planner sees; None where no model reads it or nothing may be sent.
+        Blocking.
 
         Raises GitFailed.
         """
-        self._taken = self.looker = None  # another message: the files may be others by now
+        self._taken = self.looker = None  # another message: the files may have changed
         runner = self._spec.runner
         kinds = {one.kind for one in runner.profiles.meta.candidates} or {runner.meta.kind}
         if self.see == "nothing" or not any(planner_kind(kind).calls_model for kind in kinds):
@@ -49,7 +50,7 @@ class RepositoryView(Looking):
         return repository_context(snapshots, tree, repo, self._redact, asked)
 
     def make_looker(self) -> Looker:
-        """Who answers looks; raises GitFailed."""
+        """Return what answers the looks; raise GitFailed."""
         snapshots, tree = self._snapshot()
         return Looker(snapshots, tree, tree, self._redact, lambda _: None)
 

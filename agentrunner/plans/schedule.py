@@ -1,9 +1,9 @@
 """Which task of a plan may start now. Pure: no clock, no runs, only the order of things.
 
-A task may start when all that it depends on is COMPLETE, and nothing that is at work may change
-the same files. Of those that may, one that was begun before goes first, since its work tree is as
-old as that; then the first in the order of the tree. Each call costs the same however large the
-plan is, but for the heap that keeps the order.
+A task may start when all its dependencies are COMPLETE, and no task at work may change the same
+files. Of those that may, tasks with a work tree go first, since it gets older; then the order of
+the tree decides. Each call costs the same however large the plan is, except for the heap that keeps
+the order.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from agentrunner.plans.plan import Plan, PlanTaskStatus
 
 
 class Schedule:
-    """The tasks of one plan on their way, made anew when the plan changes."""
+    """The order in which the tasks of one plan start; made anew when the plan changes."""
 
     def __init__(
         self, plan: Plan, *, only: Collection[str] | None = None, at_work: Iterable[str] = ()
     ) -> None:
-        """`only`: these tasks and what they depend on; `at_work`: those that go on meanwhile.
+        """Take `only` these tasks and their dependencies; `at_work` are tasks already running.
 
-        Tasks that are COMPLETE are done; every other one is still to be run, also one that was
-        being worked on when an earlier process ended.
+        COMPLETE tasks are done; every other one is still to be run, also one that was being worked
+        on when an earlier process ended.
         """
         order = plan.task_order()
         self._place = {task_id: number for number, task_id in enumerate(order)}
         self._begun = {t for t in order if plan.tasks[t].status != PlanTaskStatus.PENDING}
-        """Tasks with a work tree: what others change meanwhile may not go together with theirs."""
+        """Tasks with a work tree: what others change meanwhile may conflict with theirs."""
         wanted = set(order) if only is None else with_dependencies(plan, only)
         complete = {t for t in wanted if plan.tasks[t].status == PlanTaskStatus.COMPLETE}
-        left = wanted - complete
+        unfinished = wanted - complete
         self._waits = {
             task_id: [d for d in plan.design_of(task_id).dependencies if d not in complete]
             for task_id in order
-            if task_id in left
+            if task_id in unfinished
         }
         self._sorter = TopologicalSorter(self._waits)
         self._sorter.prepare()
@@ -48,16 +48,16 @@ class Schedule:
                 self._files[task_id] |= files
         self._ready: list[tuple[bool, int, str]] = []
         self._queued: set[str] = set()
-        """What is ready or held: nothing is queued, and so started, twice."""
+        """Tasks that are ready or held, so that none is queued, and started, twice."""
         self._held: dict[str, list[str]] = {}
-        """Tasks that wait for another's files, by the task that has them."""
+        """Tasks that wait for the files of a task at work, by that task."""
         self._names: dict[str, list[str]] = {}
         """File or folder to the tasks at work that may change it: one, unless the plan was changed
-        while they were."""
+        while they were running."""
         self._below: dict[str, list[str]] = {}
         """Folder to the tasks at work that may change something in it."""
         self._patterns: dict[str, None] = {}
-        """Tasks at work of whose files a name stands for several, as `src/*.py` does."""
+        """Tasks at work with a pattern among their files, such as `src/*.py`."""
         self._at_work: dict[str, None] = {}
         for task_id in at_work:
             if task_id in self._waits:
@@ -66,21 +66,21 @@ class Schedule:
 
     @property
     def at_work(self) -> frozenset[str]:
-        """Tasks that were started and have not ended."""
+        """Return tasks that were started and have not ended."""
         return frozenset(self._at_work)
 
     @property
     def ready(self) -> bool:
-        """Whether something might start now."""
+        """Whether a task might start now."""
         return bool(self._ready)
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is at work and nothing can be started any more."""
+        """Whether no task is at work and none can be started any more."""
         return not self._at_work and not self._ready
 
     def start(self, most: int) -> list[str]:
-        """Up to `most` tasks that start now."""
+        """Start up to `most` tasks and return them."""
         started: list[str] = []
         while self._ready and len(started) < most:
             *_, task_id = heappop(self._ready)
@@ -93,23 +93,23 @@ class Schedule:
         return started
 
     def complete(self, task_id: str) -> None:
-        """A task is COMPLETE: what waited for it may start."""
+        """Record that a task is COMPLETE: tasks that waited for it may start."""
         self._release(task_id)
         self._sorter.done(task_id)
         self._open()
 
     def again(self, task_id: str) -> None:
-        """A task is to be started once more, if it is still there."""
+        """Queue a task to be started once more, if it is still in the plan."""
         self._release(task_id)
         if task_id in self._waits:
             self._push(task_id)
 
     def give_up(self, task_id: str) -> None:
-        """A task has ended otherwise, or is gone: what depends on it does not start."""
+        """Record that a task did not become COMPLETE, or is gone: its dependents do not start."""
         self._release(task_id)
 
     def stopped_by(self, failed: Iterable[str]) -> list[str]:
-        """Tasks that cannot start because one of these did not become COMPLETE, in order."""
+        """Return the tasks that depend on one of these, directly or not, in order."""
         followers: dict[str, list[str]] = {}
         for task_id, waits in self._waits.items():
             for other in waits:
@@ -122,7 +122,7 @@ class Schedule:
         return sorted(stopped, key=self._place.__getitem__)
 
     def _open(self) -> None:
-        """Take in what has become ready."""
+        """Queue tasks that have become ready."""
         for task_id in self._sorter.get_ready():
             if task_id not in self._at_work:
                 self._push(task_id)
@@ -136,22 +136,22 @@ class Schedule:
         heappush(self._ready, (task_id not in self._begun, self._place[task_id], task_id))
 
     def _holder(self, task_id: str) -> str | None:
-        """A task at work that may change what this one may change."""
+        """Return a task at work that may change files that this one may change."""
         for name in self._files[task_id]:
             if below := self._below.get(name):
                 return below[0]
             for place in (name, *_folders(name)):
                 if holders := self._names.get(place):
                     return holders[0]
-        # No more than are at work at once, however large the plan is.
+        # As many as are at work at once, however large the plan is.
         others = self._at_work if self._is_pattern(task_id) else self._patterns
         return next((other for other in others if self._share(task_id, other)), None)
 
     def _is_pattern(self, task_id: str) -> bool:
         return any(map(is_pattern, self._files[task_id]))
 
-    def _share(self, one: str, other: str) -> bool:
-        return any(meet(a, b) for a in self._files[one] for b in self._files[other])
+    def _share(self, task_id: str, other: str) -> bool:
+        return any(meet(a, b) for a in self._files[task_id] for b in self._files[other])
 
     def _take(self, task_id: str) -> None:
         self._at_work[task_id] = None
@@ -177,13 +177,13 @@ class Schedule:
 
 
 def files_of_task(plan: Plan, task_id: str) -> set[str]:
-    """Normal paths and patterns of what a task may change, as its design suggests."""
+    """Return normal paths and patterns of what a task may change, as its design suggests."""
     hint = plan.design_of(task_id).suggested_impl
     return set(filter(None, map(normal, hint.file_paths))) if hint else set()
 
 
 def _conflicting(plan: Plan) -> dict[str, set[str]]:
-    """What the planner said that tasks may be changing at once."""
+    """Return the files that the planner warned several tasks may change, by task."""
     files: dict[str, set[str]] = {}
     for conflict in plan.conflicts:
         for task_id in conflict.tasks:
@@ -193,7 +193,7 @@ def _conflicting(plan: Plan) -> dict[str, set[str]]:
 
 
 def with_dependencies(plan: Plan, names: Iterable[str]) -> set[str]:
-    """These tasks and all that they depend on."""
+    """Return these tasks and all that they depend on."""
     wanted: set[str] = set()
     todo = list(names)
     while todo:
@@ -205,5 +205,5 @@ def with_dependencies(plan: Plan, names: Iterable[str]) -> set[str]:
 
 
 def _folders(path: str) -> list[str]:
-    """The folders that a path is in, and the whole where it is `.`."""
+    """Return the folders that a path is in, and `.` for the whole repository."""
     return [str(parent) for parent in PurePosixPath(path).parents]

@@ -1,4 +1,4 @@
-"""A plan as JSON: for the store, and as the files that people and other tools read."""
+"""A plan as JSON: for the store, and as files that people and other tools read."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ FORMAT = 1
 
 
 def plan_to_json(plan: Plan) -> bytes:
-    """One line, the same bytes for the same plan."""
+    """Return the plan as one line, the same bytes for the same plan."""
     return _PLAN.dump_json(plan)
 
 
 def plan_from_json(data: bytes) -> Plan:
-    """What `plan_to_json` made; raises ValueError for anything else."""
+    """Return the plan from what `plan_to_json` made; raise ValueError for anything else."""
     return _PLAN.validate_json(data, strict=False)
 
 
 def files_of(plan: Plan, history: list[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Relative path and text of each file of a plan: tree, designs, tasks, history."""
-    facts = {one.name: getattr(plan, one.name) for one in fields(Plan) if one.name in FACTS}
+    """Yield relative path and text of each file of a plan: tree, designs, tasks, history."""
+    facts = {f.name: getattr(plan, f.name) for f in fields(Plan) if f.name in FACTS}
     index = {node_id: _NODE.dump_python(node, mode="json") for node_id, node in plan.nodes.items()}
     head = TypeAdapter(dict[str, object]).dump_python(facts, mode="json")
     yield WBS, _text({"format": FORMAT, **head, "root_node_id": "node-root", "node_index": index})
@@ -58,11 +58,12 @@ def files_of(plan: Plan, history: list[Mapping[str, Any]]) -> Iterator[tuple[str
             **_DESIGN.dump_python(design, mode="json"),
         }
         yield f"tasks/{task_id}.json", _text(whole)
-    yield HISTORY, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in history)
+    yield HISTORY, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in history)
 
 
 def plan_from_files(folder: Path) -> Plan:
-    """The plan in a folder of such files; `tasks/` and the history only tell, and are not read.
+    """Return the plan in a folder of such files; `tasks/` and the history are for readers, and
+    ignored.
 
     Raises UsageError (`plan-files`) naming the file that is missing, unreadable or contradicts
     another.
@@ -90,7 +91,7 @@ def plan_from_files(folder: Path) -> Plan:
 
 
 def _check_designs(plan: Plan) -> Iterator[str]:
-    """What `check_tree` does not look at: designs, dependencies, counters."""
+    """Yield faults that `check_tree` does not look for: designs, dependencies, counters."""
     root = next(iter(plan.nodes))
     for node_id, node in plan.nodes.items():
         if node.parent_id is not None and node_id not in plan.designs:

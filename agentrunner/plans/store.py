@@ -1,8 +1,8 @@
 """The plan of a repository on disk: one SQLite file, one row for every accepted change.
 
-A change is one transaction: whoever reads sees the plan before it or after it. Two writers are
-told apart by the version that each has read; the second one is refused and told what came between.
-How a task stands changes often and is no change of the plan: it has a table of its own.
+A change is one transaction: a reader sees the plan before it or after it. Two writers are
+distinguished by the version that each has read; the second one is refused, with the changes
+between. The status of a task changes often and is no change of the plan: it has a table of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from agentrunner.storage.run_folder import make_private
 SCHEMA = 1
 BUSY_TIMEOUT_SEC = 10.0
 KEPT_PLANS = 100
-"""Latest versions that can be gone back to; older ones are only told of."""
+"""How many of the latest versions can be restored; of older ones only the change is kept."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS changes (
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS questions (
 """
 
 BUDGET = "budget"
-"""In place of a task's id: a question about the plan's budget, which the planner is not told of."""
+"""In place of a task's id: a question about the plan's budget, which the planner does not see."""
 
 ChangeKind = Literal["decompose", "plan_patch", "undo", "import"]
 
@@ -59,41 +59,41 @@ class PlanChange:
     """An accepted change of a plan."""
 
     version: int
-    """Of the plan that came of it."""
+    """The version of the plan after the change."""
     version_before: int
     at: str
     """UTC, ISO 8601."""
     kind: ChangeKind
     author: str
     message: str
-    """What was said, or what was undone."""
+    """The message that led to the change, or that of the undone one."""
     operations: Sequence[Mapping[str, Any]]
 
     @property
     def quote(self) -> str:
-        """The message as planners read it: that of an import has a path of this machine."""
+        """Return the message as planners read it: an import's own has a path of this machine."""
         return "plan import" if self.kind == "import" else self.message
 
 
 @dataclass(frozen=True)
 class StoredTask:
-    """How a task of the plan stands."""
+    """The status of a task of the plan."""
 
     task_id: str
     status: PlanTaskStatus
     run_id: str = ""
     """Its latest run."""
     tries: int = 0
-    """Runs that came to nothing for want of the surroundings, in a row."""
+    """Tries in a row that ended with an infrastructure error."""
     retry_at: str = ""
-    """RETRY_WAIT: when it is tried again; UTC, ISO 8601."""
+    """For RETRY_WAIT: when it is tried again; UTC, ISO 8601."""
     detail: str = ""
     """One sentence for people."""
 
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """Something that only a person can say."""
+    """A question that only a person can answer."""
 
     id: int
     at: str
@@ -117,9 +117,10 @@ class PlanStore:
     # -- the plan -------------------------------------------------------------------------------
 
     def load(self) -> Plan:
-        """The latest plan, each task as it stands; an empty one where there is none yet.
+        """Return the latest plan with the present status of each task; an empty one where there is
+        none yet.
 
-        Raises UsageError (`plan-damaged`) for a file that is no plan's.
+        Raises UsageError (`plan-damaged`) for a file that does not hold a plan.
         """
         if not self.path.exists():
             return Plan()
@@ -138,12 +139,12 @@ class PlanStore:
         undoes: int = 0,
         remark: str = "",
     ) -> None:
-        """Keep a plan that was made of the latest one.
+        """Save a plan that was made from the latest one.
 
-        A task that had ended and is to do something else now is PENDING again: only what it had
-        asked for was proven. `undoes` is the version that is taken back, 0 for none; `remark` is
-        what the conversation is told of the change. Raises PlanConflict where `plan` is not made
-        of the latest any more; nothing is changed then.
+        A task that had ended and has to do something else now becomes PENDING: only what it had
+        been asked for was proven. `undoes` is the version that is undone, 0 for none; `remark` is
+        added to the conversation. Raises PlanConflict where `plan` was not made from the latest
+        one; then nothing is changed.
         """
         with self._database(write=True) as database:
             latest = _version(database)
@@ -164,7 +165,7 @@ class PlanStore:
     def undo(self, *, at: str, author: str, force: bool = False) -> tuple[Plan, PlanChange]:
         """Go back to the plan before the latest change that is not itself undone.
 
-        Returns the plan that it is now, and the change that was undone. Raises UsageError
+        Returns the plan after that, and the change that was undone. Raises UsageError
         (`nothing-to-undo`) and PatchRejected.
         """
         current = self.load()
@@ -191,7 +192,7 @@ class PlanStore:
         raise NothingToUndo("There is no change to undo.", remedy="agentrunner plan shows the plan")
 
     def changes(self, since: int = 0) -> list[PlanChange]:
-        """Every change after a version, in order."""
+        """Return every change after a version, in order."""
         if not self.path.exists():
             return []
         with self._database() as database:
@@ -207,10 +208,10 @@ class PlanStore:
             raise NothingToUndo(f"Only the latest {KEPT_PLANS} versions can be undone.")
         return plan_from_json(zlib.decompress(row[0]))
 
-    # -- how tasks stand ------------------------------------------------------------------------
+    # -- the status of tasks --------------------------------------------------------------------
 
     def note(self, standing: StoredTask, at: str) -> None:
-        """Note how a task stands."""
+        """Save the status of a task."""
         values = asdict(standing)
         columns = ("task_id", "status", "run_id", "tries", "retry_at", "detail")
         row = [str(values[name]) if name == "status" else values[name] for name in columns]
@@ -221,7 +222,7 @@ class PlanStore:
             database.execute("DELETE FROM reopened WHERE task_id = ?", (standing.task_id,))
 
     def standings(self) -> dict[str, StoredTask]:
-        """How each task stands that was ever worked on, by task id."""
+        """Return the status of each task that was ever worked on, by task id."""
         if not self.path.exists():
             return {}
         with self._database() as database:
@@ -230,12 +231,12 @@ class PlanStore:
     # -- the conversation -----------------------------------------------------------------------
 
     def say(self, role: str, text: str, at: str) -> None:
-        """One more message."""
+        """Add a message to the conversation."""
         with self._database(write=True) as database:
             _say(database, role, text, at)
 
     def conversation(self) -> list[ConversationMessage]:
-        """All messages in order."""
+        """Return all messages in order."""
         if not self.path.exists():
             return []
         with self._database() as database:
@@ -243,7 +244,7 @@ class PlanStore:
             return [ConversationMessage(role, text) for role, text in rows]
 
     def ask(self, text: str, at: str, task_id: str = "") -> int:
-        """Keep a question for a person; returns its number."""
+        """Save a question for a person; return its number."""
         with self._database(write=True) as database:
             cursor = database.execute(
                 "INSERT INTO questions (at, text, task_id) VALUES (?, ?, ?)", (at, text, task_id)
@@ -251,7 +252,7 @@ class PlanStore:
             return int(cursor.lastrowid or 0)
 
     def answer(self, number: int, text: str, at: str) -> OpenQuestion:
-        """Answer an open question; raises UsageError (`unknown-question`) for any other."""
+        """Answer an open question; raise UsageError (`unknown-question`) for any other."""
         with self._database(write=True) as database:
             cursor = database.execute(
                 "UPDATE questions SET answer = ?, answered_at = ? WHERE id = ? AND answer IS NULL",
@@ -262,7 +263,7 @@ class PlanStore:
             return next(q for q in _questions(database) if q.id == number)
 
     def questions(self) -> list[OpenQuestion]:
-        """All of them, answered ones among them, in order."""
+        """Return all questions in order, answered ones included."""
         if not self.path.exists():
             return []
         with self._database() as database:
@@ -272,7 +273,7 @@ class PlanStore:
 
     @contextmanager
     def _database(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """One transaction: taken at once by a writer, so that nobody comes between."""
+        """Open a transaction; a writer's locks the file at once, so that none comes between."""
         make_private(self.path.parent)
         with self.path.open("ab"):
             self.path.chmod(0o600)
@@ -284,7 +285,7 @@ class PlanStore:
                 try:
                     yield connection
                 except BaseException:
-                    if connection.in_transaction:  # SQLite itself takes back what finds no room
+                    if connection.in_transaction:  # on a full disk SQLite rolls back by itself
                         connection.execute("ROLLBACK")
                     raise
                 reach("plan_before_commit")
@@ -313,7 +314,7 @@ class PlanStore:
 
 
 def unknown_question(number: int) -> UsageError:
-    """There is no open question of this number."""
+    """Return the error for a number that no open question has."""
     return UnknownQuestion(
         f"There is no open question {number}.",
         remedy="agentrunner plan status",
@@ -337,7 +338,7 @@ def _latest(database: sqlite3.Connection) -> Plan:
 
 
 def _reopen(database: sqlite3.Connection, plan: Plan, undoes: int, at: str) -> None:
-    """PENDING for what had ended as another task, and as before where that is taken back."""
+    """Reset ended tasks that are other tasks now, or restore them where that is undone."""
     before, known = _latest(database), _standings(database)
     ended = dict(
         database.execute("SELECT task_id, status FROM reopened WHERE version = ?", (undoes,))

@@ -1,1 +1,1 @@
-"""What is known of a run while it runs. Pure."""
+"""The saved state of a run: what is known of it while it runs. Pure."""

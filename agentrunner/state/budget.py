@@ -21,23 +21,23 @@ if TYPE_CHECKING:  # screens that only name limits start without these models
     from agentrunner.state.run_state import Counters, TaskContext
 
 NAMES = tuple(BUDGET_KINDS)
-"""The limits that can be spent, as keys of `runner.budget`; the first that is spent is named."""
+"""The limits that can be spent, as keys of `runner.budget`; the first that is spent is reported."""
 FOR_CALL = tuple(name for name, kind in BUDGET_KINDS.items() if kind.before_call)
 FOR_WORKER = tuple(name for name, kind in BUDGET_KINDS.items() if kind.before_worker)
-"""What must not be spent before a call of the planner, and before a worker run."""
+"""Limits that must not be spent before a planner's call, and before a worker run."""
 FOR_TALK = tuple(name for name, kind in BUDGET_KINDS.items() if kind.by_talking)
-"""What must not be spent before a call about a plan."""
+"""Limits that must not be spent before a call about a plan."""
 WHOLE = frozenset(name for name, kind in BUDGET_KINDS.items() if kind.whole)
 """Limits that are counted, not measured."""
 STOP = "stop"
 MOST = 1e15
-"""Of one grant; more than any limit, and still exact in what a state is stored as."""
+"""The largest grant: more than any limit, and still exact in the stored form of the state."""
 
 _GRANT = re.compile(r"(?:(?P<name>[a-z_]+)=)?\+(?P<amount>\d[\d_]*(?:\.\d+)?)", re.ASCII)
 
 
 def limits_of(spec: TaskSpec, grants: Mapping[str, float]) -> dict[str, float]:
-    """The limits in force by name, grants of people included; those not set are left out."""
+    """Return the limits in force by name, people's grants included; unset ones are left out."""
     limits = {}
     for name in NAMES:
         own = getattr(spec.runner.budget, name)
@@ -48,12 +48,12 @@ def limits_of(spec: TaskSpec, grants: Mapping[str, float]) -> dict[str, float]:
 
 
 def spent_of(counters: Counters) -> dict[str, float]:
-    """What is spent of each."""
+    """Return what is spent, by limit."""
     return {name: getattr(counters, kind.counter or name) for name, kind in BUDGET_KINDS.items()}
 
 
 def left_of(spec: TaskSpec, state: TaskContext) -> dict[str, float]:
-    """What is left of each limit that is set, never below 0."""
+    """Return what is left of each limit that is set, never below 0."""
     limits, spent = limits_of(spec, state.get("grants", {})), spent_of(state["counters"])
     return {name: max(0, limit - spent[name]) for name, limit in limits.items()}
 
@@ -61,7 +61,7 @@ def left_of(spec: TaskSpec, state: TaskContext) -> dict[str, float]:
 def spent_limit(
     spec: TaskSpec, grants: Mapping[str, float], counters: Counters, names: Iterable[str]
 ) -> tuple[str, float] | None:
-    """The first of these limits that leaves no room for another step, and what it is."""
+    """Return the first of these limits that leaves no room for another step, with its value."""
     limits, spent = limits_of(spec, grants), spent_of(counters)
     for name in names:
         if name in limits and spent[name] >= limits[name]:
@@ -70,17 +70,17 @@ def spent_limit(
 
 
 def added(grants: Mapping[str, float], more: Mapping[str, float]) -> dict[str, float]:
-    """Grants and further ones."""
+    """Return the grants with further ones added."""
     return {**grants, **{name: grants.get(name, 0) + amount for name, amount in more.items()}}
 
 
 def read_grants(
     text: str, spec: TaskSpec, grants: Mapping[str, float], asked: str = ""
 ) -> dict[str, float]:
-    """Amounts from "usd=+5, tokens=+20000", or "+5" of the limit that is `asked` about.
+    """Return amounts from "usd=+5, tokens=+20000", or "+5" of the limit that is `asked` about.
 
-    `grants` are those given before. Raises UsageError for anything else, for a limit that the
-    task does not set, and for one that a policy does not let be raised so far.
+    `grants` are those given before. Raises UsageError for anything else, for a limit that the task
+    does not set, and for one that a policy does not let be raised so far.
     """
     more: dict[str, float] = {}
     for word in re.split(r"[\s,]+", text.strip()):
@@ -127,13 +127,13 @@ def _wrong(message: str, remedy: str) -> UsageError:
 
 
 def figure_of(name: str, value: float) -> str:
-    """A figure of one limit without its unit: "4,936", "0.52"."""
+    """Return a figure of one limit without its unit: "4,936", "0.52"."""
     if name == "usd":
         return f"{value:,.2f}" if value >= 0.1 or value == 0 else f"{value:.4f}"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
 def amount_of(name: str, value: float) -> str:
-    """A figure of one limit as people read it: "4,936 tokens", "0.52 US dollars"."""
+    """Return a figure of one limit as people read it: "4,936 tokens", "0.52 US dollars"."""
     kind = BUDGET_KINDS[name]
     return f"{figure_of(name, value)} {kind.unit if value == 1 else kind.units}"

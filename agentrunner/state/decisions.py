@@ -1,6 +1,6 @@
 """What people decided in a run: kept, bounded, and shown to planners, judges and workers. Pure.
 
-The last twenty decisions are kept in full, older ones as one line each. Texts are data: whoever
+The last twenty decisions are kept in full, older ones as one line each. Texts are data: code that
 shows them marks them as a person's words.
 """
 
@@ -17,13 +17,13 @@ LINES = 100
 TEXT = 4000
 """Characters of one text that the state keeps."""
 ONE_LINE = 200
-"""Characters of what was asked, and of an older decision."""
+"""Characters of a question, and of an older decision."""
 IN_PROMPT = 20_000
-"""Characters of people's texts that one prompt carries in full; further ones are one line each."""
+"""Characters of people's texts that one prompt carries in full; further ones become a line each."""
 LINES_IN_PROMPT = 6000
-"""Characters of those lines."""
+"""Characters of those lines together."""
 REASONS_STEER = frozenset({"plan", "worker", "complete", "tests_changed", "protected_path"})
-"""Kinds whose rejection with a reason says what is wanted."""
+"""Kinds of question whose rejection with a reason says what is wanted."""
 
 View = dict[str, Any]
 
@@ -41,9 +41,9 @@ def decided(
     at: str,
     round: int,  # noqa: A002  (the record's word)
 ) -> PersonDecision:
-    """An answer to a question as a decision that is kept, with its whole text.
+    """Return an answer to a question as a decision for the records, with its whole text.
 
-    Its id tells the question and the place: the same may be asked and answered again.
+    Its id is made of the question's id and a number: the same may be asked and answered again.
     """
     reason = answer.decision == "reject" and bool(answer.text.strip())
     text = answer.text
@@ -63,15 +63,15 @@ def decided(
 
 
 def total(people: People | None) -> int:
-    """How many decisions there were so far."""
+    """Return how many decisions there were so far."""
     people = people or People()
     return len(people.recent) + len(people.older) + people.omitted
 
 
-def with_decision(people: People | None, one: PersonDecision) -> People:
-    """The record with one decision more, cut to its bounds; the same decision once."""
+def with_decision(people: People | None, decision: PersonDecision) -> People:
+    """Return the record with one more decision, cut to its bounds; the same id only once."""
     people = people or People()
-    recent = [known for known in people.recent if known.id != one.id] + [_cut(one)]
+    recent = [known for known in people.recent if known.id != decision.id] + [_cut(decision)]
     older = people.older + [
         PersonLine(line=line_of(old), steers=old.steers) for old in recent[:-FULL]
     ]
@@ -84,41 +84,43 @@ def with_decision(people: People | None, one: PersonDecision) -> People:
     )
 
 
-def _cut(one: PersonDecision) -> PersonDecision:
-    if len(one.text) <= TEXT:
-        return one
-    return one.model_copy(update={"text": one.text[:TEXT], "characters": len(one.text)})
+def _cut(decision: PersonDecision) -> PersonDecision:
+    if len(decision.text) <= TEXT:
+        return decision
+    return decision.model_copy(
+        update={"text": decision.text[:TEXT], "characters": len(decision.text)}
+    )
 
 
 def line_of(one: PersonDecision) -> str:
-    """A decision in one line of at most `ONE_LINE` characters."""
+    """Return a decision in one line of at most `ONE_LINE` characters."""
     asked = f"{in_one_line(one.asked, ONE_LINE // 2)}: " if one.asked else ""
     words = f": {one.text}" if one.text.strip() else ""
     return in_one_line(f"round {one.round}, {one.kind}, {asked}{one.decision}{words}")
 
 
 def in_one_line(text: str, most: int = ONE_LINE) -> str:
-    """A text without line breaks, with `…` where it was cut."""
+    """Return a text without line breaks, with `…` where it was cut."""
     line = " ".join(text[: most * 4].split())
     return line if len(line) <= most and len(text) <= most * 4 else line[: most - 1] + "…"
 
 
 def shown(people: People | None, *, steering: bool = False, most: int = IN_PROMPT) -> View:
-    """What a prompt says of it, oldest first; {} where there is nothing.
+    """Return what a prompt shows of the record, oldest first; {} where there is nothing.
 
-    The newest texts stand in full up to `most` characters together, others as one line each. With
-    `steering` only what changes what is wanted.
+    The newest texts are in full up to `most` characters together, others one line each. With
+    `steering`, only decisions that change what is wanted.
     """
     people = people or People()
-    recent = [one for one in people.recent if one.steers or not steering]
-    older = [one.line for one in people.older if one.steers or not steering]
+    recent = [decision for decision in people.recent if decision.steers or not steering]
+    older = [decision.line for decision in people.older if decision.steers or not steering]
     full: list[View] = []
-    for one in reversed(recent):
-        most -= len(one.text)
+    for decision in reversed(recent):
+        most -= len(decision.text)
         if most < 0:
             break
-        full.append(_entry(one))
-    older += [line_of(one) for one in recent[: len(recent) - len(full)]]
+        full.append(_entry(decision))
+    older += [line_of(decision) for decision in recent[: len(recent) - len(full)]]
     kept = _last(older, LINES_IN_PROMPT)
     left_out = people.omitted + len(older) - len(kept)
     view: View = {}
@@ -131,17 +133,19 @@ def shown(people: People | None, *, steering: bool = False, most: int = IN_PROMP
     return view if kept or full else {}
 
 
-def _entry(one: PersonDecision) -> View:
-    """Without time and name: no prompt depends on a clock, and nobody needs to know who."""
-    view: View = {"round": one.round, "kind": one.kind}
-    if one.asked and one.kind != "budget":  # its limits are ours, and no planner's concern
-        view["asked"] = one.asked
-    view |= {"decision": one.decision, "words": words_of(one)}
+def _entry(decision: PersonDecision) -> View:
+    """Return a decision without time and name: no prompt may depend on a clock or a person."""
+    view: View = {"round": decision.round, "kind": decision.kind}
+    if (
+        decision.asked and decision.kind != "budget"
+    ):  # limits are AgentRunner's, not the planner's concern
+        view["asked"] = decision.asked
+    view |= {"decision": decision.decision, "words": words_of(decision)}
     return view
 
 
 def words_of(one: PersonDecision) -> str:
-    """The person's words, with a word of ours where they are cut."""
+    """Return the person's words, with a remark where they are cut."""
     if not one.characters:
         return one.text
     return f"{one.text}… (cut here; the whole has {one.characters:,} characters)"

@@ -38,12 +38,12 @@ class EndState:
     """What an end of a run means wherever it is shown."""
 
     exit_code: int
-    """Of the command that ran it, and of a plan with a task that ended so."""
+    """Of the command that ran it, and of a plan with a task that ended this way."""
     word: str
-    """As people say it; in capitals at the head of a summary."""
+    """As people read it; in capitals at the head of a summary."""
     tone: Tone
     next_step: NextStep
-    """Which commands are advised, and what the note has its reader do."""
+    """Which commands are suggested, and what the note asks its reader to do."""
 
 
 END_STATES: Mapping[TaskState, EndState] = {
@@ -51,7 +51,8 @@ END_STATES: Mapping[TaskState, EndState] = {
     S.NEEDS_REVIEW: EndState(3, "needs review", "warn", "review"),
     S.FAILED: EndState(1, "failed", "bad", "retry"),
 }
-"""Every end, the best first. What has to know of an end derives from here, or a test names it."""
+"""Every end, the best first. Code that depends on an end derives from this table, or a test names
+it."""
 
 WAITING_EXIT = 4
 """The exit code of a run or plan that waits for a person."""
@@ -68,23 +69,24 @@ MOVES: dict[TaskState, frozenset[TaskState]] = {
 }
 
 TERMINAL = frozenset(END_STATES)
-"""`resume` of one that is not COMPLETE starts a new attempt; it does not move this one."""
+"""States that are not left: `resume` of one that is not COMPLETE starts a new attempt."""
 
 LOOPS = frozenset({(S.VALIDATING, S.RUNNING), (S.VALIDATING, S.FIXING)})
 """The moves that count as a loop."""
 
 
 def end_of(state: object) -> EndState | None:
-    """What the table says of a state or its name; None for one that is no end."""
+    """Return the end that a state or its name stands for; None for a state that is no end."""
     return next((end for name, end in END_STATES.items() if name == state), None)
 
 
 LEAST_WAIT_SEC = 5.0
-"""Less than this is what opening a sandbox takes; people are not told of it as a wait."""
+"""Opening a sandbox takes about this long; shorter waits are not shown to people."""
 
 
 def rounds_of(loops: int, worker_runs: int) -> int:
-    """Rounds of an attempt, as people count them: a worker's run and what was seen after it.
+    """Return the rounds of an attempt as people count them: a worker's run and the evidence after
+    it.
 
     Tries of one order are one round, and a request for completion that was refused is none.
     """
@@ -92,11 +94,11 @@ def rounds_of(loops: int, worker_runs: int) -> int:
 
 
 class ForbiddenMove(AgentRunnerError):
-    """A move between task states that the table does not allow."""
+    """A move between task states that MOVES does not allow."""
 
 
 def move(current: TaskState, target: TaskState) -> TaskState:
-    """`target`, if the table allows it from `current` (staying is no move); else ForbiddenMove."""
+    """Return `target` if MOVES allows it from `current`, or it is the same; else ForbiddenMove."""
     if target != current and target not in MOVES[current]:
         raise ForbiddenMove(f"a task cannot go from {current} to {target}")
     return target

@@ -1,4 +1,4 @@
-"""What a person is asked in a run, what they answer, and what is kept of it."""
+"""Questions to a person in a run, their answers, and what is kept of them."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ IN_WORDS: frozenset[QuestionKind] = frozenset({"ask_human", "budget", "planner"}
 
 
 CHECK, CHECK_AFTER = "check", "check_after_work"
-"""What a question of kind `planner` asks for that is about a check which cannot run: before the
-first worker, and later, where what is there may be accepted."""
+"""What a question of kind `planner` asks for if it is about a check that cannot run: before the
+first worker, and later, when the present work may be accepted."""
 
 
 class Question(StateModel):
-    """What a person is asked. `id` is the first 12 hex digits of the subject's sha256."""
+    """A question to a person. `id` is the first 12 hex digits of the subject's sha256."""
 
     id: str
     kind: QuestionKind
     text: str
     options: list[str] = []
     subject: str
-    """Canonical JSON of exactly what is approved or asked; what runs is the subject."""
+    """Canonical JSON of exactly what is approved or asked; what is executed is the subject."""
     state: TaskState
-    """The state kept while waiting."""
+    """The state in which the run waits."""
 
 
 class PersonOrder(StateModel):
-    """What a person decided in the planner's place; the next decision carries it out."""
+    """What a person decided in the planner's place; the next decision executes it."""
 
     id: str
-    """Of the question that it answers, with its place among the decisions."""
+    """The id of the question that it answers, with a number."""
     action: Literal["run_worker", "mark_complete"]
     prompt: FileRef | None = None
-    """Of `run_worker`: the person's words, in the run's folder."""
+    """For `run_worker`: the person's text, in the run's folder."""
     by: str = ""
 
 
@@ -58,7 +58,7 @@ BY_PLAN = "(plan)"
 
 
 class Answer(StateModel):
-    """What a person said."""
+    """A person's answer."""
 
     id: str
     kind: QuestionKind
@@ -67,31 +67,31 @@ class Answer(StateModel):
     edit: str = ""
     """An edited subject, from `approve --edit`."""
     by: str = ""
-    """Who, as far as it is known; `BY_PLAN` where the plan that the run is part of answered."""
+    """Who, if known; `BY_PLAN` where the plan that the run is part of answered."""
 
 
 class PersonDecision(StateModel):
     """One answer, approval, rejection, message or acceptance of a person, kept with the run."""
 
     id: str
-    """One id is one decision: of an answer the question's with its place among the decisions, else
-    "message-1", "accept-1", "grant-1"."""
+    """Unique per decision: for an answer the question's id with a number, else "message-1",
+    "accept-1", "grant-1"."""
     kind: QuestionKind | Literal["message", "acceptance"]
     asked: str = ""
-    """What was asked, in one line."""
+    """The question, in one line."""
     decision: Literal["answer", "approve", "reject", "message", "accept"]
     text: str = ""
     """The person's words, cut where they are long; the run log has them whole."""
     characters: int = 0
-    """Of the whole text, where it is cut."""
+    """Length of the whole text, where it is cut."""
     at: str = ""
     """UTC, ISO 8601."""
     by: str = ""
-    """Who, as far as it is known."""
+    """Who, if known."""
     round: int = 0
     """Worker runs that had been made by then."""
     steers: bool = False
-    """Whether it changes what is wanted, so that workers are shown it."""
+    """Whether it changes what is wanted, so that workers see it."""
 
 
 class PersonLine(StateModel):
@@ -109,6 +109,6 @@ class People(StateModel):
     older: list[PersonLine] = []
     """The hundred before them."""
     omitted: int = 0
-    """How many before those are in the run log only."""
+    """How many earlier ones are only in the run log."""
     grants: int = 0
-    """Grants of `resume --budget` that are among them."""
+    """How many of them are grants of `resume --budget`."""

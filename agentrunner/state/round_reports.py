@@ -1,7 +1,8 @@
-"""The report of one round and the state of now, as prompts have them; from the summary. Pure.
+"""The report of one round, and the present state, as prompts have them; made from the summary.
+Pure.
 
-The summary of a run is long, and most of it stands for many rounds. Each part of it is told in the
-round in which it became so, and only what is new goes to the end of a prompt.
+The summary of a run is long, and most of it stays the same for many rounds. So each part of it is
+reported in the round in which it changed, and only what is new goes to the end of a prompt.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 View = dict[str, Any]
 
 STATIC = ("id", "description", "detail", "critical", "origin", "check")
-"""Of a criterion, what does not change by work."""
+"""Fields of a criterion that work does not change."""
 MOVING = ("id", "status", "evidence", "grade", "proof", "comment")
-"""Of a criterion, what does."""
+"""Fields of a criterion that work changes."""
 NOW = (
     "state", "worker_runs_count", "loops", "max_loops", "loops_left", "budget_left", "completion",
     "refused", "notes",
@@ -26,11 +27,11 @@ LINE_CHARS = 300
 
 
 def sections(facts: Mapping[str, Any]) -> View:
-    """The parts of a summary that are told when they change."""
+    """Return the parts of a summary that are reported when they change."""
     return {
         "acceptance_criteria": [
-            {key: one[key] for key in STATIC if key in one}
-            for one in facts.get("acceptance_criteria", [])
+            {key: criterion[key] for key in STATIC if key in criterion}
+            for criterion in facts.get("acceptance_criteria", [])
         ],
         "test_before_the_task": facts.get("baseline_test"),
         "test_result": facts.get("test_result"),
@@ -41,7 +42,7 @@ def sections(facts: Mapping[str, Any]) -> View:
 
 
 def digests(parts: Mapping[str, Any]) -> dict[str, str]:
-    """What each part is, in few letters."""
+    """Return a short digest of each part."""
     return {name: _digest(value) for name, value in parts.items()}
 
 
@@ -51,12 +52,13 @@ def report(
     known: Mapping[str, str],
     known_runs: Collection[str],
 ) -> View:
-    """What happened since the report before: the order, how it ended, and what is new with it.
+    """Return what happened since the report before: the order, how it ended, and what is new with
+    it.
 
-    `known` holds the digests of what was told last, `known_runs` the worker runs.
+    `known` holds the digests of what was shown last, `known_runs` the ids of the worker runs.
     """
     runs = [
-        one for one in facts.get("recent_worker_runs", []) if one["worker_run_id"] not in known_runs
+        run for run in facts.get("recent_worker_runs", []) if run["worker_run_id"] not in known_runs
     ]
     last = facts.get("last_worker_result", {})
     parts = sections(facts)
@@ -73,38 +75,38 @@ def report(
             view["worker_stderr_tail"] = errors
     if refused := (facts.get("refused") or {}).get("completion"):
         view["refused"] = refused
-    return {**view, **_something(new)}
+    return {**view, **_without_empty(new)}
 
 
 def state_of_now(
     facts: Mapping[str, Any], known: Mapping[str, str], *, described: bool = False
 ) -> View:
-    """How things stand, without what the reports have told just so.
+    """Return the present state, without what the reports have shown already.
 
-    `described` has each criterion in its words once more, for who judges it.
+    `described` includes each criterion's description, for a judge.
     """
     keys = (*MOVING[:1], "description", "detail", *MOVING[1:]) if described else MOVING
     view: View = {name: facts[name] for name in NOW if name in facts}
     view["acceptance_criteria"] = [
-        {key: value for key in keys if (value := one.get(key)) not in (None, "")}
-        for one in facts.get("acceptance_criteria", [])
+        {key: value for key in keys if (value := criterion.get(key)) not in (None, "")}
+        for criterion in facts.get("acceptance_criteria", [])
     ]
     view["workers"] = [
         {
-            key: one.get(key)
+            key: worker.get(key)
             for key in ("worker_type", "modes", "session_available", "left_alone_until")
         }
-        for one in facts.get("workers", [])
+        for worker in facts.get("workers", [])
     ]
     parts = sections(facts)
     new = {
         name: parts[name] for name, digest in digests(parts).items() if known.get(name) != digest
     }
-    return {**view, **_something(new)}
+    return {**view, **_without_empty(new)}
 
 
 def line_of(view: Mapping[str, Any], key: str) -> str:
-    """A report in a line, for when it is long past."""
+    """Return a report in one line, for when it is long past."""
     decided = view.get("decided") or {}
     runs = view.get("worker_runs") or []
     test = view.get("test_result") or {}
@@ -129,13 +131,13 @@ def _decided(decision: Mapping[str, Any]) -> View:
     return view
 
 
-def _something(parts: Mapping[str, Any]) -> View:
-    """Without what says nothing."""
-    nothing: tuple[Any, ...] = (None, [], {}, {"executed": False}, {"exists": False})
+def _without_empty(parts: Mapping[str, Any]) -> View:
+    """Return the parts without those that are empty."""
+    empty: tuple[Any, ...] = (None, [], {}, {"executed": False}, {"exists": False})
     return {
         name: value
         for name, value in parts.items()
-        if value not in nothing and not _is_empty_change(name, value)
+        if value not in empty and not _is_empty_change(name, value)
     }
 
 

@@ -1,8 +1,8 @@
 """TaskContext: the typed state that the graph carries from node to node.
 
-It is small and bounded: outputs are files in the run's folder, history is the run log beside
-them; here are counters, the latest evidence and the last five runs as references. Every value
-is JSON-native or one of the frozen models below (docs/decisions/0003-small-state.md).
+It is small and bounded. Outputs are files in the run's folder, the history is the run log beside
+them; the state has counters, the latest evidence and the last five worker runs as references. Every
+value is JSON-native or one of the frozen models below (docs/decisions/0003-small-state.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TAIL_BYTES = 4096
 
 
 class RunInfo(StateModel):
-    """What does not change while an attempt runs."""
+    """What does not change during an attempt."""
 
     schema_version: int = SCHEMA_VERSION
     run_id: str
@@ -33,11 +33,12 @@ class RunInfo(StateModel):
     attempt: int = 1
     max_loops: int = 5
     salt: str = ""
-    """Keys the prompt markers; drawn once per run."""
+    """Key of the markers in prompts; drawn once per run."""
     started_at: str = ""
     """UTC, ISO 8601."""
     accepting: str = ""
-    """In an attempt that `accept` makes: the reason of the end that the person's yes is to lift."""
+    """In an attempt that `accept` makes: the reason of the end that the person's acceptance may
+    lift."""
 
 
 class Counters(StateModel):
@@ -46,40 +47,40 @@ class Counters(StateModel):
     loops: int = 0
     worker_runs: int = 0
     meta_calls: int = 0
-    """Attempts on the wire; also the cursor of a scripted planner."""
+    """Calls that were sent; also the cursor of a scripted planner."""
     repeated_calls: int = 0
-    """Attempts of nodes that were killed before they were saved. They were made again under the
-    same numbers, so they are no part of `meta_calls`."""
+    """Calls of nodes that were killed before they were saved. They were made again under the same
+    numbers, so they are not part of `meta_calls`."""
     meta_input_tokens: int = 0
     meta_output_tokens: int = 0
     worker_input_tokens: int = 0
     worker_output_tokens: int = 0
     usd: float = 0
-    """Of the calls whose cost is known: the planner's, and those that the gateway counted."""
+    """Cost of the calls whose price is known: the planner's, and those that the gateway counted."""
     priced_calls: int = 0
     unpriced_calls: int = 0
-    """Calls whose cost nobody knows."""
+    """Calls whose cost is unknown."""
     subscribed_calls: int = 0
     """Calls that are part of a subscription, so that no price is paid for them."""
     unknown_calls: int = 0
-    """Calls whose tokens nobody knows, or not all of them: what is counted is the least."""
+    """Calls whose tokens are not known, or only in part: the counts are a minimum."""
     decisions: int = 0
     questions: int = 0
     messages: int = 0
-    """Words of `resume --message` that were heard."""
+    """Messages of `resume --message` that a node has read."""
     losses: int = 0
-    """Worker attempts lost in a row."""
+    """Worker runs lost in a row."""
     wall_sec: float = 0
-    """Spent, pauses not counted."""
+    """Seconds spent, pauses not counted."""
 
     @property
     def calls(self) -> int:
-        """All attempts of the planner on the wire."""
+        """Return all calls of the planner that were sent."""
         return self.meta_calls + self.repeated_calls
 
     @property
     def tokens(self) -> int:
-        """Of planner and workers together, in and out."""
+        """Return the tokens of planner and workers together, input and output."""
         meta = self.meta_input_tokens + self.meta_output_tokens
         return meta + self.worker_input_tokens + self.worker_output_tokens
 
@@ -91,11 +92,11 @@ Author = Literal["person", "planner", "worker", "product", ""]
 """Who wrote what proves something; "" where nothing does."""
 Grade = Literal["proven", "shown", "accepted", "judged", "kept", "none"]
 """What evidence is worth (docs/decisions/0004). `kept`: a person's check that was green before the
-run and still is, which holds in every mode and proves no work."""
+run and still is, which is accepted in every mode and proves no work."""
 
 
 class Awaited(StateModel):
-    """What a check needs that is not there before the work: a test to be written, or a tool."""
+    """What a check needs that does not exist before the work: a test to be written, or a tool."""
 
     kind: Literal["test", "tool"]
     what: str
@@ -103,23 +104,23 @@ class Awaited(StateModel):
 
 
 class FormerCheck(StateModel):
-    """A check that a criterion had, and that was withdrawn or replaced while the run went on."""
+    """A check that a criterion had until it was withdrawn or replaced during the run."""
 
     what: str
     """The check, as people read it."""
     outcome: Literal["passed", "failed", "not_run"] = "not_run"
-    """What it said last."""
+    """Its last outcome."""
     detail: str = ""
     reason: str = ""
     by: Literal["planner", "person"] = "planner"
     replaced: bool = False
-    """Whether another check stands in its place."""
+    """Whether another check took its place."""
     worker_runs: int = 0
-    """How many there had been by then."""
+    """How many worker runs there had been by then."""
 
 
 class Criterion(StateModel):
-    """An acceptance criterion and where it stands. Status and evidence are set by code."""
+    """An acceptance criterion and its status. Status and evidence are set by code."""
 
     id: str
     description: str
@@ -133,35 +134,35 @@ class Criterion(StateModel):
     check: Check | None = None
     check_origin: Origin = "task"
     awaits: Awaited | None = None
-    """What the planner's check needs first; it counts all the same."""
+    """What the planner's check needs first; the check counts all the same."""
     late: bool = False
-    """Whether the planner wrote its check, or mapped it to tests, when work had begun: then these
+    """Whether the planner wrote its check, or mapped it to tests, after work had begun: then these
     prove nothing."""
     status: Status = "unknown"
     evidence: EvidenceKind = "none"
     grade: Grade = "none"
     author: Author = ""
-    """Of the proof."""
+    """Who wrote the proof."""
     tests: list[str] = []
-    """Names of tests that stand for it, as the planner or a person mapped them; at most 20."""
+    """Names of tests that decide it, as the planner or a person mapped them; at most 20."""
     tests_origin: Origin = "task"
     """Who mapped them."""
     proof: str = ""
-    """One line: what was run or read, and what came out."""
+    """One line: what was run or read, and its outcome."""
     comment: str = ""
-    """The planner's word about it."""
+    """The planner's comment on it."""
     former: list[FormerCheck] = []
-    """The checks that it had, the last five."""
+    """Its former checks, the last five."""
 
     @property
     def withdrawn(self) -> FormerCheck | None:
-        """The check that was taken away after work had begun: nothing proves it from then on."""
+        """Return the check that was withdrawn after work had begun: nothing proves it since."""
         last = self.former[-1] if self.former and self.check is None else None
         return last if last is not None and last.worker_runs else None
 
 
 class RedTest(StateModel):
-    """A test that says no, and why."""
+    """A test that fails, and why."""
 
     name: str
     file: str = ""
@@ -170,50 +171,50 @@ class RedTest(StateModel):
 
 
 class TestOutcome(StateModel):
-    """One run of the test command. Counts are None where the output does not tell."""
+    """One run of the test command. Counts are None where the output does not give them."""
 
     __test__ = False
 
     command: str
     exit_code: int
     green_before: bool | None = None
-    """What it said on the tree before the run; None where it was not asked there."""
+    """Whether it was green on the tree before the run; None where it did not run there."""
     passed: int | None = None
     failed: int | None = None
     skipped: int | None = None
     errors: int = 0
-    """Of the failed ones: what broke outside of a test, maybe beside one that was counted."""
+    """Of the failed ones: what broke outside of a test, perhaps beside one that was counted."""
     failing: list[str] = []
     """Names of failing tests, at most 50."""
     red: list[RedTest] = []
     """The first ten of them, with their messages."""
     reader: str = ""
-    """Which test tool reported the results by name; "" where there are totals at most."""
+    """The test tool that reported results by name; "" where there are totals at most."""
     results: FileRef | None = None
     """All results by name, in the run's folder."""
     gone: list[str] = []
     """Names that passed before and are missing or skipped now, at most 50."""
     known_red: list[str] = []
-    """Names that were red before, stand for nothing that was asked, and are red still."""
+    """Names that were red before, are not asked for, and are still red."""
     turned: list[str] = []
     """Names that were red before and pass now, at most 50."""
     still_red: list[str] = []
-    """Names that were red before, have to turn and are red still, at most 50."""
+    """Names that were red before, have to turn green and are still red, at most 50."""
     newly_red: list[str] = []
     """Names that are red now and were not before, at most 50."""
     flaky: list[str] = []
-    """Names that were red and green on this very tree."""
+    """Names that were both red and green on this tree."""
     finding: str = ""
-    """Why exit 0 is not believed: failures in the output, no tests ran, fewer than before."""
+    """Why exit code 0 is not trusted: failures in the output, no tests ran, fewer than before."""
     hint: str = ""
-    """What the command does not tell, and what would make it."""
+    """What the command does not report, and how to make it do so."""
     output: FileRef | None = None
     tail: str = ""
     duration_sec: float = 0
 
     @property
     def green(self) -> bool:
-        """Exit 0, or red by known reds alone; and nothing that says otherwise."""
+        """Whether the exit code is 0, or only known reds are red, and no finding contradicts it."""
         return (self.exit_code == 0 or bool(self.known_red)) and not self.finding
 
 
@@ -226,21 +227,21 @@ class CheckOutcome(StateModel):
     outcome: Literal["passed", "failed", "not_run"]
     exit_code: int | None = None
     before: Literal["green", "red", "unknown"] = "unknown"
-    """What the same check said on the tree before the run."""
+    """The outcome of the same check on the tree before the run."""
     detail: str = ""
     output: FileRef | None = None
     reader: str = ""
     results: FileRef | None = None
     red: list[RedTest] = []
-    """Of its tests, where they are reported by name."""
+    """Its red tests, where they are reported by name."""
     writes: list[str] = []
     """Of a run on the tree before the run: paths that it wrote into the repository by itself."""
     unstarted: bool = False
-    """Whether it never came to decide anything, for its tool or shell could not start it."""
+    """Whether it never decided anything, because its tool or shell could not start."""
 
 
 class Proof(StateModel):
-    """What was red before the run and is green now, with who wrote what says so."""
+    """What was red before the run and is green now, and who wrote what shows it."""
 
     target: str
     """A criterion's id for its own check, "test" for the test command."""
@@ -252,9 +253,9 @@ class Proof(StateModel):
     tests: list[str] = []
     """The tests by name, at most 50; none where an exit code decides."""
     names: list[str] = []
-    """Identifiers that a worker's tests use, for the criteria they can stand for; at most 200."""
+    """Identifiers that a worker's tests use, for matching them to criteria; at most 200."""
     about: dict[str, list[str]] = {}
-    """By test: words of its name and text, for the criterion it can stand for; at most 200 each."""
+    """By test: words of its name and text, for matching it to a criterion; at most 200 each."""
     unasked: list[str] = []
     """Tests that share no word with anything that was asked for."""
     notes: list[str] = []
@@ -262,7 +263,7 @@ class Proof(StateModel):
 
 
 class Finding(StateModel):
-    """Something the code noticed that bears on completion."""
+    """Something the code noticed that matters for completion."""
 
     code: str
     """`tests_changed`, `protected_path`, `tree_changed_by_checks`, `dependencies_changed`, …"""
@@ -272,11 +273,11 @@ class Finding(StateModel):
     remedy: str = ""
     """The edit or command that would settle it."""
     tests: list[str] = []
-    """Names of tests it is about, at most 50."""
+    """Names of the tests it is about, at most 50."""
 
 
 class Baseline(StateModel):
-    """The tree before the run: its hash, its tests, and the checks the task brings."""
+    """The tree before the run: its hash, its tests, and the checks of the task."""
 
     tree: str
     origin: str = ""
@@ -287,20 +288,21 @@ class Baseline(StateModel):
     test_writes: list[str] = []
     """Paths that tests and checks write into the repository by themselves."""
     check_outcomes: list[CheckOutcome] = []
-    """What each check said, where it was executed."""
+    """The outcome of each check that was executed."""
     reporters: dict[str, int] = {}
-    """By target: the means by which it reports, where the first changed what it says; -1: none."""
+    """By target: the means by which it reports, where the first one changed the outcome; -1 for
+    none."""
 
 
 class Evidence(StateModel):
-    """What was found out about one tree."""
+    """What was measured of one tree."""
 
     tree: str
     tree_after: str = ""
-    """The tree with what the checks themselves wrote; equal to `tree` where that is nothing."""
+    """The tree with what the checks themselves wrote; equal to `tree` where they wrote nothing."""
     test: TestOutcome | None = None
     restored_test: TestOutcome | None = None
-    """Of runs that an older version began; nothing is read from it any more."""
+    """Of runs that an older version began; it is no longer read."""
     checks: list[CheckOutcome] = []
     findings: list[Finding] = []
     proof: list[str] = []
@@ -310,22 +312,22 @@ class Evidence(StateModel):
     stale: bool = False
     """Whether checks were withdrawn or replaced since, so that the tree is measured again."""
     examined: bool = False
-    """Whether completion was asked for on this tree, so that all of the verification was made."""
+    """Whether completion was requested for this tree, so that the whole verification was made."""
     allowed: list[str] = []
-    """Paths whose change a person allowed, when it was made."""
+    """Paths whose change a person had allowed by then."""
     doubts: dict[str, str] = {}
     """By target: why what is green now proves nothing."""
     changed_files: list[str] = []
-    """By the run's workers, against the tree before the run."""
+    """Files that the run's workers changed, against the tree before the run."""
     deleted_files: list[str] = []
-    """Those of them that are gone."""
+    """Those of them that were deleted."""
     lines_added: int = 0
     lines_removed: int = 0
     tests_added: int = 0
 
     @property
     def red(self) -> bool:
-        """Whether the test command or a check is red. The guard's findings are apart from this."""
+        """Whether the test command or a check is red. Findings are separate from this."""
         return (self.test is not None and not self.test.green) or any(
             check.outcome == "failed" for check in self.checks
         )
@@ -341,12 +343,12 @@ class Assessment(StateModel):
     """Ids of criteria it calls failed."""
     passed: list[str] = []
     comments: dict[str, str] = {}
-    """What it says about a criterion, by id."""
+    """Its comment on a criterion, by id."""
     risks: list[str] = []
     unseen: list[str] = []
     """Files whose change the judge was not shown whole."""
     unseen_count: int = 0
-    """How many they are; the list is cut."""
+    """How many files that is; the list is cut."""
     blind: bool = False
     """Whether nothing of the change was shown."""
 
@@ -362,20 +364,20 @@ class Verdict(StateModel):
     missing: list[str] = []
     """What stands between this run and COMPLETE, one sentence each."""
     grade: Grade = "none"
-    """Of a COMPLETE run: that of its weakest critical criterion."""
+    """Of a COMPLETE run: the grade of its weakest critical criterion."""
 
 
 class Acceptance(StateModel):
-    """A person's yes after looking, from `agentrunner accept`."""
+    """A person's acceptance after looking, from `agentrunner accept`."""
 
     criteria: list[str]
-    """Empty: the run as a whole."""
+    """Empty for the run as a whole."""
     reason: str
     by: str
     at: str
     tree: str
     unchanged: bool = False
-    """Whether they say that nothing had to change."""
+    """Whether the person says that nothing had to change."""
 
 
 class TaskContext(TypedDict, total=False):
@@ -391,38 +393,38 @@ class TaskContext(TypedDict, total=False):
     evidence: Evidence | None
     assessment: Assessment | None
     order: WorkerOrder | None
-    """The worker to be started, or being run."""
+    """The worker run to be started, or in progress."""
     wait: Wait | None
     """What the run waits for, without a person."""
     cooling: dict[str, str]
-    """Candidates that are left alone for a while: "worker:NAME" or "meta:NAME" to a UTC time."""
+    """Candidates that are not asked for a while: "worker:NAME" or "meta:NAME" to a UTC time."""
     grants: dict[str, float]
     """What people added to limits of the budget, by name."""
     stuck: Stuck | None
     wants_completion: bool
-    """mark_complete was asked for and is not yet judged."""
+    """Whether mark_complete was requested and is not judged yet."""
     completion_reason: str
     question: Question | None
     answer: Answer | None
     person_order: PersonOrder | None
-    """What a person ordered in the planner's place, until a decision has carried it out."""
+    """What a person ordered in the planner's place, until a decision has executed it."""
     allowed_hosts: list[str]
     """Hosts that a person allowed workers to reach, beside those of the task."""
     refused_hosts: list[str]
-    """Hosts that a person refused: nobody is asked about them again."""
+    """Hosts that a person refused: no further question is asked about them."""
     approved: list[str]
     """Ids of approved subjects, the last five."""
     told: list[str]
-    """Fingerprints of findings that the planner was told once."""
+    """Fingerprints of findings that were reported to the planner once."""
     remarks: list[str]
-    """Core's own words for the next decision, the last five."""
+    """AgentRunner's own remarks for the next decision, the last five."""
     people: People
-    """What people decided; a run that was begun before this was kept has none."""
+    """What people decided; missing in runs of versions that did not keep it."""
     recent: list[WorkerRun]
     tail: str
     """End of the latest worker's standard output, at most 4 KiB."""
     error_tail: str
-    """The same of its standard error; a run begun before this was kept has none."""
+    """The same of its standard error; missing in runs of versions that did not keep it."""
     tree: str
     """Latest snapshot."""
     acceptances: list[Acceptance]

@@ -1,7 +1,7 @@
-"""Ids for long names of tests: a prompt says each name once, and its id from then on. Pure.
+"""Ids for long names of tests: a prompt has each name once, and its id from then on. Pure.
 
-Ids are given in the order in which names are told, and stay for the whole run. What a planner
-writes for workers and people has the names beside them again.
+Ids are given in the order in which names are shown, and stay for the whole run. In what a planner
+writes for workers and people, the names are put beside the ids again.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 from agentrunner.protocol.known_names import TEST_ID as ID
 
 LONG = 24
-"""Characters from which on a name is given an id."""
+"""Names of at least so many characters get an id."""
 MOST = 400
-"""Ids of one run."""
+"""At most so many ids in one run."""
 LISTS = frozenset(
     {
         "failing", "known_red", "turned_green", "red_before_and_still", "red_only_now",
@@ -25,9 +25,9 @@ LISTS = frozenset(
 
 
 def further(view: Any, known: Mapping[str, str], least: int = LONG) -> dict[str, str]:
-    """Ids for names in a view that have none yet, by id; `known` is by name.
+    """Return ids for names in a view that have none yet, by id; `known` is by name.
 
-    Only for names of `least` characters.
+    Only names of at least `least` characters get one.
     """
     names = dict.fromkeys(name for name in _names(view) if len(name) >= least and name not in known)
     room = max(0, MOST - len(known))
@@ -35,48 +35,48 @@ def further(view: Any, known: Mapping[str, str], least: int = LONG) -> dict[str,
 
 
 def shortened(view: Any, known: Mapping[str, str]) -> Any:
-    """The view with ids where names stand that have one."""
+    """Return the view with ids in place of names that have one."""
     if not known:
         return view
     if isinstance(view, dict):
         return {key: _under(key, value, known) for key, value in view.items()}
     if isinstance(view, list):
-        return [shortened(one, known) for one in view]
+        return [shortened(item, known) for item in view]
     return view
 
 
 def used(view: Any) -> set[str]:
-    """The ids that stand in a view in the place of names."""
+    """Return the ids that a view has in place of names."""
     return {name for name in _names(view) if ID.fullmatch(name)}
 
 
 def _under(key: str, value: Any, known: Mapping[str, str]) -> Any:
     if key in LISTS and isinstance(value, list):
-        return [known.get(one, one) if isinstance(one, str) else one for one in value]
+        return [known.get(item, item) if isinstance(item, str) else item for item in value]
     if key == "red" and isinstance(value, list):
-        return [_red(one, known) for one in value]
+        return [_red(item, known) for item in value]
     return shortened(value, known)
 
 
-def _red(one: Any, known: Mapping[str, str]) -> Any:
-    return {**one, "name": known.get(one["name"], one["name"])} if _is_red(one) else one
+def _red(test: Any, known: Mapping[str, str]) -> Any:
+    return {**test, "name": known.get(test["name"], test["name"])} if _is_red(test) else test
 
 
-def _is_red(one: Any) -> bool:
-    return isinstance(one, dict) and isinstance(one.get("name"), str)
+def _is_red(test: Any) -> bool:
+    return isinstance(test, dict) and isinstance(test.get("name"), str)
 
 
 def _names(view: Any) -> Iterator[str]:
-    """The names of tests in a view, in its order."""
+    """Yield the names of tests in a view, in its order."""
     if isinstance(view, list):
-        for one in view:
-            yield from _names(one)
+        for item in view:
+            yield from _names(item)
     if not isinstance(view, dict):
         return
     for key, value in view.items():
         if key in LISTS and isinstance(value, list):
-            yield from (one for one in value if isinstance(one, str))
+            yield from (item for item in value if isinstance(item, str))
         elif key == "red" and isinstance(value, list):
-            yield from (one["name"] for one in value if _is_red(one))
+            yield from (item["name"] for item in value if _is_red(item))
         else:
             yield from _names(value)

@@ -1,4 +1,4 @@
-"""What every part of a run's saved state is made of."""
+"""The base class of every part of a run's saved state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class StateModel(BaseModel):
-    """A frozen value of the state, validated again wherever a node hands it on."""
+    """A frozen value of the state, validated again whenever a node passes it on."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", revalidate_instances="always", defer_build=True

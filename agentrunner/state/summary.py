@@ -1,7 +1,7 @@
 """TaskContext → the short view that the planner reads; deterministic and bounded.
 
 Values only: texts of people, workers and tests stay data here, and are marked as such where a
-prompt is made of them. Nothing of the host is told: no paths outside the repository, no
+prompt is made of them. The view contains nothing of the host: no paths outside the repository, no
 environment.
 """
 
@@ -36,11 +36,11 @@ PATHS = 100
 FAILING = 20
 RED = 10
 REFUSED = "Completion was refused, because: "
-"""How the note begins that says what completion was refused for."""
+"""The beginning of the remark that says why completion was refused."""
 NOTICED = "Noticed: "
-"""How the note begins that tells of work that led nowhere."""
+"""The beginning of the remark about work that led nowhere."""
 FROM_PERSON = "New from a person: "
-"""How the note begins that points to what a person decided since the last order."""
+"""The beginning of the remark that a person decided something since the last order."""
 MEANING: dict[Outcome, str] = {
     "completed": "it ended in order; whether the work is right only the evidence tells",
     "failed": "its CLI ended with an error",
@@ -64,7 +64,7 @@ MEANING: dict[Outcome, str] = {
     "lost": "its end is not known",
     "infra": "it could not be started",
 }
-"""Each outcome in a few words."""
+"""What each outcome means, in a few words."""
 
 View = dict[str, Any]
 
@@ -76,10 +76,10 @@ def summarize(
     patterns: Iterable[str] = (),
     workers: Collection[str] | None = None,
 ) -> View:
-    """What is to be done, what was done and what was found, JSON-native.
+    """Return what is to be done, what was done and what was found, JSON-native.
 
-    `patterns` are the names of the pattern library, `workers` those of the candidates that can
-    work here, in place of all. The same arguments give an equal result with the same order of
+    `patterns` are the names of the pattern library. `workers` are the candidates that can work
+    here; by default all of them. The same arguments give an equal result with the same order of
     keys.
     """
     evidence = context.get("evidence")
@@ -114,7 +114,7 @@ def summarize(
 
 
 def _limits(context: TaskContext, spec: TaskSpec) -> View:
-    """How far the run has come, and how far it may go."""
+    """Return the present counts of the run, and their limits."""
     counters = context.get("counters") or Counters()
     run = context.get("run")
     max_loops = run.max_loops if run else spec.runner.meta.max_loops
@@ -158,7 +158,7 @@ def _last_worker(recent: list[WorkerRun], output: str, errors: str) -> View:
     if not recent:
         return {"exists": False}
     view = _worker_run(recent[-1])
-    for name in ("changes", "commands"):  # they stand among the recent runs
+    for name in ("changes", "commands"):  # the recent runs have them
         del view[name]
     tails = {"stdout_tail": tail(output, TAIL_BYTES), "stderr_tail": tail(errors, TAIL_BYTES)}
     return {"exists": True, **view, **tails}
@@ -203,7 +203,7 @@ def _test(test: TestOutcome | None) -> View:
 
 
 def _by_name(test: TestOutcome) -> View:
-    """Compared with the tree before the run, by name; only the lists that have any."""
+    """Return the comparison by name with the tree before the run; only lists that are not empty."""
     lists = {
         "known_red": test.known_red,
         "turned_green": test.turned,
@@ -214,8 +214,8 @@ def _by_name(test: TestOutcome) -> View:
 
 
 def _red(reds: Sequence[RedTest]) -> View:
-    """Why tests are red, for at most ten; nothing at all where no message is known."""
-    return {"red": [one.model_dump() for one in reds[:RED]]} if reds else {}
+    """Return why tests are red, for at most ten; nothing at all where no message is known."""
+    return {"red": [red.model_dump() for red in reds[:RED]]} if reds else {}
 
 
 def _evidence(evidence: Evidence | None) -> View:
@@ -272,7 +272,7 @@ def _assessment(context: TaskContext) -> View | None:
 
 
 def _changed(evidence: Evidence | None) -> View:
-    """What all runs together changed, against the tree before the first."""
+    """Return what all worker runs together changed, against the tree before the first."""
     if evidence is None:
         return _paths([])
     return {
@@ -284,7 +284,7 @@ def _changed(evidence: Evidence | None) -> View:
 
 
 def _budget_left(context: TaskContext, spec: TaskSpec, counters: Counters) -> View:
-    """What may still be spent of each limit, None where there is none."""
+    """Return what is left of each limit; None where there is none."""
     left = left_of(spec, TaskContext(counters=counters, grants=context.get("grants", {})))
     view: View = {name: left.get(name) for name in NAMES}
     for name in WHOLE & left.keys():
@@ -292,13 +292,13 @@ def _budget_left(context: TaskContext, spec: TaskSpec, counters: Counters) -> Vi
     if "usd" in left:
         view["usd"] = round(left["usd"], 4)
     if "wall_sec" in left:
-        # In words that a replay knows for a duration: no two runs take equally long.
+        # In a form that a replay recognises as a duration: no two runs take equally long.
         view["wall_sec"] = f"{math.ceil(left['wall_sec'] / 60) * 60:.1f} s"
     return view
 
 
 def _refused(context: TaskContext) -> View:
-    """What was asked for and not given, lately."""
+    """Return the latest refusals: of completion, and of hosts."""
     remarks = context.get("remarks", [])
     completion = (text for text in reversed(remarks) if text.startswith(REFUSED))
     return {
@@ -308,7 +308,7 @@ def _refused(context: TaskContext) -> View:
 
 
 def _worker(name: str, own: TaskSpec, context: TaskContext) -> View:
-    """A candidate; a session to go on in exists once its latest run left one."""
+    """Return a candidate; it has a session to resume if its latest run left one."""
     worker = own.runner.worker
     runs = [run for run in context.get("recent", []) if (run.member or run.worker) == name]
     session = bool(runs) and runs[-1].session_id is not None and not runs[-1].session_lost
@@ -324,7 +324,7 @@ def _worker(name: str, own: TaskSpec, context: TaskContext) -> View:
 
 
 def _cooling(name: str, context: TaskContext) -> str | None:
-    """Until when its quota is spent, as far as that was still to come when a worker last ended."""
+    """Return until when its quota is spent, if that was still ahead when a worker last ended."""
     until = context.get("cooling", {}).get(f"worker:{name}")
     latest = [run.ended_at for run in context.get("recent", []) if run.ended_at][-1:]
     if until and latest and datetime.fromisoformat(until) <= datetime.fromisoformat(latest[0]):
@@ -333,9 +333,9 @@ def _cooling(name: str, context: TaskContext) -> str | None:
 
 
 def without_host(value: Any, repo: str) -> Any:
-    """The value with places in the repository as seen from its root.
+    """Return the value with paths in the repository relative to its root.
 
-    Tools print absolute paths, and where a person keeps a repository is nobody's business.
+    Tools print absolute paths, and where a person keeps a repository is private.
     """
     if not repo.strip("/"):
         return value
@@ -358,12 +358,12 @@ def _walked(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def head(text: str, characters: int) -> str:
-    """The beginning of a text, with `…` where it was cut."""
+    """Return the beginning of a text, with `…` where it was cut."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
 
 
 def tail(text: str, size: int) -> str:
-    """The end of a text in at most `size` bytes of UTF-8, with `…` where it was cut."""
+    """Return the end of a text in at most `size` bytes of UTF-8, with `…` where it was cut."""
     data = text.encode("utf-8", "replace")
     if len(data) <= size:
         return text

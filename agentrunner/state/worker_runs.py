@@ -1,4 +1,4 @@
-"""The work that was ordered, what became of it, and what a run waits for."""
+"""Orders for workers, their outcomes, and what a run waits for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agentrunner.state.state_model import FileRef, StateModel
 
 
 class WorkerOrder(StateModel):
-    """A decision to run a worker, fixed before it is started."""
+    """A decision to run a worker, saved before the worker is started."""
 
     worker_run_id: str
     worker: str
@@ -27,28 +27,29 @@ class WorkerOrder(StateModel):
     reason: str = ""
     loop: int = 0
     tries: int = 0
-    """How often it was begun again without a new decision: after waits and lost sessions."""
+    """How often it was started again without a new decision: after waits and lost sessions."""
     waits: int = 0
-    """Waits in a row for the same, without anything that came of it."""
+    """Waits in a row for the same problem, without any result."""
     waited_sec: float = 0
-    """Of all waits for it whose end was a guess, since it was decided or a person asked."""
+    """Seconds of all waits for it whose end was a guess, since it was decided or a person was
+    asked."""
 
 
 class Wait(StateModel):
-    """The run stands still until a quota is there again, or a provider answers."""
+    """The run waits until a quota is available again, or a provider answers."""
 
     until: str
     """UTC, ISO 8601."""
     since: str
     reason: str
-    """One sentence: who said no, and what it said."""
+    """One sentence: who refused, and with what message."""
     role: Literal["worker", "meta"] = "worker"
     candidate: str = ""
     """Whose quota it is."""
     back_to: str = "run_worker"
-    """The node that goes on."""
+    """The node that runs after the wait."""
     told: bool = True
-    """Whether the provider told when; else it is a guess."""
+    """Whether the provider gave the time; else it is a guess."""
 
 
 class Stuck(StateModel):
@@ -61,9 +62,9 @@ class Stuck(StateModel):
     evidence: str = ""
     """Digest of what is red."""
     evidences: int = 0
-    """Rounds in which exactly that was red."""
+    """Rounds in a row in which exactly that was red."""
     told: bool = False
-    """Whether the planner knows."""
+    """Whether the planner got a remark about it."""
     run: str = ""
     """Id of the latest worker run that is counted."""
 
@@ -94,7 +95,7 @@ Outcome = Literal[
 
 
 class CommandSeen(StateModel):
-    """A command that a worker says it ran."""
+    """A command that a worker reports to have run."""
 
     command: str = Field(max_length=200)
     exit_code: int | None = None
@@ -119,16 +120,16 @@ class WorkerRun(StateModel):
     diff_stat: str = ""
     """What it changed, in one line: "2 files changed, +12 -3"."""
     changes: list[str] = []
-    """The first twenty of them: "app/links.py +10 -3"."""
+    """The first twenty changed files: "app/links.py +10 -3"."""
     tree_before: str = ""
     tree_after: str = ""
     session_id: str | None = None
     session_lost: bool = False
-    """It was to go on in a session that its CLI does not know any more."""
+    """Whether it should have resumed a session that its CLI no longer knows."""
     reset_at: str = ""
-    """When a spent quota is there again, as far as told: UTC, ISO 8601."""
+    """When a spent quota is available again, if the provider said so: UTC, ISO 8601."""
     commands: list[CommandSeen] = []
-    """What it ran, the last ten, as its CLI says."""
+    """The last ten commands it ran, as its CLI reports them."""
     output: FileRef | None = None
     """Its standard output."""
     errors: FileRef | None = None

@@ -16,15 +16,15 @@ Listener = Callable[[Event], None]
 
 
 def timestamp(moment: datetime) -> str:
-    """UTC, ISO 8601, milliseconds, with a Z."""
+    """Return a time in UTC, ISO 8601, with milliseconds and a Z."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class EventLog:
     """Writes flat JSON objects, one a line, numbered over the whole life of the run.
 
-    `clock` tells the time with a time zone; `redact` is applied to every string before it is
-    written or heard.
+    `clock` returns the time with a time zone; `redact` is applied to every string before it is
+    written or passed to a listener.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class EventLog:
         self._seq = max((int(event.get("seq", 0)) for event in read_lines(path)), default=0)
 
     def emit(self, event: str, **fields: Any) -> Event:
-        """Write an event, tell the listeners, return it; raises OSError on a full disk."""
+        """Write an event, pass it to the listeners and return it; raise OSError on a full disk."""
         redacted = fields if self.redact is None else redact_strings(fields, self.redact)
         with self._lock:
             self._seq += 1
@@ -60,17 +60,17 @@ class EventLog:
         return line
 
     def read(self) -> list[Event]:
-        """All events so far."""
+        """Return all events so far."""
         return read_events(self.path)
 
 
 def read_events(path: Path) -> list[Event]:
-    """All events of a file; a torn last line is left out."""
+    """Return all events of a file; a torn last line is left out."""
     return list(read_lines(path))
 
 
 def read_from(path: Path, offset: int) -> tuple[list[Event], int]:
-    """The whole lines of a file behind a place in bytes, and the place behind them.
+    """Return the whole lines of a file after a byte offset, and the offset after them.
 
     Nothing where there is no file yet. Blocks.
     """

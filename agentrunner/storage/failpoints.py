@@ -1,7 +1,7 @@
-"""Named places where a test can make the process die, fail or be signalled.
+"""Named places in the code where a test can make the process die, fail or get a signal.
 
-Asleep unless AGENTRUNNER_TEST=1 and AGENTRUNNER_FAILPOINT=NAME:ACTION are both set. The names are
-listed, so that a crash matrix can walk over all of them.
+Inactive unless AGENTRUNNER_TEST=1 and AGENTRUNNER_FAILPOINT=NAME:ACTION are both set. The names are
+listed, so that a crash matrix can go through all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ IN_SUPERVISOR = (
     "supervisor_after_worker",
     "supervisor_before_result",
 )
-"""Reached in the supervisor, which is handed its fail-point with its order."""
+"""Reached in the supervisor, which gets its fail-point with its order."""
 
 IN_PLAN = ("plan_half_changed", "plan_before_commit")
 """Reached where a plan is changed on disk."""
@@ -44,7 +44,7 @@ IN_LANDING = (
     "push_after",
     "request_after",
 )
-"""Reached where a plan's work is brought together and handed over."""
+"""Reached where a plan's work is merged and delivered."""
 
 IN_COMMIT = ("commit_made", "commit_published")
 """Reached where a run that is COMPLETE is committed."""
@@ -71,7 +71,7 @@ class FailPointReached(Exception):
 
 
 def wanted() -> tuple[str, str] | None:
-    """The fail-point that the environment asks for, as (name, action)."""
+    """Return the fail-point that the environment asks for, as (name, action)."""
     if os.environ.get("AGENTRUNNER_TEST") != "1":
         return None
     name, _, action = os.environ.get("AGENTRUNNER_FAILPOINT", "").partition(":")
@@ -79,7 +79,7 @@ def wanted() -> tuple[str, str] | None:
 
 
 def reach(name: str) -> None:
-    """Do here what the environment asks for at `name`; nothing outside of tests.
+    """Do what the environment asks for at the fail-point `name`; nothing outside of tests.
 
     Raises ValueError for a name that is not registered, FailPointReached for `raise` and
     OSError(ENOSPC) for `enospc`.

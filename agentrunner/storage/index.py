@@ -1,7 +1,7 @@
 """The index of runs: a small SQLite file to find runs by, rebuilt from their folders when lost.
 
-The truth is `index.json` in each run's folder. The database only saves reading those of runs that
-have ended; a run that goes on is looked up in its folder.
+The truth is `index.json` in each run's folder. The database only saves reading those of ended runs;
+a run that goes on is looked up in its folder.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ class RunRow:
     task_id: str
     title: str
     repo: str
-    """The user's, also of a run with a work tree of its own; absolute, symlinks resolved."""
+    """The user's repository, also of a run with its own work tree; absolute, symlinks resolved."""
     state: str
     waiting: str | None = None
     """Kind of the question it waits with; None if it does not wait."""
     started_at: str = ""
     finished_at: str | None = None
     rounds: int = 0
-    """Worker runs; while it goes on the number of the present one."""
+    """Worker runs; during a run the number of the present one."""
     rounds_at_most: int | None = None
     waiting_until: str | None = None
-    """When it goes on by itself, where it waits for a quota or a provider."""
+    """When it resumes by itself, where it waits for a quota or a provider."""
     part_of: str | None = None
     """"plan" for the run of a plan's task; None for one of its own."""
     worked_sec: float = 0
-    """What it has worked until it was last driven, without the time that it waited."""
+    """Seconds that it had worked when it was last driven, without waits."""
     driven_at: str | None = None
-    """Since when it is driven; None while nobody does."""
+    """Since when it is driven; None while no process does."""
 
 
 COLUMNS = tuple(field.name for field in fields(RunRow))
@@ -56,7 +56,7 @@ SELECT = f"SELECT {', '.join(COLUMNS)} FROM runs ORDER BY started_at DESC, run_i
 
 
 def _row_in(folder: Path) -> RunRow | None:
-    """What a run's own folder says about it; None if it says nothing readable."""
+    """Return the row in a run's own folder; None if there is none that can be read."""
     value = read_json(folder / "index.json") or {}
     try:
         return RunRow(**value)
@@ -65,7 +65,7 @@ def _row_in(folder: Path) -> RunRow | None:
 
 
 def note_in(folder: RunFolder, row: RunRow) -> None:
-    """Note how a run that goes on stands, in its folder alone."""
+    """Write the present row of a run that goes on, only into its folder."""
     write_private(folder.index_file, json.dumps(vars(row)).encode(), sync=False)
 
 
@@ -77,24 +77,24 @@ class RunIndex:
         self.path = state_dir / "index.sqlite"
 
     def note(self, row: RunRow) -> None:
-        """Note how a run that goes on stands, in its folder alone: 0.2 ms, where `record` is 2."""
+        """Write the row of a run that goes on, only into its folder: 0.2 ms, `record` takes 2."""
         note_in(RunFolder.open(self.state_dir, row.run_id), row)
 
     def record(self, row: RunRow) -> None:
-        """Note how a run stands as it starts or stops, in its folder and in the index."""
+        """Write the row of a run that starts or stops, into its folder and the index."""
         self.note(row)
         with self._database() as database:
             database.execute(INSERT, tuple(asdict(row).values()))
 
     def runs(self, repo: Path | None = None) -> list[RunRow]:
-        """The runs of a repository, or all; the newest first."""
+        """Return the runs of a repository, or all; the newest first."""
         if not runs_root(self.state_dir).is_dir():
             return []
         with self._database() as database:
             self._match_folders(database)
             rows = [self._now(RunRow(*row)) for row in database.execute(SELECT)]
-        place = None if repo is None else str(repo.resolve())
-        return [row for row in rows if place is None or row.repo == place]
+        path = None if repo is None else str(repo.resolve())
+        return [row for row in rows if path is None or row.repo == path]
 
     def _now(self, row: RunRow) -> RunRow:
         if row.finished_at is not None:
@@ -102,15 +102,16 @@ class RunIndex:
         return _row_in(runs_root(self.state_dir) / row.run_id) or row
 
     def find(self, name: str, repo: Path) -> str:
-        """The run id behind a run id, a task id of this repository (its newest) or a prefix.
+        """Return the id of a run by its id, a task id of this repository (its newest run) or a
+        prefix.
 
         Raises UsageError: `unknown-run`, or `ambiguous-run` with the candidates.
         """
         everywhere = self.runs()
         if any(row.run_id == name for row in everywhere):
             return name
-        place = str(repo.resolve())
-        named = [row for row in everywhere if row.task_id == name and row.repo == place]
+        path = str(repo.resolve())
+        named = [row for row in everywhere if row.task_id == name and row.repo == path]
         if named:
             return named[0].run_id
         begun = [row for row in everywhere if name and row.run_id.startswith(name)]
@@ -121,14 +122,14 @@ class RunIndex:
         raise UnknownRun(f'there is no run "{name}"', remedy="agentrunner list --all")
 
     def newest(self, repo: Path) -> str:
-        """The newest run of a repository; raises UsageError (`unknown-run`) if it has none."""
+        """Return the newest run of a repository; raise UsageError (`unknown-run`) for none."""
         rows = self.runs(repo)
         if not rows:
             raise UnknownRun(f"there is no run of {repo}", remedy="agentrunner list --all")
         return rows[0].run_id
 
     def waiting(self, repo: Path) -> str:
-        """The only run of a repository that waits for a person; UsageError for none or several."""
+        """Return the only run of a repository that waits for a person, or raise UsageError."""
         rows = [row for row in self.runs(repo) if row.waiting]
         if not rows:
             raise UnknownRun(
@@ -141,7 +142,7 @@ class RunIndex:
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
-        """An open transaction on a sound database, made anew where it is lost or damaged."""
+        """Yield an open transaction on a sound database, rebuilt where it is lost or damaged."""
         make_private(self.state_dir)
         with self.path.open("ab"):
             self.path.chmod(0o600)
@@ -158,7 +159,7 @@ class RunIndex:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_SEC)
         try:
-            # What a power cut takes is found by the check, and made again from the folders.
+            # Damage by a power cut is found by the check below, and rebuilt from the folders.
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute(CREATE)
             connection.execute("PRAGMA quick_check").fetchall()
@@ -171,14 +172,14 @@ class RunIndex:
         return connection
 
     def _match_folders(self, database: sqlite3.Connection) -> None:
-        """Take in runs that the index has missed, and drop those that are gone."""
+        """Add runs that the index has missed, and drop those that are gone."""
         known = {run_id for (run_id,) in database.execute("SELECT run_id FROM runs")}
-        there = {folder.name: folder for folder in runs_root(self.state_dir).iterdir()}
-        for run_id in there.keys() - known:
-            row = _row_in(there[run_id])
+        present = {folder.name: folder for folder in runs_root(self.state_dir).iterdir()}
+        for run_id in present.keys() - known:
+            row = _row_in(present[run_id])
             if row is not None and row.run_id == run_id:
                 database.execute(INSERT, tuple(asdict(row).values()))
-        for run_id in known - there.keys():
+        for run_id in known - present.keys():
             database.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
 
 

@@ -1,4 +1,4 @@
-"""What a killed process leaves in a run's folder."""
+"""Removes what a killed process leaves in a run's folder."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 def remove_dead_sockets(folder: Path) -> list[str]:
-    """Remove the sockets in a folder on which nobody listens; their names.
+    """Remove the sockets in a folder that nothing listens on, and return their names.
 
-    Ask only while no process drives the run: one that is about to listen looks dead, too.
+    Call it only while no process drives the run: a socket that is about to listen looks dead, too.
     """
     removed = []
     with contextlib.suppress(OSError):
-        # By way of the descriptor, as a socket's path may have no more than 107 bytes.
+        # Through the descriptor, because a socket's path may have at most 107 bytes.
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             for name in sorted(os.listdir(descriptor)):  # noqa: PTH208 - the descriptor's

@@ -1,8 +1,8 @@
-"""Locks that die with their last holder, and say who holds them.
+"""Locks that end with their last holder, and name who holds them.
 
-Only `flock`: it belongs to the open file description, so a child inherits it and it ends when
-the last process that has the file open ends. POSIX locks do neither. For the same reason
-nothing here ever unlocks (LOCK_UN frees the child's lock too): a lock is given up by closing.
+Only `flock`: it belongs to the open file description, so a child inherits it and it ends when the
+last process that has the file open ends. POSIX locks do neither. For the same reason nothing here
+ever unlocks (LOCK_UN frees the child's lock too): a lock is released by closing.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from agentrunner.storage.run_folder import RunFolder, make_private
 
 OUTSIDE = "wait until it ends, or work outside of it: agentrunner run … --worktree"
 PATIENCE_SEC = 0.25
-"""A probe holds the shared lock for microseconds; a claimant must outwait it, not be refused."""
+"""A probe holds the shared lock for microseconds; `acquire` waits that out instead of failing."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a lock: for people and for signals. The lock alone is the sign of life."""
+    """Who holds a lock, for people and for signals.
+
+    Only the lock itself shows that they are alive.
+    """
 
     run_id: str
     pid: int
@@ -39,11 +42,11 @@ class Holder:
 
 
 UNKNOWN = Holder(run_id="", pid=0, start_time=0, boot_id="", host="", at="")
-"""Somebody holds the lock and has not written a name yet."""
+"""A holder that has not written its name yet."""
 
 
 def process_start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None if there is no such process."""
+    """Return when a process started, in clock ticks since boot; None if there is none."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
@@ -52,7 +55,7 @@ def process_start_time(pid: int) -> int | None:
 
 
 def boot_id() -> str:
-    """Which boot of this machine this is; "" where the kernel does not tell."""
+    """Return the id of this boot of the machine; "" where the kernel does not give it."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -60,13 +63,13 @@ def boot_id() -> str:
 
 
 def me(run_id: str, at: str) -> Holder:
-    """This process as a holder; `at` is now, UTC, ISO 8601."""
+    """Return this process as a holder; `at` is now, UTC, ISO 8601."""
     pid = os.getpid()
     return Holder(run_id, pid, process_start_time(pid) or 0, boot_id(), platform.node(), at)
 
 
 def try_flock(fd: int, operation: int) -> bool:
-    """Take a flock if it is free now; returns whether it was."""
+    """Take a flock if it is free now; return whether it was."""
     try:
         fcntl.flock(fd, operation | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -83,12 +86,12 @@ class FileLock:
         self.path = path
         self.what = what
         self.remedy = remedy
-        """For whoever finds it taken."""
+        """What an error message advises where the lock is held."""
         self._fd: int | None = None
 
     @property
     def fd(self) -> int:
-        """The locked descriptor, close-on-exec; hand it to a child with `pass_fds`."""
+        """Return the locked descriptor, close-on-exec; pass it to a child with `pass_fds`."""
         if self._fd is None:
             raise ValueError(f"{self.path} is not locked by this process")
         return self._fd
@@ -99,9 +102,9 @@ class FileLock:
         return self._fd is not None
 
     def acquire(self, holder: Holder) -> None:
-        """Take the lock and write `holder` into it; raises Busy naming who has it.
+        """Take the lock and write `holder` into it; raise Busy naming who has it.
 
-        The folder must exist: an unknown run must not come to life by being locked.
+        The folder must exist: locking an unknown run must not create it.
         """
         deadline = time.monotonic() + PATIENCE_SEC
         while not self._take():
@@ -113,7 +116,7 @@ class FileLock:
         os.ftruncate(self.fd, len(text))
 
     def acquire_or_leave(self, holder: Holder) -> None:
-        """As `acquire`, but one that the same run has elsewhere (its supervisor) stays there."""
+        """Like `acquire`, but a lock that the run's supervisor holds stays with it."""
         try:
             self.acquire(holder)
         except LockHeld:
@@ -123,7 +126,7 @@ class FileLock:
 
     def _take(self) -> bool:
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        # A file that was removed meanwhile (`gc` drops whole folders) is no lock any more.
+        # A file that was removed meanwhile (`gc` removes whole folders) is no longer a lock.
         if try_flock(fd, fcntl.LOCK_EX) and os.fstat(fd).st_nlink:
             self._fd = fd
             return True
@@ -142,11 +145,11 @@ class FileLock:
         )
 
     def probe(self) -> Holder | None:
-        """Who holds the lock (UNKNOWN if unnamed); None if nobody."""
+        """Return who holds the lock (UNKNOWN if unnamed); None if it is free."""
         return self._read() if self.taken() else None
 
     def taken(self) -> bool:
-        """Whether anybody holds the lock. Takes it for a moment."""
+        """Whether any process holds the lock. Takes it for a moment."""
         try:
             fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
         except FileNotFoundError:
@@ -162,14 +165,14 @@ class FileLock:
         return UNKNOWN
 
     def close(self) -> None:
-        """Give up our share. The lock stays with a child that has it too."""
+        """Release our share. The lock stays with a child that has it too."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
 
 
 def repository_lock(state_dir: Path, repo: Path) -> FileLock:
-    """The lock of a repository, whatever path it is called by.
+    """Return the lock of a repository, whatever path it is reached by.
 
     Named by device and inode, so that symbolic links and bind mounts of it collide.
     """
@@ -181,5 +184,5 @@ def repository_lock(state_dir: Path, repo: Path) -> FileLock:
 
 
 def run_lock(folder: RunFolder) -> FileLock:
-    """The lock of the process that drives a run."""
+    """Return the lock of the process that drives a run."""
     return FileLock(folder.run_lock, f"run {folder.run_id}")

@@ -1,7 +1,7 @@
 """Answers given in another terminal: files in the run's folder, for the process that asks.
 
-Who drives a run holds its lock while a person is asked. So whoever answers elsewhere can't drive
-it; the answer is left here, and the one who asks takes it up.
+The process that drives a run holds its lock while a person is asked. An answer given elsewhere
+cannot drive the run, so it is left here, and the process that asks takes it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def offer(folder: RunFolder, answer: Mapping[str, str]) -> None:
 
 
 def is_offered(folder: RunFolder) -> bool:
-    """Whether one still lies there."""
+    """Whether an answer is still there."""
     return (folder.root / NAME).exists()
 
 
 def take(folder: RunFolder, question_id: str) -> dict[str, str] | None:
-    """The answer to this question, which is no longer there afterwards; None for none."""
+    """Remove and return the answer to this question; None for none."""
     found = read_json(folder.root / NAME)
     if found is None or found.get("id") != question_id or not withdraw(folder):
         return None
@@ -35,7 +35,7 @@ def take(folder: RunFolder, question_id: str) -> dict[str, str] | None:
 
 
 def withdraw(folder: RunFolder) -> bool:
-    """Take it away unread; False where somebody was quicker."""
+    """Remove the answer unread; return False if it was already gone."""
     try:
         Path(folder.root / NAME).unlink()
     except FileNotFoundError:

@@ -15,47 +15,47 @@ SLUG_LENGTH = 40
 
 @dataclass(frozen=True)
 class PlanFolder:
-    """Where everything of a plan is; for its owner only, and never shown to a worker as a whole."""
+    """The folder of a plan, for its owner only. A worker never sees it as a whole."""
 
     root: Path
 
     @property
     def plan(self) -> Path:
-        """The database of `PlanStore`."""
+        """Return the database of `PlanStore`."""
         return self.root / "plan.sqlite"
 
     @property
     def clone(self) -> Path:
-        """The private clone of `CloneStore`."""
+        """Return the private clone of `CloneStore`."""
         return self.root / "clone.git"
 
     @property
     def work(self) -> Path:
-        """Work trees of tasks that are under way."""
+        """Return the folder of work trees of tasks in progress."""
         return self.root / "work"
 
     @property
     def settings(self) -> Path:
-        """What all tasks share: test, setup, who plans and who works."""
+        """Return the settings that all tasks share: test, setup, who plans and who works."""
         return self.root / "settings.json"
 
     @property
     def begun(self) -> Path:
-        """The options of the latest `plan run` that are no settings."""
+        """Return the file with options of the latest `plan run` that are not settings."""
         return self.root / "begun.json"
 
     @property
     def log(self) -> Path:
-        """What happened while the plan ran: one line of JSON each."""
+        """Return the log of what happened while the plan ran: one line of JSON each."""
         return self.root / "log.jsonl"
 
     @property
     def conversation(self) -> Path:
-        """What was asked of a planner about the plan, and its replies, as files."""
+        """Return the folder of what a planner was asked about the plan, and its replies."""
         return self.root / "conversation"
 
     def workspace(self, task_id: str, number: int) -> Path:
-        """The work tree of a task's run, counted from 1 for each task."""
+        """Return the work tree of a task's run, counted from 1 for each task."""
         return self.work / task_id / str(number)
 
     def make(self) -> None:
@@ -63,17 +63,17 @@ class PlanFolder:
         make_private(self.root)
 
     def lock(self) -> FileLock:
-        """The lock of the process that carries the plan out; the folder must exist."""
+        """Return the lock of the process that executes the plan; the folder must exist."""
         return FileLock(self.root / "run.lock", "this plan")
 
 
 def plan_folder(state_dir: Path, repo: Path) -> PlanFolder:
-    """The folder of the plan of a repository; nothing is made."""
+    """Return the folder of the plan of a repository; nothing is created."""
     return PlanFolder(_plans(state_dir) / repository_key(repo))
 
 
 def is_workspace(state_dir: Path, folder: Path) -> bool:
-    """Whether a folder is the work tree of a plan's task, and there: what it has did not land."""
+    """Whether a folder is an existing work tree of a plan's task: its work is not merged."""
     return folder.is_dir() and folder.resolve().is_relative_to(_plans(state_dir).resolve())
 
 
@@ -82,10 +82,10 @@ def _plans(state_dir: Path) -> Path:
 
 
 def repository_key(repo: Path) -> str:
-    """The name of folders that are about one repository.
+    """Return the name of folders that belong to one repository.
 
-    Made of the path with its links resolved: an inode would be another's after the repository is
-    gone, and a device number changes when a machine starts again.
+    Made of the path with its links resolved: an inode may belong to another file once the
+    repository is gone, and a device number changes when a machine restarts.
     """
     place = repo.resolve()
     slug = re.sub(r"[^a-z0-9]+", "-", place.name.lower()).strip("-")[:SLUG_LENGTH].strip("-")

@@ -1,7 +1,7 @@
 """Plans of a repository that are not the current one: put aside under a name, and taken back.
 
 A plan's folder holds paths below itself, so only the current plan, in its one place, can be
-carried out; the others wait beside it as whole folders. All of it blocks.
+executed; the others are kept beside it as whole folders. All functions block.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agentrunner.storage.plan_folder import PlanFolder, plan_folder, repository_
 from agentrunner.storage.run_folder import make_private, write_private
 
 FACTS = "aside.json"
-"""In the folder of a plan that was put aside: its name, and whether it is archived."""
+"""File name in the folder of a plan that was put aside: its name, and whether it is archived."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ class PlanAside:
 
 
 def plans_aside(state_dir: Path, repo: Path) -> list[PlanAside]:
-    """Those of a repository, by name."""
+    """Return the plans of a repository that were put aside, by name."""
     place = _place(state_dir, repo)
     found = sorted(place.iterdir()) if place.is_dir() else []
     return [_aside(folder) for folder in found if (folder / "plan.sqlite").is_file()]
 
 
 def find_aside(state_dir: Path, repo: Path, name: str) -> PlanAside:
-    """The plan of a name; raises UsageError (`unknown-plan`)."""
-    for one in plans_aside(state_dir, repo):
-        if one.name == name:
-            return one
+    """Return the plan of a name; raise UsageError (`unknown-plan`)."""
+    for plan in plans_aside(state_dir, repo):
+        if plan.name == name:
+            return plan
     raise UnknownPlan(
         f'This repository has no plan "{name}" beside the current one.',
         remedy="agentrunner plan list --all",
@@ -55,7 +55,7 @@ def put_aside(
 ) -> PlanAside:
     """Put the current plan aside under `name`; there is no current one afterwards.
 
-    Raises UsageError (`bad-name`, `exists`, `no-plan`), and LockHeld while it is carried out.
+    Raises UsageError (`bad-name`, `exists`, `no-plan`), and LockHeld while it is executed.
     """
     current = plan_folder(state_dir, repo)
     target = _free(state_dir, repo, name)
@@ -79,7 +79,7 @@ def take_back(state_dir: Path, repo: Path, name: str) -> PlanFolder:
             "There is a current plan; it has to be put aside first.",
             remedy="agentrunner plan new NAME",
         )
-    if current.root.is_dir():  # a lock or settings of a plan that never came to be
+    if current.root.is_dir():  # a lock or settings of a plan that was never made
         leftover = _unused(_place(state_dir, repo) / ".left")
         make_private(leftover.parent)
         current.root.rename(leftover)
@@ -90,15 +90,15 @@ def take_back(state_dir: Path, repo: Path, name: str) -> PlanFolder:
 
 
 def archive_aside(state_dir: Path, repo: Path, name: str) -> PlanAside:
-    """Mark a plan that was put aside as archived; raises UsageError (`unknown-plan`)."""
+    """Mark a plan that was put aside as archived; raise UsageError (`unknown-plan`)."""
     aside = find_aside(state_dir, repo, name)
     _note(aside.folder.root, name, True)
     return PlanAside(name, aside.folder, True)
 
 
 def free_name(state_dir: Path, repo: Path, wanted: str) -> str:
-    """`wanted`, or the first of `wanted-2`, `wanted-3`, … that no other plan has."""
-    taken = {one.name for one in plans_aside(state_dir, repo)}
+    """Return `wanted`, or the first of `wanted-2`, `wanted-3`, … that no other plan has."""
+    taken = {plan.name for plan in plans_aside(state_dir, repo)}
     number, name = 1, wanted
     while name in taken:
         number += 1
@@ -108,7 +108,7 @@ def free_name(state_dir: Path, repo: Path, wanted: str) -> str:
 
 @contextlib.contextmanager
 def _held(folder: PlanFolder, holder: Holder) -> Iterator[None]:
-    """Nobody carries the plan out meanwhile."""
+    """Hold the plan's lock, so that no process executes it meanwhile."""
     lock = folder.lock()
     lock.acquire(holder)
     with contextlib.closing(lock):

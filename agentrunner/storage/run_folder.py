@@ -1,4 +1,4 @@
-"""The folder of one run: everything it is made of, in one place, for its owner only."""
+"""The folder of one run: all its files, in one place, for its owner only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agentrunner.errors import CheckpointCorrupt
 from agentrunner.errors.runs import StateInRepository, UnknownRun
 
 if TYPE_CHECKING:
-    # Looking at a run must not wait for the models of a task.
+    # Showing a run must not wait for the import of the task models.
     from agentrunner.config.spec import TaskSpec
     from agentrunner.state.state_model import FileRef
 
@@ -26,16 +26,16 @@ RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,139}$")
 """A task id, a dash and four characters; safe as a file name."""
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-"""Base 32 after Crockford: no i, l, o, u, which are misread."""
+"""Base 32 after Crockford: without i, l, o, u, which are misread."""
 
 
 def runs_root(state_dir: Path) -> Path:
-    """Where the folders of all runs are."""
+    """Return the folder that has the folders of all runs."""
     return state_dir / "runs"
 
 
 def new_run_id(task_id: str, random_bytes: bytes) -> str:
-    """`<task-id>-<4 base-32 characters>`, drawn from the first four of `random_bytes`."""
+    """Return `<task-id>-<4 base-32 characters>`, from the first four of `random_bytes`."""
     return f"{task_id}-" + "".join(ALPHABET[byte % 32] for byte in random_bytes[:4])
 
 
@@ -50,7 +50,7 @@ def refuse_inside(state_dir: Path, repo: Path) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and what is missing above it, for its owner only."""
+    """Make a folder, and missing ones above it, for its owner only."""
     if folder.is_dir():
         return
     for missing in reversed([folder, *folder.parents]):
@@ -73,9 +73,9 @@ def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
 
 
 def write_new(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Write a file that nobody looks for before this returns; `sync` as in write_private.
+    """Write a file that no one reads before this returns; `sync` as in write_private.
 
-    It needs no second name and no rename. One that a crash has left at its place is replaced.
+    It needs no temporary name and no rename. A file that a crash has left there is replaced.
     """
     try:
         _write(path, data, sync=sync)
@@ -84,7 +84,7 @@ def write_new(path: Path, data: bytes, *, sync: bool = True) -> None:
 
 
 def _write(path: Path, data: bytes, *, sync: bool) -> None:
-    """Make a file that is not there, and leave none where that fails."""
+    """Create a file that does not exist, and leave none where that fails."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
@@ -98,12 +98,12 @@ def _write(path: Path, data: bytes, *, sync: bool) -> None:
 
 
 class RunFolder:
-    """One run's folder. Holds nothing secret.
+    """One run's folder. It holds no secrets.
 
-    All that sandboxes see of it is `box` and `sock`, byte code and copies of the repository
+    Sandboxes see only these parts of it: `box` and `sock`, byte code and copies of the repository
     (`bytecode`, `copies`), a worker's index and objects of git (`git`), layers that are copies
     (`layers`), an identity for git and empty things (`gitconfig`, `empty`), and, in the sandbox of
-    a planner that is a program, what is its own in `planner`.
+    a planner that is a program, that planner's own files in `planner`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -129,8 +129,8 @@ class RunFolder:
     def create(cls, state_dir: Path, run_id: str, repo: Path | None = None) -> RunFolder:
         """Make the folder of a new run.
 
-        Raises UsageError for an unsafe id or a state folder inside `repo`, FileExistsError if
-        there is such a run.
+        Raises UsageError for an unsafe id or a state folder inside `repo`, FileExistsError if there
+        is such a run.
         """
         if not RUN_ID.match(run_id) or ".." in run_id:
             raise UnknownRun(f"{run_id!r} is not a run id")
@@ -153,7 +153,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, state_dir: Path, run_id: str) -> RunFolder:
-        """The folder of a run that exists; raises UsageError (`unknown-run`), never creates."""
+        """Return the folder of an existing run; raise UsageError (`unknown-run`), never create."""
         root = runs_root(state_dir) / run_id
         if not RUN_ID.match(run_id) or ".." in run_id or not root.is_dir():
             raise UnknownRun(
@@ -169,7 +169,7 @@ class RunFolder:
         return self.root / name
 
     def ref(self, path: Path) -> FileRef:
-        """A reference to a file of this folder as it is now."""
+        """Return a reference to a file of this folder with its present content."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
@@ -182,7 +182,7 @@ class RunFolder:
     ) -> FileRef:
         """Write a file by its relative name, whole or not at all; `sync` as in write_private.
 
-        `new` is for a name that nobody looks for before this returns; see write_new.
+        `new` is for a name that no one reads before this returns; see write_new.
         """
         raw = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
         path = self._inside(name)
@@ -193,7 +193,7 @@ class RunFolder:
         return FileRef(path=name, size=len(raw), sha256=hashlib.sha256(raw).hexdigest())
 
     def read(self, ref: FileRef) -> bytes:
-        """The bytes behind a reference; raises CheckpointCorrupt if they are gone or others."""
+        """Return the bytes of a reference; raise CheckpointCorrupt if they are gone or changed."""
         try:
             data = self._inside(ref.path).read_bytes()
         except OSError as error:
@@ -205,11 +205,11 @@ class RunFolder:
         return data
 
     def remove(self) -> None:
-        """Delete the run. Folders that a tool made read-only in `box` do not stop it."""
+        """Delete the run, including folders that a tool made read-only in `box`."""
 
         def make_writable(function: Callable[[str], Any], path: str, error: object) -> None:
             if not os.path.lexists(path):
-                return  # whoever had the run open took it away
+                return  # another process that had the run open removed it
             Path(path).parent.chmod(stat.S_IRWXU)
             if Path(path).is_dir() and not Path(path).is_symlink():
                 Path(path).chmod(stat.S_IRWXU)
@@ -221,12 +221,12 @@ class RunFolder:
 
 
 def save_spec(folder: RunFolder, spec: TaskSpec) -> None:
-    """Keep the task a run was made from."""
+    """Save the task that a run was made from."""
     folder.write(folder.spec_file.name, spec.model_dump_json(indent=1))
 
 
 def load_spec(folder: RunFolder) -> TaskSpec:
-    """The task a run was made from; raises CheckpointCorrupt if it is gone or damaged."""
+    """Return the task a run was made from; raise CheckpointCorrupt if it is gone or damaged."""
     from pydantic import ValidationError
 
     from agentrunner.config.spec import TaskSpec
@@ -240,12 +240,12 @@ def load_spec(folder: RunFolder) -> TaskSpec:
 
 
 def keep_sandbox(folder: RunFolder, kind: str, image: str) -> None:
-    """Note in which kind of sandbox this run's baseline started, and on which image: it stays."""
+    """Save the kind and image of the sandbox in which the baseline started; the run keeps them."""
     folder.write(folder.sandbox_file.name, json.dumps({"kind": kind, "image": image}))
 
 
 def kept_sandbox(folder: RunFolder) -> tuple[str, str]:
-    """The kind of sandbox that this run works in, and its image; empty before its baseline."""
+    """Return kind and image of the sandbox the run works in; empty before its baseline."""
     try:
         facts = json.loads(folder.sandbox_file.read_bytes())
         return str(facts["kind"]), str(facts["image"])

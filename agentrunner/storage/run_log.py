@@ -1,10 +1,10 @@
 """The run log: what happened, one record a line, kept beside the state.
 
-A node that is run again after a crash writes its records again; (attempt, kind, key) tells, and
-the last one wins. Kinds, with their keys and data:
+A node that runs again after a crash writes its records again. Records with the same (attempt,
+kind, key) are the same record, and the last one wins. Kinds, with their keys and data:
 
-    meta_begun   number         number, type: before a call is made, so that one is known whose end
-                                nobody saw
+    meta_begun   number         number, type: before a call is made, so that a call without an end
+                                is known
     meta_call    number         number, type, at, duration_sec, usage, usd, known, subscription,
                                 candidate, error, model, looks, and the files request and
                                 response
@@ -22,7 +22,7 @@ the last one wins. Kinds, with their keys and data:
     state        number         from, to
     acceptance                  an Acceptance
     wait         role and since a Wait
-    commit       "commit"       id, branch, files, uncommitted (taken along and not in it), landed
+    commit       "commit"       id, branch, files, uncommitted (carried over, not in it), landed
     warning                     code, message
 """
 
@@ -52,7 +52,7 @@ class Record:
 
 
 def redact_strings(value: Any, redact: Callable[[str], str]) -> Any:
-    """`value` with every string in it, keys too, passed through `redact`."""
+    """Return `value` with every string in it, keys too, passed through `redact`."""
     if isinstance(value, str):
         return redact(value)
     if value is None or isinstance(value, int | float):
@@ -65,12 +65,12 @@ def redact_strings(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def append_line(path: Path, value: Mapping[str, Any], *, sync: bool) -> tuple[int, int]:
-    """Append one JSON object as a line in one write, after fixing a torn last line.
+    """Append one JSON object as a line in one write, after ending a torn last line.
 
-    Returns from which byte of the file to which what was added goes.
+    Returns the first byte of the file that was added, and the one after the last.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # A lone surrogate becomes its JSON escape, so that no text at all can stop the log.
+    # A lone surrogate becomes its JSON escape, so that no text can stop the log.
     line = text.encode("utf-8", "backslashreplace") + b"\n"
     fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -91,7 +91,7 @@ def append_line(path: Path, value: Mapping[str, Any], *, sync: bool) -> tuple[in
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a file, one a line; torn lines are left out, no file is no lines."""
+    """Yield the JSON objects of a file, one a line; without torn lines, none for a missing file."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
@@ -118,47 +118,47 @@ class History:
     records: tuple[Record, ...] = ()
 
     def of(self, kind: str) -> list[Record]:
-        """The records of one kind."""
+        """Return the records of one kind."""
         return [record for record in self.records if record.kind == kind]
 
     @property
     def meta_calls(self) -> list[Record]:
-        """Calls of the planner, by attempt on the wire."""
+        """Return the calls of the planner, one for each that was sent."""
         return self.of("meta_call")
 
     @property
     def decisions(self) -> list[Record]:
-        """What the planner decided."""
+        """Return the planner's decisions."""
         return self.of("decision")
 
     @property
     def worker_runs(self) -> list[Record]:
-        """Ended worker runs."""
+        """Return the ended worker runs."""
         return self.of("worker_run")
 
     @property
     def questions(self) -> list[Record]:
-        """What people were asked."""
+        """Return the questions to people."""
         return self.of("question")
 
     @property
     def answers(self) -> list[Record]:
-        """What they said."""
+        """Return the answers of people."""
         return self.of("answer")
 
     @property
     def human_edits(self) -> list[Record]:
-        """Changes of the tree that people made while the run was paused."""
+        """Return changes of the tree that people made while the run was paused."""
         return self.of("human_edit")
 
     @property
     def acceptances(self) -> list[Record]:
-        """Yeses of people after looking."""
+        """Return the acceptances of people."""
         return self.of("acceptance")
 
     @property
     def warnings(self) -> list[Record]:
-        """What people should know."""
+        """Return the warnings to people."""
         return self.of("warning")
 
 
@@ -171,7 +171,8 @@ def _records(raw: bytes) -> Iterator[Record]:
 class RunLog:
     """Appends to and reads one run's log. `redact` is applied to every string written.
 
-    What has been read or written is kept, so that a step of a long run reads nothing again.
+    Records that were read or written are kept in memory, so that a step of a long run reads none
+    twice.
     """
 
     def __init__(self, path: Path, redact: Callable[[str], str] | None = None) -> None:
@@ -184,7 +185,7 @@ class RunLog:
         self._read = 0
         """Bytes of the file that are in `_known`; always up to the end of a line."""
         self._lock = threading.Lock()
-        """Held while that grows or is gone through: nodes write from threads, too."""
+        """Held while `_known` is changed or read: nodes write from threads, too."""
 
     def append(
         self,
@@ -197,9 +198,9 @@ class RunLog:
         at: str,
         sync: bool = True,
     ) -> None:
-        """Add a record and see it onto the disk; raises OSError if it does not get there.
+        """Add a record and sync it to the disk; raise OSError if that fails.
 
-        Without `sync` it gets there with the next `sync()`, unless the machine stops before.
+        Without `sync` it reaches the disk with the next `sync()`, unless the machine stops before.
         """
         value = redact_strings(
             vars(Record(kind, key, attempt, loop, at, dict(data))), self.redact or str
@@ -207,12 +208,14 @@ class RunLog:
         begin, end = append_line(self.path, value, sync=sync)
         self._unsynced = not sync or self._unsynced
         with self._lock:
-            if begin == self._read:  # else somebody else has written, too, and all is read
+            if (
+                begin == self._read
+            ):  # else another process has written, too, and `_catch_up` reads both
                 self._keep([Record(**value)])
                 self._read = end
 
     def sync(self) -> None:
-        """See everything that was added onto the disk. Blocking."""
+        """Sync everything that was added to the disk. Blocking."""
         if not self._unsynced:
             return
         self._unsynced = False
@@ -226,7 +229,7 @@ class RunLog:
             os.close(fd)
 
     def records(self, kind: str | None = None) -> list[Record]:
-        """All records, or those of one kind; repeated ones once, as last written."""
+        """Return all records, or those of one kind; repeated ones once, as last written."""
         self._catch_up()
         with self._lock:
             if kind is not None:
@@ -234,7 +237,7 @@ class RunLog:
             return [self._known[kind][attempt, key] for attempt, kind, key in self._order]
 
     def written(self, since: int = 0) -> list[Record]:
-        """Every record as it was written, but for the first `since`; repeated ones each time.
+        """Return every record as it was written, after the first `since`; repeated ones each time.
 
         What a killed process did and its successor did again has happened twice.
         """
@@ -242,7 +245,7 @@ class RunLog:
         return self._written[since:]
 
     def _catch_up(self) -> None:
-        """Read what has been written since the last time, by whomever."""
+        """Read what any process has written since the last time."""
         with self._lock:
             raw = self._unread()
             # A last line without its end may be torn; it is read again.
@@ -271,9 +274,9 @@ class RunLog:
 
     @property
     def latest_at(self) -> str:
-        """When it was last written to, UTC, ISO 8601; "" for an empty one."""
+        """Return when it was last written to, UTC, ISO 8601; "" for an empty one."""
         return max((record.at for record in self.records()), default="")
 
     def history(self, attempt: int | None = None) -> History:
-        """The records by kind, of one attempt or of all."""
+        """Return the records by kind, of one attempt or of all."""
         return History(tuple(r for r in self.records() if attempt is None or r.attempt == attempt))

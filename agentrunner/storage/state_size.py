@@ -1,4 +1,4 @@
-"""What the state folder takes on the disk, and which ended runs go first where that is too much."""
+"""How much disk the state folder takes, and which ended runs to remove first if it is too much."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NOTICE_BYTES = 2_000_000_000
-"""A state folder that takes more is worth a word."""
+"""A state folder that takes more is reported."""
 MOST_LOOKED_AT = 200_000
-"""Files and folders that are looked at for that word: it is not worth a wait."""
+"""Files and folders that are counted for that report: it is not worth a wait."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class KeptRun:
 def disk_bytes(
     places: Iterable[Path], *, enough: int | None = None, most: int | None = None
 ) -> int:
-    """Bytes that folders take on the disk; links are not followed, files with two names count once.
+    """Return the bytes that folders take on the disk; hard links count once, links are not
+    followed.
 
     Stops early when it has found `enough` bytes or looked at `most` entries.
     """
@@ -53,25 +54,25 @@ def disk_bytes(
 
 
 def is_large(state_dir: Path) -> bool:
-    """Whether the state folder takes so much that somebody should know."""
+    """Whether the state folder takes so much disk that a person should know."""
     return disk_bytes([state_dir], enough=NOTICE_BYTES, most=MOST_LOOKED_AT) >= NOTICE_BYTES
 
 
 def too_many(state_dir: Path, runs: Sequence[KeptRun], max_bytes: int) -> list[KeptRun]:
-    """The runs that have to go, oldest first, for the state folder to take `max_bytes` at most.
+    """Return the runs to remove, oldest first, for the state folder to take `max_bytes` at most.
 
-    All of them where even that is not enough: runs that wait or go on are never among them.
+    Returns all of them where even that is not enough. Runs that wait or go on are never among them.
     """
     total = disk_bytes([state_dir])
-    gone = []
-    for run in sorted(runs, key=lambda one: one.ended):
+    removed = []
+    for run in sorted(runs, key=lambda kept: kept.ended):
         if total <= max_bytes:
             break
         total -= disk_bytes(run.places)
-        gone.append(run)
-    return gone
+        removed.append(run)
+    return removed
 
 
 def gigabytes(count: int) -> str:
-    """A number of bytes as people say it: "3.1 GB"."""
+    """Return a number of bytes as people read it: "3.1 GB"."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

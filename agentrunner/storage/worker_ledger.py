@@ -1,4 +1,4 @@
-"""The ledger of worker runs: each is claimed once, and what became of it can always be told.
+"""The ledger of worker runs: each is claimed once, and its end can always be determined.
 
 A claim is a folder and the flock on its `lock` file, which the supervisor inherits. The lock is
 the only sign of life:
@@ -26,17 +26,17 @@ from agentrunner.storage.run_folder import RUN_ID, RunFolder
 
 @dataclass(frozen=True)
 class Absent:
-    """Nobody has claimed this worker run."""
+    """This worker run was never claimed."""
 
 
 @dataclass(frozen=True)
 class StillRunning:
-    """Its supervisor lives."""
+    """Its supervisor is alive."""
 
 
 @dataclass(frozen=True)
 class RecordedEnd:
-    """It ended, and its supervisor says how."""
+    """It ended, and its supervisor recorded how."""
 
     result: Mapping[str, Any]
 
@@ -48,7 +48,7 @@ class NotExecuted:
 
 @dataclass(frozen=True)
 class Lost:
-    """The worker was let go, and nobody lives to say how it ended."""
+    """The worker was started, and no process is alive that could record how it ended."""
 
 
 Standing = Absent | StillRunning | RecordedEnd | NotExecuted | Lost
@@ -70,7 +70,7 @@ class Claim:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """A JSON object from a file; None if there is none or it is damaged."""
+    """Return a JSON object from a file; None if there is none or it is damaged."""
     with contextlib.suppress(OSError, ValueError):
         value = json.loads(path.read_bytes())
         if isinstance(value, dict):
@@ -85,13 +85,13 @@ class Ledger:
         self.folder = folder
 
     def dir(self, worker_run_id: str) -> Path:
-        """Where everything about one worker run is kept; raises ValueError for an unsafe id."""
+        """Return the folder of one worker run; raise ValueError for an unsafe id."""
         if not RUN_ID.match(worker_run_id) or ".." in worker_run_id:
             raise ValueError(f"{worker_run_id!r} is not a worker run id")
         return self.folder.workers_dir / worker_run_id
 
     def claim(self, worker_run_id: str) -> Claim:
-        """Claim a worker run that was never started; raises FileExistsError for any other.
+        """Claim a worker run that was never started; raise FileExistsError for any other.
 
         Of several claimants the flock picks one, so it does not matter who made the folder.
         """
@@ -105,7 +105,7 @@ class Ledger:
         raise FileExistsError(f"worker run {worker_run_id} is claimed or was started")
 
     def look(self, worker_run_id: str) -> Standing:
-        """What became of a worker run. Ask only while holding the run lock."""
+        """Return what became of a worker run. Call it only while holding the run lock."""
         folder = self.dir(worker_run_id)
         if not folder.is_dir():
             return Absent()
@@ -119,5 +119,5 @@ class Ledger:
         return Lost() if (folder / "started.json").exists() else NotExecuted()
 
     def started(self, worker_run_id: str) -> dict[str, Any]:
-        """What its supervisor wrote at the start: pids, start times, boot id, started_at."""
+        """Return what its supervisor wrote at the start: pids, start times, boot id, started_at."""
         return read_json(self.dir(worker_run_id) / "started.json") or {}

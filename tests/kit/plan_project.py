@@ -10,7 +10,7 @@ from typing import Any
 
 from agentrunner.engine.attempt_run import Options
 from agentrunner.plans.edits import PlanEdit
-from agentrunner.plans.execution.executor import carry_out
+from agentrunner.plans.execution.executor import execute_plan
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.plans.patch import apply
@@ -81,7 +81,7 @@ class PlanProject:
         """Carry it out in an event loop of its own."""
 
         async def work() -> dict[str, Any]:
-            return (await carry_out(self.order(**how), self._hear)).as_dict()
+            return (await execute_plan(self.order(**how), self._hear)).as_dict()
 
         self.result = asyncio.run(work())
         return self.result

@@ -1,1 +1,1 @@
-"""Carrying a plan out: each task as an ordinary run, in a workspace of its own."""
+"""Executing a plan: each task as an ordinary run, in a workspace of its own."""

@@ -1,4 +1,4 @@
-"""What a plan's settings lack, told before anything is spent."""
+"""Advice about missing settings of a plan, given before anything is spent."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ UNPROVEN = "No test command and no check of a criterion: nothing of the plan pro
 
 
 def advice(clone: CloneStore, spec: TaskSpec, plan: Plan) -> list[str]:
-    """Sentences for a person; `spec` is any task of the plan, whose branch exists. Blocking."""
+    """Return sentences for a person; `spec` is any task of the plan, whose branch exists.
+
+    Blocking.
+    """
     messages = unproven(clone.repo, spec, plan)
     if spec.task.setup is None:
         head = clone.resolve(f"{BRANCHES}{BRANCH}")
         out = clone.git.run("ls-tree", "-z", "--name-only", head)
-        there = {to_text(name) for name in out.split(b"\0")}
-        messages += not_taken_along(clone.repo, there, "--setup {}")
+        present = {to_text(name) for name in out.split(b"\0")}
+        messages += not_taken_along(clone.repo, present, "--setup {}")
     return messages
 
 
 def unproven(repo: Path, spec: TaskSpec, plan: Plan) -> list[str]:
-    """Said where nothing that the plan itself has is run on a merged tree."""
+    """Return a notice where no test or check of the plan runs on a merged tree."""
     test = spec.task.test
     texts = [text for task in plan.tasks for text in plan.design_of(task).acceptance_criteria]
-    if test or any(is_executable(one.check, test) for one in criteria_of(texts)):
+    if test or any(is_executable(criterion.check, test) for criterion in criteria_of(texts)):
         return []
     found = detect_tests(repo)
     if found is None:

@@ -1,4 +1,4 @@
-"""What waits for a person: questions of tasks in the plan's store, and what an answer means."""
+"""Questions of tasks in the plan's store: their texts, and the meaning of answers."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from agentrunner.state.people import IN_WORDS, Answer, Question
 
 SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED = "settled", "asked again", "tried again", "raised"
 BY_ITSELF = (SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED)
-"""In place of an answer: how a question came to need none."""
+"""In place of an answer: why a question no longer needs one."""
 _YES = frozenset({"yes", "y", "approve", "ok", "はい", "承認"})
 _NO = re.compile(r"(?:no|n|reject|いいえ|却下)\b[\s:,.、。：]*", re.IGNORECASE)
 
 
 def asked_text(waiting: InboxItem) -> str:
-    """A run's question as the plan keeps it, its options numbered."""
+    """Return a run's question as the plan saves it, its options numbered."""
     options = [f"{number}. {text}" for number, text in enumerate(waiting.options, start=1)]
     how = [] if waiting.kind in IN_WORDS else ["Answer yes, or no and why."]
     return "\n".join([waiting.text, *options, *how])
 
 
 def ended_text(result: Result) -> str:
-    """What is asked about a run that ended otherwise than COMPLETE."""
+    """Return the question about a run that ended, but not COMPLETE."""
     text = result.text or result.reason or ""
     lines = [line for line in result.missing if line != text.rstrip(".")]
     missing = "".join(f"\n- {line}" for line in lines)
@@ -40,24 +40,24 @@ def ended_text(result: Result) -> str:
 
 
 def apart_text(rounds: int, evidence: str) -> str:
-    """What is asked about work that could not be brought together with the rest."""
+    """Return the question about work that could not be merged."""
     text = f"it does not go together with the rest, after {rounds} more rounds: {evidence}"
     return f"{TaskState.NEEDS_REVIEW}: {text}\nWhat should the next round know?"
 
 
 def allowance_text(evidence: str) -> str:
-    """What is asked about work that changes what proves other tasks."""
+    """Return the question about work that changes what proves other tasks."""
     how = "Answer yes if that is meant, or say what the next round should do."
     return f"{TaskState.NEEDS_REVIEW}: {evidence.strip()}\n{how}"
 
 
 def is_yes(text: str) -> bool:
-    """Whether a person says no more than that it may be."""
+    """Whether a person's answer is a plain yes."""
     return text.strip().strip(".!。").casefold() in _YES
 
 
 def unfit_text(error: AgentRunnerError) -> str:
-    """What is asked about a task that cannot be begun."""
+    """Return the question about a task that cannot start."""
     lines = [f"It cannot run: {error.message}"]
     lines += [f"{label}: {text}" for label, text in error.details]
     lines += [f"try: {error.remedy}"] * bool(error.remedy)
@@ -65,7 +65,7 @@ def unfit_text(error: AgentRunnerError) -> str:
 
 
 def answer_of(question: Question, text: str) -> Answer:
-    """A person's words as the answer to a run's question: yes, or no and why, where that is it."""
+    """Return a person's text as the answer to a run's question: yes, or no with the reason."""
     if question.kind in IN_WORDS:
         return Answer(id=question.id, kind=question.kind, text=text)
     if is_yes(text):
@@ -75,17 +75,18 @@ def answer_of(question: Question, text: str) -> Answer:
 
 
 def is_living(question: OpenQuestion, plan: Plan) -> bool:
-    """Whether it still matters: one of the whole plan, or of a task that is in it."""
+    """Whether a question still matters: it is about the whole plan, or a task that is in it."""
     return question.task_id in ("", BUDGET) or question.task_id in plan.tasks
 
 
 def open_questions(store: PlanStore) -> list[OpenQuestion]:
-    """Questions of tasks that nobody has answered, in order."""
+    """Return questions of tasks without an answer, in order."""
     return [q for q in store.questions() if q.task_id and q.answer is None]
 
 
 def asked_by(store: PlanStore, name: str) -> OpenQuestion:
-    """The open question of a number, or the latest one of a task or of the budget, by its name.
+    """Return the open question of a number, or the latest one of a task or of the budget, by its
+    name.
 
     Raises UsageError (`unknown-question`).
     """

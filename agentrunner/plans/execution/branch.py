@@ -1,7 +1,7 @@
-"""The plan's branch: where it starts from, and how it comes into the user's repository.
+"""The plan's branch: where it starts from, and how it gets into the user's repository.
 
-In the private clone it has one name for ever; under which name it is published is kept beside the
-plan. Everything here blocks and may raise GitFailed and OSError.
+In the private clone it always has the same name; the name under which it is published is saved with
+the plan. Everything here blocks and may raise GitFailed and OSError.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def begin(
     at: str,
     done: Sequence[str] = (),
 ) -> list[str]:
-    """Make the plan's branch at the repository's HEAD, or go on with the one that is there.
+    """Make the plan's branch at the repository's HEAD, or continue the existing one.
 
-    One that has become part of HEAD goes on from HEAD. `done` are tasks that became COMPLETE in
-    the folder itself, before it was a repository. Returns what a person should know. Raises
-    UsageError (`no-repository`, `no-commit`, and `uncommitted-work` where the branch would be
-    without what was done).
+    A branch that has become part of HEAD continues from HEAD. `done` are tasks that became COMPLETE
+    in the folder itself, before it was a repository. Returns notices for a person. Raises
+    UsageError (`no-repository`, `no-commit`, and `uncommitted-work` where the branch would lack
+    what was done).
     """
     head = clone.fetch()
     there = clone.branch_at(BRANCH)
@@ -53,8 +53,8 @@ def begin(
     look = WorktreePlace(folder.root / "look")
     look.remove()
     try:
-        nobodys = f"{PREFIX}look-{folder.root.name}"
-        found = prepare(look, clone.repo, note_dir, branch=nobodys, clean=False)
+        unused_branch = f"{PREFIX}look-{folder.root.name}"
+        found = prepare(look, clone.repo, note_dir, branch=unused_branch, clean=False)
     finally:
         look.remove()
     notices = []
@@ -87,38 +87,40 @@ def begin(
 
 
 def _is_part_of(clone: CloneStore, folder: PlanFolder, head: str, there: str) -> bool:
-    """Whether the repository's HEAD has all of the plan's branch, maybe as its one commit."""
+    """Whether the repository's HEAD has all of the plan's branch, perhaps squashed."""
     if clone.contains(head, there):
         return True
     known = published(folder)
     if known is None:
         return False
-    found = clone.git.run("merge-base", known.commit, head, accept=(0, 1, 128))  # 128: not here
+    found = clone.git.run(
+        "merge-base", known.commit, head, accept=(0, 1, 128)
+    )  # 128: the commit is not in this repository
     if found.decode().strip() != known.commit:
         return False
     return clone.tree_of(known.commit) == clone.tree_of(there)
 
 
 def some(names: Sequence[str]) -> str:
-    """Names in a sentence, the first few of them."""
+    """Return names for a sentence, only the first few of them."""
     more = len(names) - SHOWN
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True)
 class Published:
-    """What is in the user's repository of a plan."""
+    """The plan's branch in the user's repository."""
 
     name: str
     """The branch."""
     commit: str
     """"" before the first time."""
     coming: tuple[str, ...] = ()
-    """What it was about to be moved to since; it may be at any of them."""
+    """Commits that it was about to be moved to since; it may be at any of them."""
 
 
 class Publisher:
-    """Brings the plan's branch into the user's repository, where it is never checked out."""
+    """Publishes the plan's branch in the user's repository, where it is never checked out."""
 
     def __init__(self, clone: CloneStore, folder: PlanFolder, goal: str) -> None:
         self._clone = clone
@@ -127,11 +129,11 @@ class Publisher:
 
     @property
     def published(self) -> Published:
-        """What was published so far."""
+        """Return what was published so far."""
         return _read(self._file) or Published(PREFIX + (slug(self._goal) or "plan"), "")
 
     def has(self, commit: str) -> bool:
-        """Whether the branch was put at a commit, and nobody has deleted it without merging it."""
+        """Whether the branch was moved to a commit, and not deleted since without a merge."""
         known = self.published
         if known.commit != commit:
             return False
@@ -139,10 +141,10 @@ class Publisher:
         return there is not None or self._clone.contains(self._clone.resolve(HEAD), commit)
 
     def publish(self, commit: str) -> str:
-        """Move the branch to a commit of the clone; returns its name.
+        """Move the branch to a commit of the clone; return its name.
 
         The first time it takes a name that is free. Raises UsageError: `branch-exists` where
-        somebody has moved it since, `branch-checked-out` where somebody works on it.
+        somebody has moved it since, `branch-checked-out` where it is checked out.
         """
         known = self.published
         if known.commit:
@@ -158,9 +160,9 @@ class Publisher:
         raise AssertionError("the last name was returned or raised")
 
     def _move(self, known: Published, commit: str) -> str:
-        places = (known.commit, *known.coming)
+        expected = (known.commit, *known.coming)
         try:
-            there = self._clone.check_branch(known.name, commit, *places)
+            there = self._clone.check_branch(known.name, commit, *expected)
         except BranchExists as error:
             if known.commit:
                 raise BranchExists(
@@ -182,7 +184,7 @@ class Publisher:
 def check_not_checked_out(
     user: UserRepository, branch: str, path: str = "", remedy: str = ""
 ) -> None:
-    """Raises UsageError (`branch-checked-out`): its folder would not be what the branch is."""
+    """Raise UsageError (`branch-checked-out`): moving it would leave its folder behind."""
     place = user.checked_out().get(branch)
     if place is not None:
         raise BranchCheckedOut(
@@ -193,7 +195,7 @@ def check_not_checked_out(
 
 
 def published(folder: PlanFolder) -> Published | None:
-    """What was published of a plan; None where nothing was."""
+    """Return what was published of a plan; None where nothing was."""
     known = _read(_file(folder))
     return known if known and known.commit else None
 

@@ -1,4 +1,4 @@
-"""A plan on a git repository: work trees of a private clone, and a branch that they land on."""
+"""Executing a plan on a git repository: work trees of a private clone, merged into a branch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agentrunner.plans.execution.forge.reports import reports_of
 from agentrunner.plans.execution.forge.request_body import request_body, request_title
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.merging.merge_checks import MergedTests
-from agentrunner.plans.execution.preflight import done_in_place, make_place
+from agentrunner.plans.execution.preflight import done_in_place, make_repository
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.workspaces import Workspaces, WorkTrees
 from agentrunner.plans.plan import Plan, PlanTaskStatus
@@ -30,7 +30,7 @@ from agentrunner.text.redaction import Redactor
 
 
 class BranchTarget:
-    """See `Site`."""
+    """A plan on a branch of a git repository; see `PlanTarget`."""
 
     def __init__(
         self,
@@ -38,18 +38,18 @@ class BranchTarget:
         folder: PlanFolder,
         clone: CloneStore,
         store: PlanStore,
-        book: TaskRunStore,
-        tell: Callable[[Mapping[str, Any]], None],
+        task_runs: TaskRunStore,
+        emit: Callable[[Mapping[str, Any]], None],
     ) -> None:
         self._order, self._folder, self._clone = order, folder, clone
-        self._store, self._book, self._tell = store, book, tell
+        self._store, self._task_runs, self._emit = store, task_runs, emit
         self._publisher = Publisher(clone, folder, store.load().goal)
         self._template = order.settings.message or DEFAULT_TEMPLATE
         self.most = order.parallel
         self.kept_back = False
 
     async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
-        """See `Site`."""
+        """See `PlanTarget`."""
         order, clone = self._order, self._clone
         identity = order.settings.identity
         self._author = await asyncio.to_thread(identity, clone, order.options.environ)
@@ -70,9 +70,9 @@ class BranchTarget:
             template=self._template,
             tests=self._tests,
         )
-        self._places = WorkTrees(
+        self._workspaces = WorkTrees(
             clone,
-            self._book,
+            self._task_runs,
             order.options.state_dir,
             self._author,
             order.options.clock,
@@ -88,7 +88,7 @@ class BranchTarget:
         at, made = order.options.clock.stamp(), list[str]()
         clone.sweep()
         if order.git_init:
-            made = make_place(clone, folder, note_dir, author=self._author, at=at)
+            made = make_repository(clone, folder, note_dir, author=self._author, at=at)
         self._delivery.check(self._publisher.published.name)
         return made + begin(
             clone,
@@ -97,25 +97,25 @@ class BranchTarget:
             note_dir=note_dir,
             author=self._author,
             at=at,
-            done=done_in_place(plan, self._book),
+            done=done_in_place(plan, self._task_runs),
         )
 
     async def _sweep(self, plan: Plan) -> None:
-        """Remove work trees that nothing is done in any more."""
-        for task_run in list(self._book.all()):
-            latest = self._book.latest(task_run.task_id)
+        """Remove work trees that no task needs any more."""
+        for task_run in list(self._task_runs.all()):
+            latest = self._task_runs.latest(task_run.task_id)
             task = plan.tasks.get(task_run.task_id)
             over = task is None or task.status == PlanTaskStatus.COMPLETE or task_run != latest
-            if over and self._places.folder(task_run).exists():
-                await self._places.close(task_run)
+            if over and self._workspaces.folder(task_run).exists():
+                await self._workspaces.close(task_run)
 
     @property
-    def places(self) -> Workspaces:
-        """See `Site`."""
-        return self._places
+    def workspaces(self) -> Workspaces:
+        """See `PlanTarget`."""
+        return self._workspaces
 
     def publish(self) -> None:
-        """See `Site`."""
+        """See `PlanTarget`."""
         head = self._clone.branch_at(BRANCH)
         landed = any(t.status == PlanTaskStatus.COMPLETE for t in self._store.load().tasks.values())
         if self._order.wishes.squash:
@@ -124,17 +124,17 @@ class BranchTarget:
             return
         try:
             if self._publisher.has(head):
-                self.kept_back = False  # it was away for a moment
+                self.kept_back = False  # the branch was missing for a moment
                 return
             name = self._publisher.publish(head)
-        except (AgentRunnerError, OSError) as trouble:  # also where the repository is away
+        except (AgentRunnerError, OSError) as trouble:  # also where the repository is unavailable
             error = trouble if isinstance(trouble, AgentRunnerError) else GitFailed(str(trouble))
             message = f"{error.message} {error.remedy}".strip()
-            self._tell({"event": "warning", "code": error.code, "message": message})
+            self._emit({"event": "warning", "code": error.code, "message": message})
             self.kept_back = True
             return
         self.kept_back = False
-        self._tell({"event": "plan_published", "branch": name, "commit": head})
+        self._emit({"event": "plan_published", "branch": name, "commit": head})
 
     async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
         """See `PlanTarget`. Raises what `Delivery.deliver` does."""
@@ -142,10 +142,10 @@ class BranchTarget:
             return None
         options = self._order.options
         redact = Redactor(secrets_in(options.environ)).redact
-        reports = await reports_of(options.state_dir, self._book, plan)
+        reports = await reports_of(options.state_dir, self._task_runs, plan)
         body = request_body(plan, reports, questions, redact)
         delivered = await self._delivery.deliver(request_title(plan, redact), body)
-        self._tell({"event": "plan_delivered", **asdict(delivered)})
+        self._emit({"event": "plan_delivered", **asdict(delivered)})
         return delivered
 
     def result(self) -> Delivered:

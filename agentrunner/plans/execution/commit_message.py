@@ -1,4 +1,4 @@
-"""The message of a commit, from a template and what a run came to. Pure."""
+"""The message of a commit, from a template and the results of a run. Pure."""
 
 from __future__ import annotations
 
@@ -28,38 +28,39 @@ Task: {{ task_id }}
 Run: {{ run_id }}
 {% endif %}
 """
-"""Of a task's commit. A plan's own may use the same names."""
+"""For a task's commit. A plan's own template may use the same names."""
 MAX_CHARACTERS = 8_000
 MAX_PROOF = 20
 TITLE_WIDTH = 100
 PROOF_WIDTH = 300
 _JOINER = "\u2060"
-_CALLS = re.compile(
+_FORGE_REFERENCES = re.compile(
     r"""(?<=[@])(?=[\w/-])                  # a mention
       | (?<=[#!&%~$])(?=[\w"-])               # an issue, a request, an epic, a milestone, a label
       | (?<=\bGH-)(?=\d)
       | (?<=\bhttp:)(?=//) | (?<=\bhttps:)(?=//)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+_ERRORS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 """What a person's own template can raise."""
 
 
 def harmless(text: str, width: int) -> str:
-    """Text on one line that calls nobody and closes nothing where a forge reads it.
+    """Return text on one line that notifies nobody and closes nothing where a forge reads it.
 
-    A word joiner, which nobody sees, is put into mentions, references to issues and addresses:
+    A word joiner, which is invisible, is put into mentions, references to issues and addresses:
     forges look for `fixes #1` in commits and in descriptions, on GitLab also in code.
     """
-    return _CALLS.sub(_JOINER, one_line(text, width))
+    return _FORGE_REFERENCES.sub(_JOINER, one_line(text, width))
 
 
 def commit_message(
     template: str, *, title: str, proof: Sequence[str] = (), task_id: str = "", run_id: str = ""
 ) -> str:
-    """The template with its values, which are lines that forge no trailer and call nobody.
+    """Render the template with its values, which are single lines that fake no trailer and notify
+    nobody.
 
-    Raises UsageError (`commit-message`) for a template that cannot be rendered or says nothing.
+    Raises UsageError (`commit-message`) for a template that cannot be rendered or is empty.
     """
     environment = SandboxedEnvironment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
@@ -71,7 +72,7 @@ def commit_message(
             task_id=task_id,
             run_id=run_id,
         )
-    except _FAULTS as error:
+    except _ERRORS as error:
         raise _bad_template(str(error)) from error
     text = re.sub(r"\n{3,}", "\n\n", sanitize(text)).strip()[:MAX_CHARACTERS]
     if not text:

@@ -1,8 +1,8 @@
-"""What a plan's end comes to: a branch in the user's repository, and further if they asked.
+"""Delivers a plan's result: a branch in the user's repository, and more on request.
 
-The checked-out tree is never touched. Branches only move from where they were put before, so that
-nobody's work is lost, and each step says beforehand what it is about to do: a process that was
-killed in between is followed by one that finds it done or does it.
+The checked-out tree is never touched. Branches only move from where this code put them before, so
+that nobody's work is lost. Each step records beforehand what it is about to do: after a process is
+killed, the next one finds the step done or does it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from agentrunner.plans.execution.merging.merge_queue import TreeTests
 from agentrunner.storage.failpoints import reach
 
 PUSHED = "refs/agentrunner/pushed/"
-"""Below it a reference for each commit that a branch of a server was about to be put at."""
+"""Prefix of references to commits that a branch on a server was about to be moved to."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class DeliveryOptions:
     """What a user wants of a plan's result, beside its branch."""
 
     squash: bool = False
-    """One commit for all of the plan."""
+    """Whether to make one commit for all of the plan."""
     onto: str = ""
-    """A branch of theirs that it is brought onto; with `request` the one it is to go into."""
+    """A branch of theirs that it is merged into; with `request` the target of the request."""
     request: bool = False
     """Whether to push, and open a pull or merge request."""
 
@@ -52,19 +52,19 @@ class DeliveryOptions:
 
 @dataclass(frozen=True)
 class Delivered:
-    """Where the work of a plan is; None for what there is not."""
+    """Where the work of a plan is; None for what does not exist."""
 
     branch: str | None = None
     commit: str | None = None
-    """Of the branch."""
+    """The commit of the branch."""
     onto: str | None = None
-    """The branch that it was brought onto; "" where none was wished for."""
+    """The branch that it was merged into; "" where none was requested."""
     request: str | None = None
     """The address of the pull or merge request."""
 
 
 class Delivery:
-    """Hands over the result of one plan."""
+    """Delivers the result of one plan."""
 
     def __init__(
         self,
@@ -77,19 +77,19 @@ class Delivery:
         template: str = DEFAULT_TEMPLATE,
         tests: TreeTests | None = None,
     ) -> None:
-        """`publish` puts a commit of the clone into the user's repository; the branch's name."""
+        """`publish` moves the user's branch to a commit of the clone and returns its name."""
         self._clone, self._publish, self._wishes = clone, publish, wishes
         self._author, self._environ, self._template = author, environ, template
         self._tests = tests
         self._user = UserRepository(clone.repo, environ)
 
     def check(self, branch: str) -> None:
-        """Look for what would keep the result from being handed over, before anything is spent.
+        """Check for anything that would prevent the delivery, before anything is spent.
 
-        `branch` is the name that the plan's will have.
+        `branch` is the name that the plan's branch will have.
 
-        Raises UsageError (`branch-checked-out`, `unknown-branch`, `forge-unknown`) and
-        InfraError (`forge-token`, `forge-missing`). Blocking.
+        Raises UsageError (`branch-checked-out`, `unknown-branch`, `forge-unknown`) and InfraError
+        (`forge-token`, `forge-missing`). Blocking.
         """
         if self._wishes.request:
             forge_of(self._remote())
@@ -97,7 +97,7 @@ class Delivery:
             self._target(branch)
 
     async def deliver(self, title: str, body: str) -> Delivered:
-        """All that was wished for; once more changes nothing.
+        """Deliver all that was requested; a second call changes nothing.
 
         Raises what `check` does, UsageError (`branch-exists`), TaskFailed (`onto-conflict`,
         `onto-red`), and InfraError (`push-failed`, `forge-refused`, `forge-unavailable`).
@@ -133,7 +133,7 @@ class Delivery:
     # -- onto another branch --------------------------------------------------------------------
 
     def _target(self, branch: str) -> str:
-        """Where the other branch is; raises UsageError where it cannot be moved."""
+        """Return where the other branch is; raise UsageError where it cannot be moved."""
         name = self._wishes.onto
         there = self._user.branch_at(name)
         if there is None:
@@ -159,7 +159,7 @@ class Delivery:
         await asyncio.to_thread(self._clone.publish, made, name, replaces=there)
 
     def _joined(self, there: str, branch: str, commit: str) -> tuple[str, bool]:
-        """The other branch's new commit, and whether it had to be merged."""
+        """Return the other branch's new commit, and whether a merge was needed."""
         if self._clone.contains(there, commit):
             return there, False
         if self._clone.contains(commit, there):
@@ -197,13 +197,13 @@ class Delivery:
     def _request(self, branch: str, commit: str, title: str, body: str) -> PullRequest:
         remote = self._remote()
         key = f"{remote.project}/{branch}"
-        _remember(self._clone, key, commit)
+        _record_push(self._clone, key, commit)
         push(
             self._clone,
             remote.address,
             commit,
             branch,
-            ours=_known(self._clone, key),
+            ours=_pushed_commits(self._clone, key),
             env=push_environment(
                 self._environ, remote.origin, PUSH_USER[remote.kind], remote.token
             ),
@@ -212,12 +212,12 @@ class Delivery:
         return open_request(remote, RequestDraft(branch, self._wishes.onto, title, body))
 
 
-def _known(clone: CloneStore, key: str) -> list[str]:
-    """Where a server's branch may be because it was put there from here."""
+def _pushed_commits(clone: CloneStore, key: str) -> list[str]:
+    """Return commits that a server's branch may be at because this code pushed them."""
     out = clone.git.run("for-each-ref", "--format=%(objectname)", f"{PUSHED}{key}/")
     return out.decode().split()
 
 
-def _remember(clone: CloneStore, key: str, commit: str) -> None:
-    """Before a branch is put there."""
+def _record_push(clone: CloneStore, key: str, commit: str) -> None:
+    """Record a commit before a branch is pushed to it."""
     clone.git.run("update-ref", f"{PUSHED}{key}/{commit}", commit)

@@ -1,7 +1,7 @@
-"""A plan, carried out in one process from its store to a branch in the user's repository.
+"""Executes a plan in one process, from its store to a branch in the user's repository.
 
-`kill -9` at any point loses nothing: what is known stands in the plan's folder and in those of the
-runs, and the next process goes on with it.
+`kill -9` at any point loses nothing: everything is saved in the plan's folder and in those of the
+runs, and the next process continues from there.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from agentrunner.storage.run_log import append_line, read_lines
 from agentrunner.text.redaction import Redactor
 
 KEPT_BACK = 5
-"""The exit code where all is done, and not in the user's repository."""
+"""The exit code where all tasks are done, but the result is not in the user's repository."""
 
 
 class _StoreInbox:
-    """The plan's store, looked at while the plan is carried out."""
+    """The scheduler's inbox: changes and answers in the plan's store."""
 
     def __init__(self, store: PlanStore) -> None:
         self._store = store
@@ -64,16 +64,17 @@ class _StoreInbox:
         return known.intersection(questions)
 
 
-async def carry_out(
+async def execute_plan(
     order: PlanInstructions,
-    tell: Callable[[Event], None],
+    emit: Callable[[Event], None],
     may_start: Callable[[], bool] = lambda: True,
 ) -> PlanResult:
-    """Carry the plan of a repository out as far as it goes without a person.
+    """Execute the plan of a repository as far as it goes without a person.
 
-    `tell` hears what happens to the plan and its tasks; no further task begins while `may_start`
-    says no. Raises UsageError where there is nothing to do or the settings cannot be, Busy where
-    another process carries it out, and InfraError where nobody is there to plan or work.
+    `emit` gets the events of the plan and its tasks; no further task starts while `may_start`
+    returns False. Raises UsageError where there is nothing to do or the settings are not valid,
+    Busy where another process executes the plan, and InfraError where no planner or worker is
+    available.
     """
     folder = order.folder
     store = PlanStore(folder.plan)
@@ -83,49 +84,49 @@ async def carry_out(
     lock = folder.lock()
     lock.acquire(me("", order.options.clock.stamp()))
     with contextlib.closing(lock):
-        return await _Execution(order, folder, store, tell).to_the_end(may_start)
+        return await _Execution(order, folder, store, emit).to_the_end(may_start)
 
 
 class _Execution:
-    """One process's part in carrying a plan out; it holds the plan's lock."""
+    """One process's part in executing a plan; it holds the plan's lock."""
 
     def __init__(
         self,
         order: PlanInstructions,
         folder: PlanFolder,
         store: PlanStore,
-        tell: Callable[[Event], None],
+        emit: Callable[[Event], None],
     ) -> None:
-        self._order, self._folder, self._store, self._listener = order, folder, store, tell
-        self._post = _StoreInbox(store)
-        self._book = TaskRunStore(folder)
+        self._order, self._folder, self._store, self._listener = order, folder, store, emit
+        self._inbox = _StoreInbox(store)
+        self._task_runs = TaskRunStore(folder)
         self._clock = order.options.clock
         self._stop = order.options.stop or asyncio.Event()
         self._seq = max((int(line.get("seq", 0)) for line in read_lines(folder.log)), default=0)
         clone = CloneStore(folder.clone, order.repo)
         self._target: PlanTarget = (
-            FolderTarget(order.repo, clone, self._book)
+            FolderTarget(order.repo, clone, self._task_runs)
             if order.in_place
-            else BranchTarget(order, folder, clone, store, self._book, self._tell)
+            else BranchTarget(order, folder, clone, store, self._task_runs, self._emit)
         )
 
     async def to_the_end(self, may_start: Callable[[], bool]) -> PlanResult:
-        tasks, spec = check_order(self._order, self._post.plan)
-        notices = await self._target.begin(self._post.plan, spec)
+        tasks, spec = check_order(self._order, self._inbox.plan)
+        notices = await self._target.begin(self._inbox.plan, spec)
         spending = Spending(
             self._order.options.state_dir,
             spec.runner.budget,
-            [task_run.run_id for task_run in self._book.all()],
+            [task_run.run_id for task_run in self._task_runs.all()],
         )
-        ahead = {"notices": notices, **self._ahead(tasks)}
-        self._tell({"event": "plan_started", "tasks": tasks, **ahead})
-        budget = PlanBudget(spending, self._store, self._kept_budget, self._clock.stamp, self._tell)
+        forecast = {"notices": notices, **self._forecast(tasks)}
+        self._emit({"event": "plan_started", "tasks": tasks, **forecast})
+        budget = PlanBudget(spending, self._store, self._kept_budget, self._clock.stamp, self._emit)
         runs = self._runs(spending, budget)
         scheduler = Scheduler(
-            self._post.plan,
+            self._inbox.plan,
             runs,
             parallel=self._target.most,
-            post=self._post,
+            inbox=self._inbox,
             stop=self._stop,
             clock=self._clock,
             only=self._order.only or None,
@@ -138,43 +139,43 @@ class _Execution:
         try:
             if result.exit_code == 0:
                 asked = [question.text for question in result.questions]
-                if handed := await self._target.deliver(self._store.load(), asked):
-                    result = result.model_copy(update=asdict(handed))
+                if delivered := await self._target.deliver(self._store.load(), asked):
+                    result = result.model_copy(update=asdict(delivered))
         except AgentRunnerError as error:
             failed = {"exit_code": error.exit_code, "error": Problem(**error.as_dict())}
-            await self._tell_result(spec, result.model_copy(update=failed))
+            await self._emit_result(spec, result.model_copy(update=failed))
             raise
-        return await self._tell_result(spec, result)
+        return await self._emit_result(spec, result)
 
-    async def _tell_result(self, spec: TaskSpec, result: PlanResult) -> PlanResult:
-        """The last words, also where the result could not be handed over."""
+    async def _emit_result(self, spec: TaskSpec, result: PlanResult) -> PlanResult:
+        """Write the plan's note and emit the result, also where that was not delivered."""
         note = await self._leave_note(spec, result)
         result = result.model_copy(update={"note": note})
-        self._tell({"event": "plan_result", **result.as_dict()})
+        self._emit({"event": "plan_result", **result.as_dict()})
         return result
 
-    def _ahead(self, tasks: list[str]) -> dict[str, object]:
-        state_dir, again = self._order.options.state_dir, self._order.again(self._post.plan)
+    def _forecast(self, tasks: list[str]) -> dict[str, object]:
+        state_dir, again = self._order.options.state_dir, self._order.again(self._inbox.plan)
         runs = (
             task_run
-            for task_run in self._book.all()
-            if self._target.places.folder(task_run).is_dir()
+            for task_run in self._task_runs.all()
+            if self._target.workspaces.folder(task_run).is_dir()
         )
         return asdict(forecast_of(state_dir, self._store, runs, tasks, again))
 
     async def _leave_note(self, spec: TaskSpec, result: PlanResult) -> str:
-        """The plan's note, once nothing is at work: until then the checkout is left alone."""
+        """Write the plan's note, once no task is at work: until then the checkout is left alone."""
         state_dir, now = self._order.options.state_dir, self._clock.now().astimezone()
         redact = Redactor(secrets_in(self._order.options.environ)).redact
-        place = (self._order.repo, spec.runner.note.dir)
-        notes = await asyncio.to_thread(leave_notes, state_dir, self._folder, *place, redact)
+        target = (self._order.repo, spec.runner.note.dir)
+        notes = await asyncio.to_thread(leave_notes, state_dir, self._folder, *target, redact)
         squashed = self._order.wishes.squash
         facts = await asyncio.to_thread(
             facts_of, state_dir, self._folder, result, notes, squashed=squashed
         )
         written = await asyncio.to_thread(
             write_plan_note,
-            *place,
+            *target,
             facts,
             detect_language(facts.goal),
             now=now,
@@ -182,11 +183,11 @@ class _Execution:
             redact=redact,
         )
         if written.warning:
-            self._tell({"event": "warning", "code": "note-elsewhere", "message": written.warning})
+            self._emit({"event": "warning", "code": "note-elsewhere", "message": written.warning})
         return str(written.path)
 
     def _kept_budget(self) -> BudgetSpec:
-        """What is kept with the plan's settings by now, within the policies."""
+        """Return the budget that is saved with the plan's settings now, within the policies."""
         order = self._order
         kept = load_settings(self._folder, order.repo)
         plan = self._store.load()
@@ -196,30 +197,30 @@ class _Execution:
         return spec.runner.budget
 
     def _runs(self, spending: Spending, budget: PlanBudget) -> TaskRuns:
-        places = self._target.places
+        workspaces = self._target.workspaces
 
         def spec_of(plan: Plan, task_id: str, task_run: TaskRun) -> TaskSpec:
-            wrong = {
+            refused = {
                 "evidence": task_run.evidence,
                 "marked": task_run.marked,
                 "broken": task_run.broken,
             }
-            return self._order.spec_of(plan, task_id, places.folder(task_run), **wrong)
+            return self._order.spec_of(plan, task_id, workspaces.folder(task_run), **refused)
 
         return TaskRuns(
             self._store.load,
             self._store,
-            self._book,
-            places,
+            self._task_runs,
+            workspaces,
             spec_of,
             replace(self._order.options, ask=None, confirm=None, stop=self._stop),
             spending,
             budget,
-            tell=self._tell,
-            again=self._order.again(self._post.plan),
+            emit=self._emit,
+            again=self._order.again(self._inbox.plan),
         )
 
-    def _tell(self, event: Mapping[str, Any]) -> None:
+    def _emit(self, event: Mapping[str, Any]) -> None:
         self._seq += 1
         line = {"ts": self._clock.stamp(), "seq": self._seq, **event}
         append_line(self._folder.log, line, sync=False)
@@ -246,5 +247,5 @@ class _Execution:
         )
 
     def _questions(self) -> list[OpenQuestion]:
-        living = self._post.plan.tasks
+        living = self._inbox.plan.tasks
         return [q for q in open_questions(self._store) if q.task_id in (*living, BUDGET)]

@@ -1,4 +1,4 @@
-"""What is going to happen to a plan's tasks, before anything is started."""
+"""What will happen to a plan's tasks, before any is started."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from agentrunner.storage.index import RunIndex
 
 @dataclass(frozen=True)
 class Forecast:
-    """Tasks that are wanted and will not be worked on now, each in order."""
+    """Tasks that are wanted and will not be worked on now, each list in order."""
 
     done: list[str]
     waiting: list[str]
-    """Somebody has to answer first."""
+    """A person has to answer first."""
     behind: list[str]
     """They depend on one that waits."""
 
@@ -33,10 +33,9 @@ def forecast_of(
     tasks: Sequence[str],
     again: Collection[str],
 ) -> Forecast:
-    """How these tasks stand before anything is started.
+    """Return the forecast for these tasks before any is started.
 
-    `runs` are those that can be gone on with; tasks of `again` that ended are tried again.
-    Blocking.
+    `runs` are those that can be continued; tasks of `again` that ended are tried again. Blocking.
     """
     plan = store.load()
     done = [task for task in tasks if plan.tasks[task].status == PlanTaskStatus.COMPLETE]
@@ -51,8 +50,8 @@ def forecast_of(
         if task in latest
         and task not in done
         and latest[task].question in asked
-        and latest[task].asked != UNFIT  # tried again, whatever is answered
-        # One for a task that was changed since is left, and another one begins.
+        and latest[task].asked != UNFIT  # it is tried again without an answer
+        # A run for a task that was changed since is dropped, and another one starts.
         and latest[task].asked_for in ("", asked_for(plan, task))
     }
     complete = _complete(state_dir) if open_ones else set()
@@ -66,7 +65,7 @@ def forecast_of(
 
 
 def _accepted(task_run: TaskRun, complete: Collection[str]) -> bool:
-    """Whether its run is COMPLETE since it asked; where landing asks, it was before."""
+    """Whether its run became COMPLETE after the question; questions about merges come later."""
     return task_run.run_id in complete and task_run.asked not in (LANDING, ALLOWANCE)
 
 
@@ -75,13 +74,13 @@ def _ended(plan: Plan, task: str) -> bool:
 
 
 def _complete(state_dir: Path) -> set[str]:
-    """Runs that are COMPLETE: a person has accepted one that asked."""
+    """Return runs that are COMPLETE: a person has accepted one that asked."""
     rows = RunIndex(state_dir).runs()
     return {row.run_id for row in rows if row.state == PlanTaskStatus.COMPLETE}
 
 
 def waves(plan: Plan, only: Collection[str], parallel: int) -> list[list[str]]:
-    """What would start together if all tasks took equally long."""
+    """Return the tasks that would start together if all took equally long."""
     schedule = Schedule(plan, only=only or None)
     found: list[list[str]] = []
     while started := schedule.start(parallel):

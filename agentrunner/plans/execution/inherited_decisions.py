@@ -1,4 +1,4 @@
-"""What people decided about a task of a plan goes from each of its runs to the next."""
+"""Passes what people decided about a task of a plan from each of its runs to the next."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from agentrunner.storage.run_log import RunLog
 async def decided_before(
     state_dir: Path, rounds: Iterable[TaskRun], task_run: TaskRun, at: str
 ) -> People | None:
-    """What people decided in earlier runs of a task, and to their work.
+    """Return what people decided in earlier runs of a task, and about their work.
 
-    None where that is nothing, or where the runs are gone. `at` is now, in UTC.
+    None where there is nothing, or where the runs are gone. `at` is now, in UTC.
     """
-    earlier = [one for one in rounds if one.number < task_run.number and one.run_id]
+    earlier = [run for run in rounds if run.number < task_run.number and run.run_id]
     people: People | None = None
     if earlier:
-        people = await _of_run(state_dir, max(earlier, key=lambda one: one.number).run_id)
+        people = await _of_run(state_dir, max(earlier, key=lambda run: run.number).run_id)
     if not task_run.words:
         return people
     words = PersonDecision(
@@ -42,7 +42,7 @@ async def decided_before(
 
 
 async def _of_run(state_dir: Path, run_id: str) -> People | None:
-    """What the state of a run has, and what was decided after its end."""
+    """Return the decisions in the state of a run, and those made after its end."""
     with contextlib.suppress(AgentRunnerError, OSError):
         saved = await saved_run(state_dir, run_id)
         people = (saved.state or {}).get("people")
@@ -55,13 +55,13 @@ async def _of_run(state_dir: Path, run_id: str) -> People | None:
 
 
 ALLOWANCES = "allowance-"
-"""How the ids begin of what a person allowed once the run had ended."""
+"""How the ids begin of what a person allowed after the run had ended."""
 
 
 def keep_allowance(state_dir: Path, task_run: TaskRun, asked: str, at: str) -> None:
-    """Record in a run that has ended that a person allowed what its work changes. Blocking."""
+    """Record in an ended run that a person allowed what its work changes. Blocking."""
     folder = RunFolder(runs_root(state_dir) / task_run.run_id)
-    one = PersonDecision(
+    decision = PersonDecision(
         id=f"{ALLOWANCES}{task_run.question}",
         kind="protected_path",
         asked=in_one_line(asked),
@@ -69,4 +69,4 @@ def keep_allowance(state_dir: Path, task_run: TaskRun, asked: str, at: str) -> N
         at=at,
     )
     with contextlib.suppress(OSError):
-        keep_decision(folder, 0, 0, one)
+        keep_decision(folder, 0, 0, decision)

@@ -1,4 +1,4 @@
-"""What a person ordered of a plan, and whether that can be carried out."""
+"""What a person wants of a plan, and whether that can be executed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentrunner.engine.resolve import resolve
 from agentrunner.errors.plans import NoPlan, UnknownTask
 from agentrunner.plans.execution.delivery import DeliveryOptions
 from agentrunner.plans.execution.plan_settings import PlanSettings
-from agentrunner.plans.execution.preflight import check_place
+from agentrunner.plans.execution.preflight import check_repository
 from agentrunner.plans.execution.task_spec import task_spec
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.schedule import with_dependencies
@@ -22,42 +22,42 @@ from agentrunner.storage.plan_folder import PlanFolder, plan_folder
 
 @dataclass(frozen=True)
 class PlanInstructions:
-    """What is to be carried out, and how."""
+    """What to execute, and how."""
 
     repo: Path
     settings: PlanSettings
     options: Options
-    """Where runs are kept and heard; `stop` ends all of them in order."""
+    """Where runs are kept and who gets their events; `stop` ends all of them gracefully."""
     parallel: int
     """Tasks at work at once, at most."""
     only: tuple[str, ...] = ()
-    """These tasks and what they depend on; none: all."""
+    """Only these tasks and what they depend on; all, if empty."""
     in_place: bool = False
-    """In the repository itself, one after another: for one that is no git repository."""
+    """Work in the repository itself, one task after another: for a folder without git."""
     git_init: bool = False
-    """Where the repository is no git repository, or one without a commit, it becomes one."""
+    """Make the folder a git repository with a commit, where it is not one."""
     include_uncommitted: bool = False
-    """Files that are not committed are part of the plan's first commit."""
+    """Put files that are not committed into the plan's first commit."""
     wishes: DeliveryOptions = field(default_factory=DeliveryOptions)
     """What is wanted of the result once all is done, beside its branch."""
 
     @property
     def folder(self) -> PlanFolder:
-        """The plan's."""
+        """Return the plan's folder."""
         return plan_folder(self.options.state_dir, self.repo)
 
     def wanted(self, plan: Plan) -> list[str]:
-        """The tasks that are wanted and still there, in the plan's order."""
+        """Return the tasks that are wanted and still in the plan, in its order."""
         named = [task for task in self.only if task in plan.tasks]
         chosen = with_dependencies(plan, named) if self.only else plan.tasks
         return [task for task in plan.task_order() if task in chosen]
 
     def again(self, plan: Plan) -> frozenset[str]:
-        """Tasks that are tried again, unasked, where they had FAILED or need a review."""
+        """Return tasks that are tried again without a question if they FAILED or need review."""
         return frozenset(self.wanted(plan) if self.only else ())
 
     def spec_of(self, plan: Plan, task_id: str, repo: Path, **more: Any) -> TaskSpec:
-        """A task of the plan as it is run in `repo`; for `more` see `task_spec`."""
+        """Return a task of the plan as it is run in `repo`; for `more` see `task_spec`."""
         environ = self.options.environ
         spec = task_spec(plan, task_id, self.settings, repo=repo, environ=environ, **more)
         made_for = {"plan_repo": str(self.repo.resolve()), "plan_settings": self.settings.key}
@@ -65,9 +65,9 @@ class PlanInstructions:
 
 
 def check_order(order: PlanInstructions, plan: Plan) -> tuple[list[str], TaskSpec]:
-    """The tasks that are wanted, in order, and the first of them as it would be run.
+    """Return the tasks that are wanted, in order, and the first of them as it would be run.
 
-    Raises UsageError where there is none, and InfraError where nobody is there to plan or work.
+    Raises UsageError where there is none, and InfraError where no planner or worker is available.
     """
     if not plan.tasks:
         raise NoPlan(
@@ -85,7 +85,7 @@ def check_order(order: PlanInstructions, plan: Plan) -> tuple[list[str], TaskSpe
     options = order.options
     spec = capped(spec, options.environ, options.state_dir, options.policy)
     resolve(spec, options.environ, options.cassette).ready()
-    check_place(  # last: in a terminal a person is asked how to go on
+    check_repository(  # last: in a terminal a person may then choose what to do
         order.repo,
         options.environ,
         in_place=order.in_place,

@@ -1,8 +1,8 @@
-"""The budget of a plan that is spent: a person is asked once, and an answer raises it.
+"""The spent budget of a plan: a person is asked once, and an answer raises it.
 
-The question stands in the plan's store, like those of tasks, and is answered in the words that
-raise the budget of a run: "usd=+5", or "+5" of the limit that is spent, or "stop". Raised is what
-is kept with the plan's settings, so that it holds from then on, in every process.
+The question is in the plan's store, like those of tasks, and takes the same answers as that about
+the budget of a run: "usd=+5", or "+5" of the limit that is spent, or "stop". The raised limit is
+saved with the plan's settings, so that it applies from then on, in every process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from agentrunner.storage.plan_folder import PlanFolder
 
 
 class PlanBudget:
-    """The budget of a plan while it is carried out."""
+    """The budget of a plan while it is executed."""
 
     def __init__(
         self,
@@ -40,28 +40,28 @@ class PlanBudget:
         store: PlanStore,
         kept: Callable[[], BudgetSpec],
         stamp: Callable[[], str],
-        tell: Callable[[Mapping[str, Any]], None],
+        emit: Callable[[Mapping[str, Any]], None],
     ) -> None:
-        """`kept` reads the limits that are kept with the plan now; it may raise UsageError."""
+        """`kept` reads the limits that are saved with the plan now; it may raise UsageError."""
         self._spending, self._store, self._kept = spending, store, kept
-        self._stamp, self._tell = stamp, tell
+        self._stamp, self._emit = stamp, emit
         self._asked = 0
         self._stopped = False
 
     def room(self) -> bool:
-        """Whether a further task may begin. A person is asked where not, unless one said stop."""
+        """Whether a further task may start. If not, a person is asked, unless one said stop."""
         if self._spending.reached:
-            self._hear()
+            self._read_answer()
         if self._spending.reached:
             self.question()
             return False
-        if (left := self._open()) is not None:
-            self._store.answer(left.id, RAISED, self._stamp())
+        if (question := self._open()) is not None:
+            self._store.answer(question.id, RAISED, self._stamp())
         self._asked = 0
         return True
 
     def question(self) -> int:
-        """The number of the question, asked now where it is not yet; 0 where a person said stop."""
+        """Return the number of the question, asked now if needed; 0 where a person said stop."""
         if self._stopped:
             return 0
         known = self._open()
@@ -71,11 +71,12 @@ class PlanBudget:
             text = asked_text(self._spending)
             self._asked = self._store.ask(text, self._stamp(), BUDGET)
             fields = {"task_id": BUDGET, "question": self._asked, "text": text}
-            self._tell({"event": "plan_question", **fields, "status": str(PlanTaskStatus.BLOCKED)})
+            self._emit({"event": "plan_question", **fields, "status": str(PlanTaskStatus.BLOCKED)})
         return self._asked
 
     def more(self, question: Question, spec: TaskSpec, counters: Counters) -> str:
-        """What a run is granted that asks about a limit of the plan's: all that the plan has left.
+        """Return the grant for a run that asks about a limit of the plan's: all that the plan has
+        left.
 
         "" for any other question, and where the plan has nothing left.
         """
@@ -94,8 +95,8 @@ class PlanBudget:
         name = str(json.loads(question.subject)["limit"])
         return name in LIMITS and getattr(self._spending.budget, name) is not None
 
-    def _hear(self) -> None:
-        """Take in what a person said to the question, here or with another `plan run`."""
+    def _read_answer(self) -> None:
+        """Apply a person's answer to the question, given here or with another `plan run`."""
         if not self._asked or self._open() is not None:
             return
         answer = next(q.answer for q in self._store.questions() if q.id == self._asked)
@@ -107,7 +108,7 @@ class PlanBudget:
             self._spending.renew(self._kept())
         except UsageError as error:
             message = f"{error.message} {error.remedy}".strip()
-            self._tell({"event": "warning", "code": error.code, "message": message})
+            self._emit({"event": "warning", "code": error.code, "message": message})
 
     def _open(self) -> OpenQuestion | None:
         asked = (q for q in self._store.questions() if q.task_id == BUDGET and q.answer is None)
@@ -115,7 +116,7 @@ class PlanBudget:
 
 
 def asked_text(spending: Spending) -> str:
-    """The question about the limit that is reached."""
+    """Return the question about the limit that is reached."""
     name = spending.reached
     limit, used = getattr(spending.budget, name), getattr(spending.spent, name)
     least, more = wanted(name, limit, used)
@@ -135,11 +136,11 @@ def raise_budget(
     state_dir: Path,
     environ: Mapping[str, str],
 ) -> None:
-    """Keep what an answer to the question about the budget grants with the plan's settings.
+    """Save with the plan's settings what an answer to the question about the budget grants.
 
-    Nothing is changed by a stop, or where nothing is left to carry out. Raises UsageError
-    (`wrong-answer`, `policy-breach`) for what raises no limit of the plan, or one further than a
-    policy allows. Blocking.
+    A stop changes nothing, nor does an answer where the plan has no task. Raises UsageError
+    (`wrong-answer`, `policy-breach`) for an answer that raises no limit of the plan, or one further
+    than a policy allows. Blocking.
     """
     if text.strip().lower() == STOP or not plan.tasks:
         return

@@ -38,18 +38,19 @@ def leave_notes(
     note_dir: str,
     redact: Callable[[str], str],
 ) -> dict[str, tuple[str, ...]]:
-    """Put the notes of all runs of the plan into the user's repository, as those of any other run.
+    """Write the notes of all runs of the plan into the user's repository, like those of any other
+    run.
 
-    By task, the names of the files in `note_dir`, in the order of the runs. A run that is gone by
-    now leaves its note as it is; one whose note cannot be put there keeps it in its folder.
-    Blocking.
+    Returns, by task, the names of the files in `note_dir`, in the order of the runs. The note of a
+    run that is gone by now stays as it is; a note that cannot be written there stays in its run's
+    folder. Blocking.
     """
-    book, runs = TaskRunStore(folder), _runs(folder)
-    for task_run in sorted(book.all(), key=lambda task_run: task_run.number):
+    task_runs, runs = TaskRunStore(folder), _runs(folder)
+    for task_run in sorted(task_runs.all(), key=lambda task_run: task_run.number):
         run = RunFolder(runs_root(state_dir) / task_run.run_id)
         with contextlib.suppress(AgentRunnerError, OSError):
             text = redact(run.note_file.read_text("utf-8"))
-            work = str(book.workspace(task_run).resolve())  # where nothing is any more
+            work = str(task_runs.workspace(task_run).resolve())  # this folder no longer exists
             text = text.replace(f"{work}/", "").replace(work, ".")
             note = write_note(
                 repo, note_dir, task_run.task_id, task_run.run_id, text, fallback=run.note_file
@@ -70,7 +71,8 @@ def facts_of(
     *,
     squashed: bool = False,
 ) -> PlanFacts:
-    """All that the note of a plan tells: `result` is how it ended, `notes` of `leave_notes`.
+    """Return all facts for the note of a plan: `result` is how it ended, `notes` comes from
+    `leave_notes`.
 
     Commits of tasks are not in the user's repository where the plan is `squashed`. Blocking.
     """
@@ -79,10 +81,12 @@ def facts_of(
     asked = store.questions()
     runs = _runs(folder)
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
-    whole = (result.commit or "") if squashed else None
+    squashed_commit = (result.commit or "") if squashed else None
     merged = {event["task_id"]: event for event in log if event.get("event") == "plan_landed"}
-    if whole is not None:
-        merged = {task_id: {**event, "commit": whole} for task_id, event in merged.items()}
+    if squashed_commit is not None:
+        merged = {
+            task_id: {**event, "commit": squashed_commit} for task_id, event in merged.items()
+        }
     events = [*_changes(store), *_events(log), *_answers(asked)]
     return PlanFacts(
         plan_id=slug(plan.goal) or "plan",
@@ -105,7 +109,7 @@ def facts_of(
 
 
 def _runs(folder: PlanFolder) -> dict[str, list[str]]:
-    """The runs of each task, in order."""
+    """Return the runs of each task, in order."""
     found: dict[str, list[str]] = {}
     for task_run in sorted(TaskRunStore(folder).all(), key=lambda task_run: task_run.number):
         if task_run.run_id:
@@ -132,7 +136,7 @@ def _rows(
             continue
         standing = standings.get(node.task_id)
         merged = landed.get(node.task_id, {})
-        mine = [known[name] for name in runs.get(node.task_id, ()) if name in known]
+        own_runs = [known[name] for name in runs.get(node.task_id, ()) if name in known]
         yield PlanRow(
             design.title,
             depth,
@@ -141,8 +145,8 @@ def _rows(
             detail=standing.detail if standing else "",
             depends_on=design.dependencies,
             run_id=standing.run_id if standing else "",
-            started_at=mine[0].started_at if mine else "",
-            ended_at=(mine[-1].finished_at or "") if mine else "",
+            started_at=own_runs[0].started_at if own_runs else "",
+            ended_at=(own_runs[-1].finished_at or "") if own_runs else "",
             commit=str(merged.get("commit") or ""),
             files=tuple(merged.get("files") or ()),
             notes=notes.get(node.task_id, ()),
@@ -161,7 +165,7 @@ def _events(log: list[Event]) -> Iterator[NotedEvent]:
         task_id, at = str(event.get("task_id") or ""), str(event.get("ts") or "")
         name, status = event.get("event"), event.get("status")
         if name == "plan_question" and status in FELL_SHORT:
-            continue  # asked about how it ended, which follows
+            continue  # about how it ended, which is a later event
         if kind := _KINDS.get(str(name)):
             if kind == "merged" and not event["commit"]:
                 kind = "done"
@@ -176,12 +180,12 @@ def _events(log: list[Event]) -> Iterator[NotedEvent]:
 
 
 def _answers(asked: list[OpenQuestion]) -> Iterator[NotedEvent]:
-    """What people answered, and what the planner asked; what tasks ask is in the log."""
-    for one in asked:
-        if not one.task_id:
-            yield NotedEvent(one.at, "asked", text=one.text.partition("\n")[0])
-        if one.answer is not None and one.answer not in BY_ITSELF:
-            yield NotedEvent(one.answered_at, "answered", one.task_id, one.answer)
+    """Yield people's answers and the planner's questions; the questions of tasks are in the log."""
+    for question in asked:
+        if not question.task_id:
+            yield NotedEvent(question.at, "asked", text=question.text.partition("\n")[0])
+        if question.answer is not None and question.answer not in BY_ITSELF:
+            yield NotedEvent(question.answered_at, "answered", question.task_id, question.answer)
 
 
 def _bill(state_dir: Path, names: list[str]) -> list[BillEntry]:

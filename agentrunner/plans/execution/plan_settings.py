@@ -1,4 +1,4 @@
-"""What all tasks of a plan share, kept beside it: test and set-up, who plans and who works."""
+"""Settings that all tasks of a plan share, saved beside it: test, set-up, planner, worker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PlanSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     base_dir: str
-    """Absolute: what relative paths in them mean."""
+    """Absolute: relative paths in the settings start here."""
     options: dict[str, str] = {}
     """`test`, `meta`, `worker`, `sandbox`, `max_loops`."""
     setup: str | None = None
@@ -34,7 +34,7 @@ class PlanSettings(BaseModel):
     overrides: dict[str, str] = {}
     """`--set key.path=VALUE`, by key."""
     author: str = ""
-    """Of the plan's commits, "NAME <EMAIL>"; "" for who the user's git settings name."""
+    """Author of the plan's commits, "NAME <EMAIL>"; "" for the one in the user's git settings."""
     message: str = ""
     """The template of messages of its tasks' commits; "" for the built-in one."""
 
@@ -45,7 +45,7 @@ class PlanSettings(BaseModel):
         overrides: list[str],
         base_dir: Path,
     ) -> PlanSettings:
-        """These settings under newly given ones; where none are given, the same."""
+        """Return these settings, overridden by newly given ones."""
         given = {name: value for name, value in options.items() if value is not None}
         if not (given or setup or overrides):
             return self
@@ -61,7 +61,7 @@ class PlanSettings(BaseModel):
 
     @property
     def key(self) -> str:
-        """Stands for all that a task's run is made under, but for what it may spend."""
+        """Return a digest of all settings that a task's run depends on, without its budget."""
         spends = "runner.budget"
         others = {
             name: text for name, text in self.overrides.items() if not name.startswith(spends)
@@ -70,7 +70,7 @@ class PlanSettings(BaseModel):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def with_commits(self, author: str | None, message: str | None) -> PlanSettings:
-        """These settings with another author and template, where they are given.
+        """Return these settings with another author and template, where they are given.
 
         Raises UsageError: `commit-author`, `commit-message`.
         """
@@ -82,12 +82,12 @@ class PlanSettings(BaseModel):
         return self.model_copy(update={k: v for k, v in given.items() if v is not None})
 
     def identity(self, clone: CloneStore, environ: Mapping[str, str]) -> Identity:
-        """Whose name the plan's commits bear. Blocking."""
+        """Return the author of the plan's commits. Blocking."""
         return read_identity(self.author) if self.author else identity_of(clone, environ)
 
 
 def read_identity(text: str) -> Identity:
-    """ "NAME <EMAIL>" as its parts; raises UsageError (`commit-author`)."""
+    """Return the parts of "NAME <EMAIL>"; raise UsageError (`commit-author`)."""
     found = _IDENTITY.match(text)
     if found is None:
         raise BadCommitAuthor(
@@ -99,7 +99,7 @@ def read_identity(text: str) -> Identity:
 
 
 def load_settings(folder: PlanFolder, base_dir: Path) -> PlanSettings:
-    """What is kept of a plan; `base_dir` where nothing is. Raises UsageError (`plan-damaged`)."""
+    """Return the saved settings, or none with `base_dir`. Raises UsageError (`plan-damaged`)."""
     try:
         return PlanSettings.model_validate_json(folder.settings.read_bytes())
     except FileNotFoundError:
@@ -113,6 +113,6 @@ def load_settings(folder: PlanFolder, base_dir: Path) -> PlanSettings:
 
 
 def save_settings(folder: PlanFolder, settings: PlanSettings) -> None:
-    """Keep them for the next `plan run`."""
+    """Save them for the next `plan run`."""
     folder.make()
     write_private(folder.settings, settings.model_dump_json(indent=1).encode())

@@ -1,7 +1,7 @@
-"""Whether a plan can begin here: on a git repository with a commit, or in a folder without git.
+"""Checks whether a plan can start here: in a git repository with a commit, or a folder without git.
 
-A plan stands on one of the two at a time: what tasks did in the folder is part of the plan's branch
-only where the branch begins at a commit of it. Everything here blocks.
+A plan uses one of the two at a time: what tasks did in the folder is part of the plan's branch only
+where the branch starts at a commit of it. Everything here blocks.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ MAKE_ONE = "agentrunner plan run --git-init"
 
 
 def ways_on(repo: Path) -> tuple[str, ...]:
-    """What a person may choose from where there is no git: `git_init`, `in_place`; () for none."""
+    """Return what a person may choose without a usable git repository: `git_init`, `in_place`."""
     if (repo / ".git").exists():
         return ("git_init",) if takes_first_commit(repo) else ()
     return ("git_init", "in_place") if git_root(repo) is None else ()
 
 
-def check_place(
+def check_repository(
     repo: Path, environ: Mapping[str, str], *, in_place: bool, git_init: bool, delivered: bool
 ) -> None:
-    """Look whether a plan can be carried out here as it is asked for.
+    """Check whether a plan can be executed here as requested.
 
-    `delivered`: more is wanted of its branch than that it is there. Raises UsageError: `usage` for
-    wishes that exclude each other, `in-place` for work in the folder of a git repository,
+    `delivered`: more is wanted of its branch than that it exists. Raises UsageError: `usage` for
+    options that exclude each other, `in-place` for work in the folder of a git repository,
     `no-repository`, `no-commit`.
     """
     here = (repo / ".git").exists()
@@ -80,10 +80,10 @@ def _no_repository(repo: Path) -> UsageError:
     )
 
 
-def make_place(
+def make_repository(
     clone: CloneStore, folder: PlanFolder, note_dir: str, *, author: Identity, at: str
 ) -> list[str]:
-    """Make the folder a git repository with a commit, as far as it is none; what to tell of it."""
+    """Make the folder a git repository with a commit, where it is not one; return notices."""
     made = make_first_commit(clone, folder.root / "look", note_dir, author=author, at=at)
     if made is None:
         return []
@@ -95,9 +95,9 @@ def make_place(
 
 
 def check_no_branch(clone: CloneStore) -> None:
-    """Raises UsageError (`in-place`) where a branch of the plan has begun: it would go on beside.
+    """Raise UsageError (`in-place`) where a branch of the plan exists: the work would be split.
 
-    Where there is no clone yet, there is none.
+    Where there is no clone yet, there is no branch.
     """
     if clone.git.git_dir.is_dir() and clone.branch_at(BRANCH) is not None:
         raise NotInPlace(
@@ -107,11 +107,11 @@ def check_no_branch(clone: CloneStore) -> None:
         )
 
 
-def done_in_place(plan: Plan, book: TaskRunStore) -> list[str]:
-    """Tasks that became COMPLETE in the folder itself, in order."""
+def done_in_place(plan: Plan, task_runs: TaskRunStore) -> list[str]:
+    """Return tasks that became COMPLETE in the folder itself, in order."""
     complete = PlanTaskStatus.COMPLETE
     tasks = (task for task in plan.task_order() if plan.tasks[task].status == complete)
-    latest = {task: book.latest(task) for task in tasks}
+    latest = {task: task_runs.latest(task) for task in tasks}
     return [
         task for task, task_run in latest.items() if task_run is not None and not task_run.commit
     ]

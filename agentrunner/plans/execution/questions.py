@@ -1,4 +1,4 @@
-"""Where tasks ask a person: each question is kept with the plan, and with the run it is about."""
+"""Questions of tasks to a person: each is saved with the plan, and with the run it is about."""
 
 from __future__ import annotations
 
@@ -14,92 +14,93 @@ from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.plans.store import PlanStore
 
 UNFIT = "unfit"
-"""In place of a question of the run: it cannot begin or go on, and each process tries it again."""
+"""In place of the id of a run's question: it cannot start or continue, and each process tries it
+again."""
 
 
 class TaskQuestions:
-    """Asks about the tasks of one plan, while one process carries it out."""
+    """Asks about the tasks of one plan, while one process executes it."""
 
     def __init__(
         self,
         store: PlanStore,
-        book: TaskRunStore,
+        task_runs: TaskRunStore,
         stamp: Callable[[], str],
-        tell: Callable[[Mapping[str, Any]], None],
+        emit: Callable[[Mapping[str, Any]], None],
     ) -> None:
-        self._store, self._book, self._stamp, self._tell = store, book, stamp, tell
+        self._store, self._task_runs, self._stamp, self._emit = store, task_runs, stamp, emit
         self._unready = 0
-        """The question about what all tasks share; 0 for none."""
+        """The question about set-up or tests, which all tasks share; 0 for none."""
 
     @property
     def ready(self) -> bool:
-        """False while a person is asked about a set-up or tests that no task can be run with."""
+        """Whether no question is open about a set-up or tests that keep every task from running."""
         return not (self._unready and self._is_open(self._unready))
 
     def ask(
         self, task_id: str, status: PlanTaskStatus, text: str, task_run: TaskRun | None = None
     ) -> TaskOutcome:
-        """Keep a question about a task; `task_run` is its run as it is to be kept with it."""
-        task_run = task_run or self._book.latest(task_id)
+        """Save a question about a task; `task_run` is the run to be saved with it."""
+        task_run = task_run or self._task_runs.latest(task_id)
         number = self._store.ask(text, self._stamp(), task_id)
         if task_run is not None:
-            self._book.save(replace(task_run, question=number))
+            self._task_runs.save(replace(task_run, question=number))
             self._settle(task_run, ASKED_AGAIN, but=number)
         asked = {"task_id": task_id, "question": number, "text": text, "status": str(status)}
-        self._tell({"event": "plan_question", **asked})
+        self._emit({"event": "plan_question", **asked})
         detail = first_line(text).removeprefix(f"{status}: ")
         return TaskOutcome(status, detail, task_run.run_id if task_run else "", number)
 
     def ask_unfit(
         self, task_id: str, status: PlanTaskStatus, error: AgentRunnerError
     ) -> TaskOutcome:
-        """Ask about one that cannot begin or go on as it is."""
-        task_run = self._book.latest(task_id)
+        """Ask about a task that cannot start or continue as it is."""
+        task_run = self._task_runs.latest(task_id)
         asked = replace(task_run, asked=UNFIT) if task_run else None
         return self.ask(task_id, status, unfit_text(error), asked)
 
     def ask_unready(self, task_id: str, error: EnvironmentNotReady) -> TaskOutcome:
-        """Ask about one that cannot be decided about; what all tasks share is asked about once."""
+        """Ask about a task without a usable environment; once, if all tasks share the fault."""
         status = PlanTaskStatus.BLOCKED
         if not error.path.startswith("task."):
             return self.ask_unfit(task_id, status, error)
         if self.ready:
-            ending = self.ask_unfit(task_id, status, error)
-            self._unready = ending.question
-            return ending
-        task_run = self._book.latest(task_id)
+            outcome = self.ask_unfit(task_id, status, error)
+            self._unready = outcome.question
+            return outcome
+        task_run = self._task_runs.latest(task_id)
         if task_run is not None:
-            self._book.save(replace(task_run, question=self._unready, asked=UNFIT))
+            self._task_runs.save(replace(task_run, question=self._unready, asked=UNFIT))
         return TaskOutcome(
             status, error.message, task_run.run_id if task_run else "", self._unready
         )
 
     def taken_up(self, task_run: TaskRun) -> TaskRun:
-        """The run, without its question where it is tried again unasked."""
+        """Return the run, without its question where it is tried again without an answer."""
         if task_run.asked != UNFIT:
             return task_run
         self.settle(task_run, TRIED_AGAIN)
         task_run = replace(task_run, question=0, asked="")
-        self._book.save(task_run)
+        self._task_runs.save(task_run)
         return task_run
 
     def answer(self, task_run: TaskRun) -> str | None:
-        """What a person said to the run's question; "" where it came to need no answer.
+        """Return a person's answer to the run's question; "" where it no longer needs one.
 
-        A process that was killed may have settled it, and not have kept the run without it.
+        A process that was killed may have settled the question without saving the run.
         """
         reply = next((q.answer for q in self._store.questions() if q.id == task_run.question), None)
         return "" if reply in BY_ITSELF else reply
 
     def asked(self, task_run: TaskRun) -> str:
-        """The run's question, its first line; "" where it has none."""
+        """Return the first line of the run's question; "" where it has none."""
         texts = (q.text for q in self._store.questions() if q.id == task_run.question)
         return first_line(next(texts, ""))
 
     def settle(self, task_run: TaskRun, how: str) -> None:
-        """The run's question needs no answer any more.
+        """Close the run's question: it needs no answer any more.
 
-        Neither does any other one about its task: one that a process, killed too soon, had asked.
+        Other open questions about its task are closed, too: a killed process may have left one.
         """
         self._settle(task_run, how)
 
@@ -114,5 +115,5 @@ class TaskQuestions:
 
 
 def first_line(text: str) -> str:
-    """Of what is told in several."""
+    """Return the first line of a text."""
     return text.strip().partition("\n")[0]

@@ -19,23 +19,23 @@ class SavedRun:
     state: TaskContext | None
     """None where it has done nothing yet."""
     question: Question | None = None
-    """What it waits for."""
+    """The question that it waits with."""
     result: Result | None = None
 
 
 def is_begun(state_dir: Path, run_id: str) -> bool:
-    """Whether the run has a folder that can be gone on with; "" is a run that has no name yet."""
+    """Whether the run has a folder that can be continued; a run_id of "" is not started yet."""
     folder = RunFolder(runs_root(state_dir) / run_id)
     if not run_id or not folder.root.is_dir():
         return False
-    if not folder.spec_file.exists():  # its process was killed between the two
+    if not folder.spec_file.exists():  # its process was killed before it wrote the task
         folder.remove()
         return False
     return True
 
 
 async def saved_run(state_dir: Path, run_id: str) -> SavedRun:
-    """The run as its last process left it."""
+    """Return the run as its last process left it."""
     folder = RunFolder.open(state_dir, run_id)
     if attempts.untouched(folder):
         return SavedRun(None)

@@ -1,4 +1,4 @@
-"""What the runs of a plan have cost so far, held against the plan's budget."""
+"""What the runs of a plan have cost so far, compared with the plan's budget."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agentrunner.money.amount import Amount, total
 from agentrunner.money.bill import spent_by
 
 LIMITS = ("usd", "tokens")
-"""What a plan's budget limits over all its runs."""
+"""Limits of a plan's budget that count over all its runs."""
 
 
 class Spending:
-    """The plan's budget while it is carried out."""
+    """The plan's budget while the plan is executed."""
 
     def __init__(self, state_dir: Path, budget: BudgetSpec, run_ids: Iterable[str]) -> None:
         """`run_ids` are the runs of earlier processes."""
@@ -24,21 +24,21 @@ class Spending:
 
     @property
     def spent(self) -> Amount:
-        """Of all runs of the plan."""
+        """Return what all runs of the plan have spent."""
         return total(self._by_run.values())
 
     @property
     def budget(self) -> BudgetSpec:
-        """The limits."""
+        """Return the limits."""
         return self._budget
 
     def renew(self, budget: BudgetSpec) -> None:
-        """Other limits from now on."""
+        """Set other limits from now on."""
         self._budget = budget
 
     @property
     def reached(self) -> str:
-        """The name of the limit that is reached; "" while there is room."""
+        """Return the name of a limit that is reached; "" while there is room."""
         for name in LIMITS:
             limit = getattr(self._budget, name)
             if limit is not None and getattr(self.spent, name) >= limit:
@@ -46,12 +46,12 @@ class Spending:
         return ""
 
     def left(self, budget: BudgetSpec) -> BudgetSpec:
-        """The limits of the next run: none beyond what the plan has left."""
+        """Return the limits of the next run: no more than the plan has left."""
         most, spent = self._budget, self.spent
         tokens = None if most.tokens is None else max(0, most.tokens - spent.tokens)
         usd = None if most.usd is None else round(max(0.0, most.usd - spent.usd), 6)
         return budget.model_copy(update={"tokens": tokens, "usd": usd})
 
     def count(self, run_id: str) -> None:
-        """Look again at what a run has used."""
+        """Read again what a run has used."""
         self._by_run[run_id] = spent_by(self._state_dir, run_id)

@@ -1,4 +1,4 @@
-"""How a plan stands, read from the disk: also while another process carries it out."""
+"""The status of a plan, read from the disk: also while another process executes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agentrunner.storage.plan_folder import PlanFolder
 
 @dataclass(frozen=True)
 class TaskStatus:
-    """How one task stands."""
+    """The status of one task."""
 
     status: PlanTaskStatus
     """As people see it."""
@@ -33,7 +33,7 @@ class TaskStatus:
     rounds_at_most: int = 0
     """0 where that is not known."""
     seconds: float = 0.0
-    """That its runs worked, without the time that they waited for somebody or lay still."""
+    """Seconds that its runs worked, without waits and pauses."""
     spent: Amount = NOTHING
 
     @property
@@ -44,25 +44,25 @@ class TaskStatus:
 
 @dataclass(frozen=True)
 class PlanStatus:
-    """How a plan stands."""
+    """The status of a plan."""
 
     plan: Plan
     tasks: dict[str, TaskStatus]
     """In the order of the tree."""
     questions: list[OpenQuestion]
-    """Open ones, of the plan and of living tasks."""
+    """Open questions, of the plan and of tasks that are in it."""
     driven: bool
-    """Whether a process carries it out now."""
+    """Whether a process executes it now."""
     branch: str
-    """In the user's repository; "" before anything has landed."""
+    """Its name in the user's repository; "" before anything was merged."""
 
     @property
     def spent(self) -> Amount:
-        """By all tasks."""
+        """Return what all tasks have spent."""
         return total(task.spent for task in self.tasks.values())
 
     def as_dict(self) -> dict[str, object]:
-        """For `plan status --json`."""
+        """Return the values for `plan status --json`."""
         tasks = {
             task_id: {
                 "title": self.plan.design_of(task_id).title,
@@ -91,7 +91,10 @@ class PlanStatus:
 
 
 def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
-    """The plan of a folder as it stands. Raises OSError, sqlite3.Error, CheckpointCorrupt."""
+    """Return the status of the plan in a folder.
+
+    Raises OSError, sqlite3.Error, CheckpointCorrupt.
+    """
     store = PlanStore(folder.plan)
     plan, standings = store.load(), store.standings()
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
@@ -102,17 +105,17 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
     tasks = {}
     driven = folder.root.is_dir() and folder.lock().taken()
     for task_id in plan.task_order():
-        mine = runs.get(task_id, [])
-        spent = total(spent_by(state_dir, run_id) for run_id in mine)
-        known = [rows[run_id] for run_id in mine if run_id in rows]
+        run_ids = runs.get(task_id, [])
+        spent = total(spent_by(state_dir, run_id) for run_id in run_ids)
+        known = [rows[run_id] for run_id in run_ids if run_id in rows]
         standing = standings.get(task_id) or StoredTask(task_id, PlanTaskStatus.PENDING)
         tasks[task_id] = _task(
             plan.shown_status(task_id), standing, known, spent, now if driven else None
         )
     asked = [q for q in store.questions() if q.answer is None]
     living = [q for q in asked if is_living(q, plan)]
-    before = published(folder)
-    return PlanStatus(plan, tasks, living, driven, before.name if before else "")
+    branch = published(folder)
+    return PlanStatus(plan, tasks, living, driven, branch.name if branch else "")
 
 
 def _task(
@@ -122,7 +125,7 @@ def _task(
     spent: Amount,
     now: datetime | None,
 ) -> TaskStatus:
-    """`now` is None where nobody carries the plan out: then no run of it works."""
+    """Return a task's status. `now` is None where no process executes the plan: no run works."""
     known = TaskStatus(status, standing.run_id, standing.detail, standing.retry_at, spent=spent)
     if not rows:
         return known

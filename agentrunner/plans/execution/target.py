@@ -1,4 +1,4 @@
-"""Where a plan is carried out: on a branch of a git repository, or in a folder without git."""
+"""Where a plan is executed: on a branch of a git repository, or in a folder without git."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from agentrunner.plans.plan import Plan
 
 
 class PlanTarget(Protocol):
-    """What a plan stands on while one process carries it out, and what becomes of the work."""
+    """Where a plan is executed in one process, and how its result is delivered."""
 
     @property
-    def places(self) -> Workspaces:
-        """Where its tasks work; there once it has begun."""
+    def workspaces(self) -> Workspaces:
+        """Return the workspaces of its tasks; available after `begin`."""
 
     @property
     def most(self) -> int:
-        """Tasks at work at once, at most."""
+        """Return how many tasks may be at work at once."""
 
     @property
     def kept_back(self) -> bool:
-        """Whether something has landed that the user's repository could not be given."""
+        """Whether merged work could not be published in the user's repository."""
 
     async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
-        """Make it ready; what a person should know. `spec` is any task of the plan.
+        """Prepare it, and return notices for a person. `spec` is any task of the plan.
 
-        Raises UsageError where the plan cannot be carried out here, or its result not handed over.
+        Raises UsageError where the plan cannot be executed here, or its result not delivered.
         """
 
     def publish(self) -> None:
-        """Bring what has landed to the user; said where that cannot be. Blocking."""
+        """Publish merged work in the user's repository; warn where that fails. Blocking."""
 
     async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
-        """Hand the result over as it was wished for, now that all of it is there.
+        """Deliver the complete result as requested.
 
-        None where nothing was wished for.
+        Returns None where nothing was requested.
         """
 
     def result(self) -> Delivered:
-        """Where the work is."""
+        """Return where the work is."""
 
 
 class FolderTarget:
@@ -55,23 +55,23 @@ class FolderTarget:
     most = 1
     kept_back = False
 
-    def __init__(self, repo: Path, clone: CloneStore, book: TaskRunStore) -> None:
-        """`clone` is the one that the plan would have."""
+    def __init__(self, repo: Path, clone: CloneStore, task_runs: TaskRunStore) -> None:
+        """`clone` is the private clone that the plan has or would have."""
         self._clone = clone
-        self.places: Workspaces = SingleFolder(repo, book)
+        self.workspaces: Workspaces = SingleFolder(repo, task_runs)
 
     async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
-        """Raises UsageError (`in-place`) where the plan has begun on a branch."""
+        """Raise UsageError (`in-place`) where the plan has begun on a branch."""
         await asyncio.to_thread(check_no_branch, self._clone)
         return ["Not a git repository: tasks work in the folder itself, one after another."]
 
     def publish(self) -> None:
-        """It is there already."""
+        """Do nothing: the work is there already."""
 
     async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
-        """Nothing more can be wished for."""
+        """Return None: there is nothing to deliver."""
         return None
 
     def result(self) -> Delivered:
-        """There is no branch."""
+        """Return an empty result: there is no branch."""
         return Delivered()

@@ -1,7 +1,7 @@
-"""One task of a plan, carried out: an ordinary run in its work tree, then its landing.
+"""Executes one task of a plan: an ordinary run in its workspace, then the merge of its work.
 
-Whatever a process that was killed has left is gone on with: a run is resumed, one that is COMPLETE
-is landed, and none is begun twice.
+Whatever a killed process has left is continued: a run is resumed, the work of a COMPLETE one is
+merged, and none is started twice.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ from agentrunner.storage.events import timestamp
 from agentrunner.storage.run_folder import RunFolder, load_spec, new_run_id
 
 MOST_FIXES = 3
-"""Runs for work that could not be brought together; then a person looks at it."""
+"""Runs for work that could not be merged; then a person looks at it."""
 GONE = "is no part of the plan any more"
 CHANGED = "was changed, and begins anew"
 LANDING, ALLOWANCE = "landing", "allowance"
-"""In place of a question of the run: it is asked about work that is COMPLETE and does not land,
-as it does not go together with the rest, or as it changes what proves others."""
+"""In place of the id of a run's question: a person is asked about COMPLETE work that is not merged,
+because it conflicts with the rest, or because it changes what proves other tasks."""
 WRONG_ANSWERS = (WrongAnswer, StaleAnswer, PolicyBreach)
 
 Event = Mapping[str, Any]
@@ -70,33 +70,39 @@ SpecOf = Callable[[Plan, str, TaskRun], TaskSpec]
 
 
 class TaskRuns:
-    """Carries tasks of one plan out; several at once in one process."""
+    """Executes tasks of one plan; several at once in one process."""
 
     def __init__(
         self,
         plan: Callable[[], Plan],
         store: PlanStore,
-        book: TaskRunStore,
-        places: Workspaces,
+        task_runs: TaskRunStore,
+        workspaces: Workspaces,
         spec_of: SpecOf,
         options: Options,
         spending: Spending,
         budget: PlanBudget,
         *,
-        tell: Callable[[Event], None],
+        emit: Callable[[Event], None],
         again: frozenset[str] = frozenset(),
     ) -> None:
-        """`spec_of` makes the task of a run; `tell` hears what happens to tasks.
+        """Take `spec_of`, which makes the task of a run, and `emit`, which gets the events of
+        tasks.
 
-        Tasks in `again` have their next attempt where they FAILED or need review, unasked.
+        Tasks in `again` that FAILED or need review start their next attempt without a question.
         """
-        self._plan, self._store, self._book, self._places = plan, store, book, places
+        self._plan, self._store, self._task_runs, self._workspaces = (
+            plan,
+            store,
+            task_runs,
+            workspaces,
+        )
         self._spec_of, self._options = spec_of, options
         self._spending, self._budget = spending, budget
-        self._tell, self._again = tell, set(again)
+        self._emit, self._again = emit, set(again)
         self._standings = store.standings()
         self._tries: dict[str, int] = {}
-        self._questions = TaskQuestions(store, book, options.clock.stamp, tell)
+        self._questions = TaskQuestions(store, task_runs, options.clock.stamp, emit)
 
     @property
     def ready(self) -> bool:
@@ -104,41 +110,42 @@ class TaskRuns:
         return self._questions.ready
 
     async def __call__(self, task_id: str, failures: int, stop: asyncio.Event) -> TaskOutcome:
-        """Until it has landed, ended otherwise, waits for a person, or `stop` ended it in order.
+        """Execute a task until it is merged, has ended otherwise, waits for a person, or `stop`
+        ends it.
 
-        Raises what is neither the run's nor the machine's fault.
+        Raises errors that are neither the run's nor the machine's fault.
         """
         try:
-            ending = await self._carry_out(task_id, stop)
+            outcome = await self._execute(task_id, stop)
         except EnvironmentNotReady as error:
-            ending = self._questions.ask_unready(task_id, error)
+            outcome = self._questions.ask_unready(task_id, error)
         except (InfraError, OSError, sqlite3.Error) as error:
-            ending = TaskOutcome(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
+            outcome = TaskOutcome(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
         except UsageError as error:
-            ending = self._questions.ask_unfit(task_id, PlanTaskStatus.FAILED, error)
-        self._spending.count(ending.run_id)
+            outcome = self._questions.ask_unfit(task_id, PlanTaskStatus.FAILED, error)
+        self._spending.count(outcome.run_id)
         self._tries[task_id] = failures + 1
-        if ending.status != PlanTaskStatus.RETRY_WAIT:  # that `waits` says, with the time
-            self._note(task_id, ending.status, ending.detail)
-        return ending
+        if outcome.status != PlanTaskStatus.RETRY_WAIT:  # `waits` saves that one, with the time
+            self._note(task_id, outcome.status, outcome.detail)
+        return outcome
 
-    def waits(self, task_id: str, ending: TaskOutcome, seconds: float | None) -> None:
-        """Its surroundings have failed; it is tried again after so many seconds, None: not now."""
+    def waits(self, task_id: str, outcome: TaskOutcome, seconds: float | None) -> None:
+        """Save an infrastructure error of a task, which is tried again in `seconds`, if any."""
         at = ""
         if seconds is not None:
             at = timestamp(self._options.clock.now() + timedelta(seconds=seconds))
         tries = self._tries[task_id]
-        self._keep(StoredTask(task_id, ending.status, ending.run_id, tries, at, ending.detail))
+        self._keep(StoredTask(task_id, outcome.status, outcome.run_id, tries, at, outcome.detail))
 
     # -- runs -----------------------------------------------------------------------------------
 
-    async def _carry_out(self, task_id: str, stop: asyncio.Event) -> TaskOutcome:
+    async def _execute(self, task_id: str, stop: asyncio.Event) -> TaskOutcome:
         if task_id not in self._plan().tasks:
             return TaskOutcome(PlanTaskStatus.PENDING, GONE, self._run_of(task_id))
-        task_run, paid = await self._round(task_id), ""
+        task_run, paid = await self._current_run(task_id), ""
         while (plan := self._plan_of(task_run)) is not None:
             result = await self._run(task_run, plan, stop)
-            task_run = self._book.latest(task_id) or task_run
+            task_run = self._task_runs.latest(task_id) or task_run
             if result is None:
                 return self._still_open(task_run)
             self._spending.count(str(result.run_id))
@@ -153,16 +160,16 @@ class TaskRuns:
                 paid = bill
                 continue
             task_run = self._allowed(task_run)
-            self._note(task_id, PlanTaskStatus.VALIDATING, self._places.landing)
+            self._note(task_id, PlanTaskStatus.VALIDATING, self._workspaces.landing)
             try:
-                landed = await self._places.land(
+                landed = await self._workspaces.land(
                     task_run, _title(plan, task_id), result, partial(self._wanted, task_run)
                 )
             except NoLongerPlanned:
                 break
             if isinstance(landed, Merged):
-                return await self._landed(task_run, landed)
-            words = self._more_rounds(task_run)
+                return await self._on_merged(task_run, landed)
+            words = self._answer_about_merge(task_run)
             if isinstance(landed, TestsRed) and landed.asks and words is None:
                 asked = replace(task_run, asked=ALLOWANCE, hollow=landed.hollow)
                 text = allowance_text(landed.asks)
@@ -174,20 +181,20 @@ class TaskRuns:
             task_run = await self._next(task_run, landed, words)
         return await self._leave(task_run)
 
-    async def _round(self, task_id: str) -> TaskRun:
-        """The run that the task is in; a new one where there is none that it can go on with."""
-        task_run = self._book.latest(task_id)
+    async def _current_run(self, task_id: str) -> TaskRun:
+        """Return the run that the task is in; a new one where none can be continued."""
+        task_run = self._task_runs.latest(task_id)
         if task_run is None:
             return await self._open(TaskRun(task_id, 1))
         if self._plan_of(task_run) is None:
             await self._leave(task_run)
-        elif self._places.folder(task_run).is_dir():
+        elif self._workspaces.folder(task_run).is_dir():
             return self._questions.taken_up(task_run)
         self._questions.settle(task_run, TRIED_AGAIN)
         return await self._open(TaskRun(task_id, task_run.number + 1))
 
     def _plan_of(self, task_run: TaskRun) -> Plan | None:
-        """The plan as it is now; None where a run is for a task that it has not, or not so."""
+        """Return the present plan; None where the run's task is gone from it or has changed."""
         plan = self._plan()
         if task_run.task_id not in plan.tasks:
             return None
@@ -197,24 +204,24 @@ class TaskRuns:
         return self._plan_of(task_run) is not None
 
     async def _leave(self, task_run: TaskRun) -> TaskOutcome:
-        """End a run that nobody wants any more; what it made is in its run's folder."""
+        """End a run that the plan no longer wants; what it made stays in its run's folder."""
         options = replace(self._options, stop=asyncio.Event())
-        with contextlib.suppress(AgentRunnerError, OSError):  # it is wanted no more all the same
+        with contextlib.suppress(AgentRunnerError, OSError):  # it is dropped in any case
             if is_begun(self._options.state_dir, task_run.run_id):
                 await runs.cancel(task_run.run_id, options)
         self._questions.settle(task_run, SETTLED)
-        await self._places.close(task_run)
+        await self._workspaces.close(task_run)
         detail = CHANGED if task_run.task_id in self._plan().tasks else GONE
         return TaskOutcome(PlanTaskStatus.PENDING, detail, task_run.run_id)
 
     async def _next(
         self, task_run: TaskRun, refused: MergeConflict | TestsRed, words: str | None = None
     ) -> TaskRun:
-        """Another run for what was refused; with a person's `words`, the first of as many."""
+        """Open another run for refused work; a person's `words` reset the number of fixes."""
         comment = f"\n\nA person has looked at it and says: {words}" if words else ""
         evidence = refused.evidence + comment
         self._note(task_run.task_id, PlanTaskStatus.FIXING, first_line(refused.evidence))
-        self._tell({"event": "plan_fixing", "task_id": task_run.task_id, "evidence": evidence})
+        self._emit({"event": "plan_fixing", "task_id": task_run.task_id, "evidence": evidence})
         broken = refused.broken if isinstance(refused, TestsRed) else ()
         fresh = TaskRun(
             task_run.task_id,
@@ -226,40 +233,40 @@ class TaskRuns:
             words_for=self._questions.asked(task_run) if words else "",
         )
         opened = await self._open(fresh, refused)
-        await self._places.close(task_run)
+        await self._workspaces.close(task_run)
         return opened
 
     async def _open(
         self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
     ) -> TaskRun:
-        opened = await self._places.open(task_run, refused)
-        folder = str(self._places.folder(opened))
-        self._tell({"event": "plan_opened", "task_id": task_run.task_id, "folder": folder})
+        opened = await self._workspaces.open(task_run, refused)
+        folder = str(self._workspaces.folder(opened))
+        self._emit({"event": "plan_opened", "task_id": task_run.task_id, "folder": folder})
         return opened
 
-    async def _landed(self, task_run: TaskRun, landed: Merged) -> TaskOutcome:
+    async def _on_merged(self, task_run: TaskRun, landed: Merged) -> TaskOutcome:
         self._questions.settle(task_run, SETTLED)
         ending = TaskOutcome(
             PlanTaskStatus.COMPLETE, text_of_doubts(landed.doubts), task_run.run_id
         )
         self._note(task_run.task_id, ending.status, ending.detail)
         what = {"commit": landed.commit, "files": list(landed.files)}
-        self._tell({"event": "plan_landed", "task_id": task_run.task_id, **what})
+        self._emit({"event": "plan_landed", "task_id": task_run.task_id, **what})
         if ending.detail:
             fields = {
                 "message": f"{task_run.task_id}: {ending.detail}",
                 "task_id": task_run.task_id,
             }
-            self._tell({"event": "warning", "code": "fresh-checkout", **fields})
-        await self._places.close(task_run)
+            self._emit({"event": "warning", "code": "fresh-checkout", **fields})
+        await self._workspaces.close(task_run)
         return ending
 
     # -- one run --------------------------------------------------------------------------------
 
     async def _run(self, task_run: TaskRun, plan: Plan, stop: asyncio.Event) -> Result | None:
-        """Drive the task's run as far as it goes now; None where it still waits for a person."""
+        """Drive the task's run as far as it goes; return None where it waits for a person."""
         options = replace(
-            self._options, on_event=lambda event: self._hear(task_run.task_id, event), stop=stop
+            self._options, on_event=lambda event: self._on_event(task_run.task_id, event), stop=stop
         )
         if not is_begun(self._options.state_dir, task_run.run_id):
             return await self._start(task_run, plan, options)
@@ -267,45 +274,51 @@ class TaskRuns:
         if saved.result is not None and saved.result.state == TaskState.COMPLETE:
             return None if self._waits_to_land(task_run) else saved.result
         ended = saved.state is not None and saved.state["state"] in TERMINAL
-        anew = self._anew(task_run, plan)
-        how: dict[str, Any] = {"on_change": "continue", "instead": anew}
+        changed_spec = self._changed_spec(task_run, plan)
+        arguments: dict[str, Any] = {"on_change": "continue", "instead": changed_spec}
         if not ended and saved.question is None:
-            return await runs.resume(task_run.run_id, options, **how)
+            return await runs.resume(task_run.run_id, options, **arguments)
         if saved.question is not None and self._budget.is_asked(saved.question):
             return await self._pay(task_run, saved, options)
         answer = self._questions.answer(task_run)
-        if saved.question is not None and anew is None:
+        if saved.question is not None and changed_spec is None:
             if task_run.asked != saved.question.id or answer == "":
                 return saved.result
             return None if answer is None else await self._respond(task_run, saved, answer, options)
-        if answer is None and task_run.task_id not in self._again and (ended or anew is None):
+        if (
+            answer is None
+            and task_run.task_id not in self._again
+            and (ended or changed_spec is None)
+        ):
             return None if task_run.question else saved.result
         self._again.discard(task_run.task_id)
         asked = self._questions.asked(task_run) if answer else ""
         self._questions.settle(task_run, TRIED_AGAIN)
-        self._book.save(replace(task_run, question=0))
-        how |= {"message": answer, "asked": asked}
-        return await runs.resume(task_run.run_id, options, **how)
+        self._task_runs.save(replace(task_run, question=0))
+        arguments |= {"message": answer, "asked": asked}
+        return await runs.resume(task_run.run_id, options, **arguments)
 
-    def _anew(self, task_run: TaskRun, plan: Plan) -> TaskSpec | None:
-        """The task under other settings than its run began with; None where they are the same."""
+    def _changed_spec(self, task_run: TaskRun, plan: Plan) -> TaskSpec | None:
+        """Return the task if its settings differ from those its run began with, else None."""
         kept = load_spec(RunFolder.open(self._options.state_dir, task_run.run_id)).plan_settings
         spec = self._spec_of(plan, task_run.task_id, task_run)
         return None if kept in ("", spec.plan_settings) else spec
 
     async def _start(self, task_run: TaskRun, plan: Plan, options: Options) -> Result:
-        """Begin the run, under a name that is kept before there is anything of it."""
+        """Start the run, under an id that is saved before anything else of it exists."""
         spec = self._within_limits(self._spec_of(plan, task_run.task_id, task_run))
         name = task_run.run_id or new_run_id(task_run.task_id, secrets.token_bytes(4))
-        self._book.save(replace(task_run, run_id=name, asked_for=asked_for(plan, task_run.task_id)))
-        rounds, at = self._book.of(task_run.task_id), self._options.clock.stamp()
+        self._task_runs.save(
+            replace(task_run, run_id=name, asked_for=asked_for(plan, task_run.task_id))
+        )
+        rounds, at = self._task_runs.of(task_run.task_id), self._options.clock.stamp()
         before = await decided_before(self._options.state_dir, rounds, task_run, at)
         return await runs.start(spec, options, run_id=name, people=before)
 
     async def _respond(
         self, task_run: TaskRun, saved: SavedRun, answer: str, options: Options, by: str = ""
     ) -> Result:
-        """Give the run its answer; asked once more where it is none to its question."""
+        """Give the run its answer; where it does not fit the question, ask once more."""
         assert saved.question is not None and saved.result is not None
         try:
             words = answer_of(saved.question, answer).model_copy(update={"by": by})
@@ -327,22 +340,22 @@ class TaskRuns:
         return await self._respond(task_run, saved, more, options, by=BY_PLAN)
 
     async def _asks_for_budget(self, task_run: TaskRun, result: Result) -> str:
-        """The id of the question about the plan's budget that its run waits with; "" for none."""
+        """Return the id of the run's question about the plan's budget; "" for none."""
         if result.waiting is None or result.waiting.kind != "budget":
             return ""
         question = (await saved_run(self._options.state_dir, task_run.run_id)).question
         return question.id if question is not None and self._budget.is_asked(question) else ""
 
     def _within_limits(self, spec: TaskSpec) -> TaskSpec:
-        """With what the plan has left to spend; its folder is needed until it has landed."""
+        """Return the task within the plan's budget; its folder is kept until the merge."""
         limits = {
             "budget": self._spending.left(spec.runner.budget),
             "retention_days": spec.runner.retention_days or 1,
         }
         return spec.model_copy(update={"runner": spec.runner.model_copy(update=limits)})
 
-    def _hear(self, task_id: str, event: dict[str, Any]) -> None:
-        """An event of the run."""
+    def _on_event(self, task_id: str, event: dict[str, Any]) -> None:
+        """Pass an event of the run on, and save the task's new status."""
         self._options.on_event(event)
         if event["event"] == "run_started":
             self._note(task_id, PlanTaskStatus.PLANNING)
@@ -367,27 +380,27 @@ class TaskRuns:
         return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", task_run.run_id)
 
     def _unpaid(self, task_run: TaskRun) -> TaskOutcome:
-        """It waits for more than the plan has left: one question for all such tasks."""
+        """Return BLOCKED: the plan's budget is spent. All such tasks share one question."""
         number = self._budget.question()
         return TaskOutcome(
             PlanTaskStatus.BLOCKED, "the plan's budget is spent", task_run.run_id, number
         )
 
     def _still_open(self, task_run: TaskRun) -> TaskOutcome:
-        """It was asked before, and nobody has answered."""
-        before = self._standings.get(task_run.task_id)
-        detail = before.detail if before else ""
-        ended = before and before.status in FELL_SHORT
-        status = before.status if before and ended else PlanTaskStatus.BLOCKED
+        """Return the earlier outcome: a question was asked before, and is not answered."""
+        earlier = self._standings.get(task_run.task_id)
+        detail = earlier.detail if earlier else ""
+        ended = earlier and earlier.status in FELL_SHORT
+        status = earlier.status if earlier and ended else PlanTaskStatus.BLOCKED
         return TaskOutcome(status, detail, task_run.run_id, task_run.question)
 
     def _waits_to_land(self, task_run: TaskRun) -> bool:
-        """Whether a person has been asked about work that does not go together with the rest."""
+        """Whether a person was asked about work that could not be merged, and has not answered."""
         answered = self._questions.answer(task_run) is not None or task_run.task_id in self._again
         return task_run.asked in (LANDING, ALLOWANCE) and not answered
 
     def _allowed(self, task_run: TaskRun) -> TaskRun:
-        """The run, allowed to change what proves others where a person has said yes to that."""
+        """Return the run; if a person agreed, it may change what proves other tasks."""
         if task_run.asked != ALLOWANCE or not is_yes(self._questions.answer(task_run) or ""):
             return task_run
         keep_allowance(
@@ -398,11 +411,11 @@ class TaskRuns:
         )
         allowed = (*task_run.allowed, *task_run.hollow)
         task_run = replace(task_run, allowed=allowed, hollow=(), question=0, asked="")
-        self._book.save(task_run)
+        self._task_runs.save(task_run)
         return task_run
 
-    def _more_rounds(self, task_run: TaskRun) -> str | None:
-        """What a person said to such work, "" for nothing but that it be tried again."""
+    def _answer_about_merge(self, task_run: TaskRun) -> str | None:
+        """Return a person's answer about refused work, "" to just try again; else None."""
         if task_run.asked not in (LANDING, ALLOWANCE) or self._waits_to_land(task_run):
             return None
         words = self._questions.answer(task_run)
@@ -420,10 +433,10 @@ class TaskRuns:
     def _keep(self, standing: StoredTask) -> None:
         self._standings[standing.task_id] = standing
         self._store.note(standing, self._options.clock.stamp())
-        self._tell({"event": "plan_task", **asdict(standing), "status": str(standing.status)})
+        self._emit({"event": "plan_task", **asdict(standing), "status": str(standing.status)})
 
     def _run_of(self, task_id: str) -> str:
-        task_run = self._book.latest(task_id)
+        task_run = self._task_runs.latest(task_id)
         return task_run.run_id if task_run else ""
 
 
@@ -432,5 +445,5 @@ def _title(plan: Plan, task_id: str) -> str:
 
 
 def asked_for(plan: Plan, task_id: str) -> str:
-    """What a task is to do, as one short word: another one for another task."""
+    """Return a short digest of what a task has to do: it differs for another task."""
     return hashlib.sha256(repr(plan.design_of(task_id).asked_for).encode()).hexdigest()[:16]

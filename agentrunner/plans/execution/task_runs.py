@@ -1,6 +1,6 @@
-"""What is known of a task's runs: one small file each, so that any process can go on with them.
+"""The runs of a plan's tasks: one small file each, so that any process can continue them.
 
-A task has one run, and one more each time its work could not be brought together with the rest.
+A task has one run, and one more each time its work could not be merged.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ class TaskRun:
 
     task_id: str
     number: int
-    """From 1 on."""
+    """Counted from 1."""
     commit: str = ""
-    """What its work tree was checked out at; "" for one that works in the repository itself."""
+    """The commit its work tree was checked out at; "" for one that works in the repository
+    itself."""
     parents: tuple[str, ...] = ()
-    """Of the commit that comes of it."""
+    """The parents of the commit to be made from it."""
     run_id: str = ""
     """"" until the run has begun."""
     asked_for: str = ""
-    """Stands for what the run was told to do; "" until it has begun."""
+    """A digest of what the run was asked to do; "" until it has started."""
     words: str = ""
-    """What a person said to the work of the run before."""
+    """A person's answer about the work of the run before."""
     words_for: str = ""
-    """What they were asked, in one line."""
+    """The question to it, in one line."""
     evidence: str = ""
     """Why there is another run: the conflict, or what was red after the merge."""
     marked: tuple[str, ...] = ()
-    """Files that it begins with the marks of a conflict in."""
+    """Files that have conflict marks when it starts."""
     broken: tuple[dict[str, Any], ...] = ()
     """Criteria (`CriterionSpec`) that it has to make true again, of tasks it had broken."""
     fixes: int = 0
@@ -46,13 +47,13 @@ class TaskRun:
     question: int = 0
     """The plan's question about it; 0 for none."""
     asked: str = ""
-    """Id of the run's own question, where it waits with one; "landing" where its work was
-    refused too often, "allowance" where it changes what proves others, "unfit" where the run
-    cannot begin or go on."""
+    """Id of the run's own question, where it waits with one; "landing" where its work was refused
+    too often, "allowance" where it changes what proves others, "unfit" where the run cannot start
+    or continue."""
     hollow: tuple[str, ...] = ()
-    """Checks of others (`Proof.key`) that the latest such question is about."""
+    """Checks of others (`ProvenCriterion.key`) that the latest such question is about."""
     allowed: tuple[str, ...] = ()
-    """Those that a person has said yes to."""
+    """Those of them that a person agreed to."""
 
 
 class TaskRunStore:
@@ -62,26 +63,26 @@ class TaskRunStore:
         self._folder = folder
 
     def workspace(self, task_run: TaskRun) -> Path:
-        """Its work tree."""
+        """Return its work tree."""
         return self._folder.workspace(task_run.task_id, task_run.number)
 
     def save(self, task_run: TaskRun) -> None:
-        """Keep a run as it is now."""
-        place = self._file(task_run.task_id, task_run.number)
-        make_private(place.parent)
-        write_private(place, json.dumps(asdict(task_run)).encode())
+        """Save a run as it is now."""
+        file = self._file(task_run.task_id, task_run.number)
+        make_private(file.parent)
+        write_private(file, json.dumps(asdict(task_run)).encode())
 
     def latest(self, task_id: str) -> TaskRun | None:
-        """The run that a task is in, or came to an end with."""
+        """Return the present or last run of a task."""
         return max(self.of(task_id), key=lambda task_run: task_run.number, default=None)
 
     def of(self, task_id: str) -> Iterator[TaskRun]:
-        """All runs of a task."""
+        """Yield all runs of a task."""
         for file in self._file(task_id, 0).parent.glob("*.json"):
             yield _read(file)
 
     def all(self) -> Iterator[TaskRun]:
-        """All runs of all tasks."""
+        """Yield all runs of all tasks."""
         for file in self._folder.work.glob("*/*.json"):
             yield _read(file)
 

@@ -1,4 +1,4 @@
-"""A task of a plan as a task that can be run. Pure but for the files that settings name."""
+"""Turns a task of a plan into one that can be run. Pure except for the files that settings name."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ def task_spec(
     marked: Sequence[str] = (),
     broken: Sequence[Mapping[str, Any]] = (),
 ) -> TaskSpec:
-    """The task file that a task of the plan amounts to, read like any other.
+    """Return the task file for a task of the plan, read like any other.
 
-    `repo` is the work tree it has; `evidence` what was wrong when its work was brought together
-    with the rest, and `marked` the files that have the marks of a conflict now, `broken`
-    criteria of others that it has to make true again. Raises UsageError for settings that cannot
-    be.
+    `repo` is its work tree; `evidence` says why its earlier work could not be merged. `marked` are
+    files that have conflict marks now, `broken` criteria of others that it has to make true again.
+    Raises UsageError for settings that are not valid.
     """
     design = plan.design_of(task_id)
     task: dict[str, object] = {
@@ -66,7 +65,7 @@ def task_spec(
 
 
 def requirements(plan: Plan, task_id: str, evidence: str = "") -> str:
-    """The PRD of a task, in the language of its own words."""
+    """Return the PRD of a task, in the language of its own title and description."""
     design = plan.design_of(task_id)
     hint = design.suggested_impl
     before = (plan.design_of(other).title for other in design.dependencies)
@@ -88,21 +87,21 @@ def requirements(plan: Plan, task_id: str, evidence: str = "") -> str:
 
 
 def criteria_of(texts: Iterable[str]) -> list[CriterionSpec]:
-    """Criteria as a plan has them, each in the grammar of an item of a PRD as far as it is one.
+    """Return the criteria of a plan, each read like an item of a PRD where it is one.
 
-    A planner may have written a check that is none; then the words stay, and no check. An id that
-    is given twice counts once.
+    A planner may have written a check that cannot be read; then only the description stays. An id
+    that is given twice counts once.
     """
     found: list[CriterionSpec] = []
     for criterion in _read(texts):
-        taken = {other.id.casefold() for other in found}
-        again = criterion.id.casefold() in taken
-        found.append(criterion.model_copy(update={"id": "" if again else criterion.id}))
+        used = {other.id.casefold() for other in found}
+        repeated = criterion.id.casefold() in used
+        found.append(criterion.model_copy(update={"id": "" if repeated else criterion.id}))
     return found
 
 
 def _unmarked(files: Sequence[str]) -> Iterator[CriterionSpec]:
-    """What is red until a conflict is solved, so that its solution is proven."""
+    """Yield the criterion that is red until a conflict is resolved, so that this is proven."""
     if files:
         names = " ".join(map(shlex.quote, files))
         yield CriterionSpec(
@@ -124,5 +123,5 @@ def _line(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As a quotation: no heading, list or fence in it is one of the PRD's."""
+    """Return a text as a quotation: its headings, lists and fences are then none of the PRD's."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n")) if text else ""

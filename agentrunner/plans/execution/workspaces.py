@@ -1,4 +1,4 @@
-"""Where tasks work: each in a work tree of its own, or, without git, in the repository itself."""
+"""Workspaces of tasks: each a work tree of its own, or, without git, the repository itself."""
 
 from __future__ import annotations
 
@@ -31,70 +31,72 @@ from agentrunner.storage.run_folder import make_private
 
 _MARK = re.compile(rb"(?m)^(?:<{7}|>{7}) ")
 
-Landing = Merged | MergeConflict | TestsRed
+MergeOutcome = Merged | MergeConflict | TestsRed
 
 
 class Workspaces(Protocol):
-    """Gives runs their work trees, and brings together what was made in them."""
+    """Gives runs their workspaces, and merges what was made in them."""
 
     landing: str
-    """What landing does, for people; "" for nothing."""
+    """What merging does, for people; "" for nothing."""
 
     def folder(self, task_run: TaskRun) -> Path:
-        """Where a run works."""
+        """Return where a run works."""
 
     async def open(
         self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
     ) -> TaskRun:
-        """Give a run its work tree; it is kept with what is known of it then.
+        """Give a run its workspace, and save both.
 
-        `refused` is what its task's work could not be brought together with, and stands in it.
+        `refused` is the merge that failed for the task's earlier work; the workspace starts from
+        it.
         """
 
     async def land(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
-    ) -> Landing:
-        """Bring what a COMPLETE run has made together with the rest.
+    ) -> MergeOutcome:
+        """Merge the work of a COMPLETE run with the rest.
 
-        Raises NotWanted where that is `wanted` no more; blocking, it is asked in a thread.
+        Raises NoLongerPlanned where `wanted` returns False; that may block and is called in a
+        thread.
         """
 
     async def close(self, task_run: TaskRun) -> None:
-        """Take its work tree away."""
+        """Remove its workspace."""
 
 
 class WorkTrees:
-    """In a private clone: a work tree for each run, from the head of the plan's branch."""
+    """Work trees of a private clone: one for each run, from the head of the plan's branch."""
 
     landing = "is brought together with the rest"
 
     def __init__(
         self,
         clone: CloneStore,
-        book: TaskRunStore,
+        task_runs: TaskRunStore,
         state_dir: Path,
         author: Identity,
         clock: Clock,
         tests: TreeTests | None = None,
         template: str = DEFAULT_TEMPLATE,
     ) -> None:
-        self._clone, self._book, self._state_dir = clone, book, state_dir
+        self._clone, self._task_runs, self._state_dir = clone, task_runs, state_dir
         self._author, self._clock, self._tests = author, clock, tests
         self._template = template
-        self._one = asyncio.Lock()
-        """Work trees of the clone are made and removed one after another."""
-        self._landing = asyncio.Lock()
-        """Work lands one after another: what is examined on a head that moves was for nothing."""
+        self._worktree_lock = asyncio.Lock()
+        """Held while a work tree of the clone is made or removed."""
+        self._merge_lock = asyncio.Lock()
+        """Held during a merge: a merge that is examined while the head moves is useless."""
 
     def folder(self, task_run: TaskRun) -> Path:
-        """Below the plan's folder."""
-        return self._book.workspace(task_run)
+        """Return its folder, below the plan's."""
+        return self._task_runs.workspace(task_run)
 
     async def open(
         self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
     ) -> TaskRun:
-        """From the plan's head, or from the merge that was refused."""
-        async with self._one:
+        """Check out the plan's head, or the merge that was refused."""
+        async with self._worktree_lock:
             return await asyncio.to_thread(self._open, task_run, refused)
 
     def _open(self, task_run: TaskRun, refused: MergeConflict | TestsRed | None) -> TaskRun:
@@ -117,14 +119,14 @@ class WorkTrees:
         task_run = replace(task_run, commit=commit, parents=parents, marked=marked)
         folder = self.folder(task_run)
         make_private(folder.parent)
-        if folder.exists():  # of a process that was killed before the run was kept
+        if folder.exists():  # of a process that was killed before it saved the run
             self._clone.remove(folder)
         self._clone.check_out(folder, commit)
-        self._book.save(task_run)
+        self._task_runs.save(task_run)
         return task_run
 
     def _marked(self, refused: MergeConflict | TestsRed) -> tuple[str, ...]:
-        """Files of a merge that have marks which they did not have before."""
+        """Return the files of a merge that have conflict marks which they did not have before."""
         return tuple(
             path
             for path in self._clone.changed(refused.head, refused.tree)
@@ -134,14 +136,14 @@ class WorkTrees:
 
     async def land(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
-    ) -> Landing:
-        """As a commit on the plan's branch."""
-        async with self._landing:
+    ) -> MergeOutcome:
+        """Merge the work as a commit on the plan's branch."""
+        async with self._merge_lock:
             return await self._land(task_run, title, result, wanted)
 
     async def _land(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
-    ) -> Landing:
+    ) -> MergeOutcome:
         made = await run_work(self._state_dir, task_run.run_id)
         work = TaskWork(
             task_run.task_id,
@@ -170,42 +172,42 @@ class WorkTrees:
         return replace(landed, files=await asyncio.to_thread(self._files, task_run, made, landed))
 
     def _files(self, task_run: TaskRun, made: RunWork, landed: Merged) -> tuple[str, ...]:
-        """Of all its runs: the first of a merge's parents has nothing of the task."""
+        """Return what all runs of the task changed: the merge's first parent has none of that."""
         before = task_run.parents[0]
         touched = {*made.paths, *self._clone.changed(before, task_run.commit)}
         return tuple(sorted(touched.intersection(self._clone.changed(before, landed.commit))))
 
     async def close(self, task_run: TaskRun) -> None:
-        """The run's folder keeps what it was."""
-        async with self._one:
+        """Remove the work tree; the run's folder keeps what it was."""
+        async with self._worktree_lock:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(self._clone.remove, self.folder(task_run))
 
 
 class SingleFolder:
-    """In the repository itself, which is no git repository: one task after another."""
+    """The repository itself, which is no git repository: one task after another."""
 
     landing = ""
 
-    def __init__(self, repo: Path, book: TaskRunStore) -> None:
-        self._repo, self._book = repo, book
+    def __init__(self, repo: Path, task_runs: TaskRunStore) -> None:
+        self._repo, self._task_runs = repo, task_runs
 
     def folder(self, task_run: TaskRun) -> Path:
-        """Always the same."""
+        """Return the repository for every run."""
         return self._repo
 
     async def open(
         self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
     ) -> TaskRun:
-        """Nothing is made."""
-        self._book.save(task_run)
+        """Only save the run: there is nothing to make."""
+        self._task_runs.save(task_run)
         return task_run
 
     async def land(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
-    ) -> Landing:
-        """It is there already."""
+    ) -> MergeOutcome:
+        """Do nothing: the work is there already."""
         return Merged("", tuple(result.changed_files))
 
     async def close(self, task_run: TaskRun) -> None:
-        """The files stay."""
+        """Do nothing: the files stay."""

@@ -1,1 +1,1 @@
-"""Pull and merge requests: which server, what they say, and that each is opened once."""
+"""Pull and merge requests: the server, the text, and opening each only once."""

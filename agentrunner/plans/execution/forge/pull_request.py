@@ -1,8 +1,8 @@
-"""Opening a pull or merge request for the plan's branch, once, however often it is tried.
+"""Opens a pull or merge request for the plan's branch, once, however often it is tried.
 
-The clients are githubkit and python-gitlab, of the extra `forge`; nothing of them is loaded before
-a request is wanted. They never repeat a call by themselves: after one that failed, whatever it may
-have done is looked for first.
+The clients are githubkit and python-gitlab, of the extra `forge`; they are not loaded before a
+request is wanted. They never repeat a call by themselves: after a failed call, what it may have
+done is looked for first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agentrunner.text.terminal import one_line
 
 TIMEOUT_SEC = 30.0
 WAITS_SEC = (1.0, 5.0)
-"""Before the second and the third try."""
+"""Waits before the second and the third try."""
 EXISTS = (409, 422)
 AGENT = "AgentRunner"
 Answer = TypeVar("Answer")
@@ -30,12 +30,12 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class RequestDraft:
-    """A request as it is to be."""
+    """A request to be opened."""
 
     head: str
     """The branch that was pushed."""
     base: str
-    """The branch it is to go into; "" for the project's default."""
+    """The branch it should be merged into; "" for the project's default."""
     title: str
     body: str
 
@@ -46,11 +46,11 @@ class PullRequest:
 
     url: str
     created: bool
-    """Whether it was opened just now; else it was there already."""
+    """Whether it was opened just now, or existed already."""
 
 
 class ForgeRefused(Exception):
-    """The forge's answer to a call that came to nothing; its status, 0 where there was none."""
+    """The forge's answer to a failed call; `status` is 0 where there was no answer."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -63,13 +63,13 @@ class ForgeRefused(Exception):
 
 
 class Forge(Protocol):
-    """The few calls that are needed of a forge. All raise Refused."""
+    """The calls that are needed of a forge. All raise ForgeRefused."""
 
     def find(self, head: str) -> str | None:
-        """The web address of the open request of a branch; None where there is none."""
+        """Return the web address of the open request of a branch; None where there is none."""
 
     def create(self, wanted: RequestDraft) -> str:
-        """Open a request; its web address."""
+        """Open a request; return its web address."""
 
 
 def open_request(
@@ -79,10 +79,10 @@ def open_request(
     forge: Forge | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> PullRequest:
-    """The open request of a branch, opened where there is none. Blocking.
+    """Return the open request of a branch, opened now where there is none. Blocking.
 
-    Raises InfraError: `forge-missing` without the extra, `forge-refused` for what the forge will
-    not do, `forge-unavailable` where it answers with errors or not at all.
+    Raises InfraError: `forge-missing` without the extra, `forge-refused` for what the forge does
+    not permit, `forge-unavailable` where it answers with errors or not at all.
     """
     forge = forge or forge_of(remote)
     for wait in (*WAITS_SEC, None):
@@ -111,7 +111,7 @@ def _once(forge: Forge, wanted: RequestDraft) -> PullRequest:
 
 
 def forge_of(remote: Remote) -> Forge:
-    """The client of a remote's forge; raises InfraError (`forge-missing`) without the extra."""
+    """Return the client of a remote's forge; raise InfraError (`forge-missing`) without it."""
     try:
         return _GitHub(remote) if remote.kind == "github" else _GitLab(remote)
     except ImportError as error:
@@ -123,7 +123,7 @@ def forge_of(remote: Remote) -> Forge:
 
 
 class _GitHub:
-    """By githubkit; its retries and its cache are off."""
+    """GitHub by githubkit; its retries and its cache are off."""
 
     def __init__(self, remote: Remote) -> None:
         from githubkit import GitHub
@@ -143,7 +143,7 @@ class _GitHub:
         rows = self._call(
             "GET", "/pulls", params={"head": f"{self._owner}:{head}", "state": "open"}
         )
-        ours = [one for one in rows if one["head"]["ref"] == head]
+        ours = [row for row in rows if row["head"]["ref"] == head]
         return str(ours[0]["html_url"]) if ours else None
 
     def create(self, wanted: RequestDraft) -> str:
@@ -165,7 +165,7 @@ class _GitHub:
 
 
 class _GitLab:
-    """By python-gitlab; the token goes as a bearer's, which no redirect takes elsewhere."""
+    """GitLab by python-gitlab; the token is a bearer token, which no redirect takes elsewhere."""
 
     def __init__(self, remote: Remote) -> None:
         from gitlab import Gitlab
@@ -185,7 +185,7 @@ class _GitLab:
             listed = self._project(lazy=True).mergerequests.list(
                 source_branch=head, state="opened", get_all=False, obey_rate_limit=False
             )
-            found = next((one for one in listed if one.source_branch == head), None)
+            found = next((request for request in listed if request.source_branch == head), None)
             return None if found is None else str(found.web_url)
 
         return self._call(look)

@@ -1,4 +1,4 @@
-"""Which forge a repository's remote is on, and what opens it: read from its address. Pure."""
+"""Which forge a repository's remote is on, and the token for it: from its address. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OWN_SERVERS: dict[Kind, tuple[str, ...]] = {
     "github": ("GITHUB_SERVER_URL", "GITHUB_API_URL", "GH_HOST"),
     "gitlab": ("CI_SERVER_URL", "GITLAB_HOST"),
 }
-"""Variables that say which server of one's own is which forge."""
+"""Variables that say which forge one's own server is."""
 _PUBLIC: dict[Kind, tuple[str, ...]] = {
     "github": ("github.com", "ssh.github.com"),
     "gitlab": ("gitlab.com", "altssh.gitlab.com"),
@@ -37,7 +37,7 @@ class Remote:
 
     kind: Kind
     address: str
-    """What git pushes to; no name and no password in it."""
+    """The address git pushes to, without a password; a user's name only for ssh."""
     origin: str
     """Scheme and host of a web address, "" for one of ssh."""
     api: str
@@ -48,7 +48,7 @@ class Remote:
 
 
 def remote_of(address: str, environ: Mapping[str, str]) -> Remote:
-    """The project behind a remote's address, with the token that the environment has for it.
+    """Return the project behind a remote's address, with the token that the environment has for it.
 
     A token is only ever sent to the public servers of its forge, and to a server that the
     environment names as one's own. Raises UsageError (`forge-unknown`) and InfraError
@@ -110,13 +110,13 @@ def _kind(url: SplitResult, environ: Mapping[str, str]) -> Kind | None:
 
 
 def _same_server(named: str, url: SplitResult) -> bool:
-    """Whether a variable names the server of an address; its port counts on the web alone."""
+    """Whether a variable names the server of an address; the port only matters on the web."""
     if not named:
         return False
-    one = urlsplit(named if "://" in named else f"https://{named}")
-    if (one.hostname or "").lower() != (url.hostname or "").lower():
+    other = urlsplit(named if "://" in named else f"https://{named}")
+    if (other.hostname or "").lower() != (url.hostname or "").lower():
         return False
-    return url.scheme == "ssh" or _port(one) == _port(url)
+    return url.scheme == "ssh" or _port(other) == _port(url)
 
 
 def _port(url: SplitResult) -> int:
@@ -124,7 +124,7 @@ def _port(url: SplitResult) -> int:
 
 
 def _api(kind: Kind, host: str, origin: str, environ: Mapping[str, str]) -> str:
-    """Where the API is; the environment's word counts for the server that it names."""
+    """Return where the API is; a variable counts only for the server that it names."""
     if host in _PUBLIC[kind]:
         return "https://gitlab.com" if kind == "gitlab" else "https://api.github.com"
     here = urlsplit(f"ssh://{host}")

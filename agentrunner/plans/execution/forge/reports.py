@@ -13,11 +13,11 @@ from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.storage.run_folder import RunFolder
 
 
-async def reports_of(state_dir: Path, book: TaskRunStore, plan: Plan) -> dict[str, TaskReport]:
-    """By task, for those that are COMPLETE; a run that is gone by now is told of by its name."""
+async def reports_of(state_dir: Path, task_runs: TaskRunStore, plan: Plan) -> dict[str, TaskReport]:
+    """Return the reports of COMPLETE tasks, by task; of a run that is gone only its id."""
     found = {}
     for task_id in plan.task_order():
-        task_run = book.latest(task_id)
+        task_run = task_runs.latest(task_id)
         if task_run is None or plan.tasks[task_id].status != PlanTaskStatus.COMPLETE:
             continue
         found[task_id] = TaskReport(task_run.run_id)

@@ -1,7 +1,7 @@
-"""What a pull or merge request says: the plan's tree, its notes and proofs. Pure.
+"""The text of a pull or merge request: the plan's tree, its notes and proofs. Pure.
 
-All words of it come from people, models and workers. Each is shown as code, on one line, with its
-mentions and references broken, so that none calls anybody, closes anything or is read as HTML.
+All texts in it come from people, models and workers. Each is shown as code, on one line, with its
+mentions and references broken, so that none notifies anybody, closes anything or is read as HTML.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agentrunner.plans.execution.commit_message import harmless
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 
 MAX_CHARACTERS = 60_000
-"""GitHub takes 65,536."""
+"""GitHub accepts 65,536."""
 MAX_PROOFS = 5
 TITLE_WIDTH = 100
 LINE_WIDTH = 300
@@ -23,18 +23,18 @@ _CUT = "\n…and more than fits here.\n"
 
 @dataclass(frozen=True)
 class TaskReport:
-    """What a task's run came to."""
+    """The result of a task's run."""
 
     run_id: str = ""
     text: str = ""
     """The verdict, one sentence."""
     proof: Sequence[str] = ()
     files: int = 0
-    """How many were changed."""
+    """How many files were changed."""
 
 
 def request_title(plan: Plan, redact: Callable[[str], str]) -> str:
-    """One line; the goal as far as it fits."""
+    """Return the title: the goal on one line, as far as it fits."""
     return harmless(redact(plan.goal), TITLE_WIDTH) or "A plan carried out by AgentRunner"
 
 
@@ -44,7 +44,7 @@ def request_body(
     questions: Sequence[str],
     redact: Callable[[str], str],
 ) -> str:
-    """The text under the title. `reports` are by task id; `questions` are still open."""
+    """Return the text under the title. `reports` are by task id; `questions` are still open."""
 
     def shown(text: str) -> str:
         return str(code(harmless(redact(text), LINE_WIDTH)))
@@ -65,7 +65,7 @@ def request_body(
 
 
 def _tree(plan: Plan, shown: Callable[[str], str]) -> Iterator[str]:
-    """A nested list, as the plan is a tree."""
+    """Yield the plan as a nested list."""
     depth: dict[str, int] = {}
     for node_id in plan.walk():
         node = plan.nodes[node_id]
@@ -98,7 +98,7 @@ def _proofs(
 
 
 def _bounded(lines: Sequence[str]) -> str:
-    """Whole lines only: a cut code span would swallow what follows."""
+    """Return the text, cut between lines: a cut code span would affect what follows."""
     text = ""
     for line in lines:
         if len(text) + len(line) + 1 > MAX_CHARACTERS - len(_CUT):

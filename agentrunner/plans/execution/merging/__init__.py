@@ -1,1 +1,1 @@
-"""Bringing a task's work together with the rest: the merge, and what proves or breaks it."""
+"""Merging a task's work with the rest: the merge, and what proves or breaks it."""

@@ -1,4 +1,4 @@
-"""A fresh checkout of a commit, in a sandbox as the runs have it, set up once for all of it."""
+"""A fresh checkout of a commit, in a sandbox like that of the runs, set up once for all checks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from agentrunner.workers.member import Member, make_members
 
 @dataclass(frozen=True)
 class CommitSandbox:
-    """One commit of a clone, looked at."""
+    """A commit of a clone, checked out in a sandbox."""
 
     clone: CloneStore
     spec: TaskSpec
@@ -48,14 +48,14 @@ class CommitSandbox:
     measurer: Measurer
 
     async def look(self, proofs: Iterable[ProvenCriterion], *, test: bool) -> CommitFindings:
-        """Set it up, then run the test command, where wanted, and these checks."""
+        """Run the set-up, then the test command, where wanted, and these checks."""
         if failed := await self._set_up():
             return CommitFindings(failed=failed)
         found = await self._test() if test else CommitFindings()
         return replace(found, seen={proof.key: await self._check(proof) for proof in proofs})
 
     async def _set_up(self) -> SetUpFailed | None:
-        """Run the set-up command, where there is one; what came of it, where it fails."""
+        """Run the set-up command, if any; return the failure, or None where it succeeds."""
         ran = await run_set_up(self.sandbox, self.spec, copy=self._room.copy)
         if ran is None or ran.exit_code == 0:
             return None
@@ -96,9 +96,9 @@ class CommitSandbox:
         return CheckOutput(outcome.outcome == "failed", detail, started=not why)
 
     def _read(self, path: str) -> bytes | None:
-        """A file as it is committed, whatever the commands made of it."""
-        there = self.clone.git.run("ls-tree", self.commit, "--", path)
-        return self.clone.read(self.commit, path) if there else None
+        """Return a file as it is committed, whatever the commands did to it."""
+        exists = self.clone.git.run("ls-tree", self.commit, "--", path)
+        return self.clone.read(self.commit, path) if exists else None
 
 
 @asynccontextmanager
@@ -113,7 +113,7 @@ async def open_commit(
     state_dir: Path,
     environ: Mapping[str, str],
 ) -> AsyncIterator[CommitSandbox]:
-    """Check a commit out below `folder`, with a sandbox around it; both are gone at the end.
+    """Check a commit out below `folder`, with a sandbox around it; remove both at the end.
 
     `spec` is any task of the plan, `kept` the kind and image that its runs had, where known, and
     `proofs` are checks whose programs must be visible. Raises InfraError where no sandbox opens.
@@ -147,7 +147,7 @@ async def open_commit(
 
 
 def _prepare(clone: CloneStore, run: RunFolder, tree: Path, commit: str) -> None:
-    """Fresh folders, also where a process that was killed left some."""
+    """Make fresh folders, also where a killed process left some."""
     make_private(tree.parent)
     _clear(clone, run, tree)
     for part in (run.sandbox_dir, run.sock_dir, run.checks_dir):
@@ -163,6 +163,6 @@ def _clear(clone: CloneStore, run: RunFolder, tree: Path) -> None:
 def _sandbox_order(
     spec: TaskSpec, members: Sequence[Member], run: RunFolder, image: str, plan: str
 ) -> SandboxOrder:
-    """As the runs have it; nothing is fetched for it, they have done that."""
+    """Return the order as the runs have it; images are not fetched, the runs did that."""
     wanted = sandbox_order(spec, members, run)
     return replace(wanted, image=image or wanted.image, pull="never", owner=Owner(plan, "merged"))

@@ -27,9 +27,9 @@ from agentrunner.verification.target import Target, target_of, test_target
 
 
 class MergedTests:
-    """Examines the commits that a plan's branch, or the one it goes onto, is to move to.
+    """Examines commits that a plan's branch, or the one it is merged into, is about to move to.
 
-    Each commit is set up at most once per examination, and only for what is not known of its tree.
+    Each commit is set up at most once per examination, and only for outcomes not known of its tree.
     """
 
     def __init__(
@@ -44,17 +44,17 @@ class MergedTests:
     ) -> None:
         """`folder` is the plan's own for this; `spec` any task of the plan.
 
-        `living` tells which tasks the plan has: what others proved need not hold any more.
+        `living` returns the tasks that the plan has: what others proved need not hold any more.
         """
         self._clone, self._folder, self._spec = clone, folder, spec
         self._state_dir, self._environ, self._living = state_dir, environ, living
         self._outcomes = OutcomeBook(folder / "outcomes", spec)
         self._proofs = ProofBook(folder / "proofs")
-        self._one = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def examine(self, candidate: MergeCandidate) -> MergeVerdict:
         """See `TreeTests`."""
-        async with self._one:
+        async with self._lock:
             living = await asyncio.to_thread(self._landed)
             landed = [proof for proof in living if proof.task_id != candidate.task_id]
             verdict = await self._examine(candidate, landed)
@@ -64,7 +64,7 @@ class MergedTests:
 
     async def joined(self, commit: str, onto: str, head: str) -> MergeVerdict:
         """See `TreeTests`."""
-        async with self._one:
+        async with self._lock:
             proofs = tuple(await asyncio.to_thread(self._landed))
             sandbox = await asyncio.to_thread(kept_sandbox, RunFolder(self._folder))
             return await self._examine(
@@ -75,8 +75,8 @@ class MergedTests:
         """See `TreeTests`."""
         if self._spec.task.setup is None:
             return True
-        async with self._one, self._open(commit, sandbox) as there:
-            return (await there.look((), test=False)).failed is None
+        async with self._lock, self._open(commit, sandbox) as opened:
+            return (await opened.look((), test=False)).failed is None
 
     async def doubts(self, task_id: str) -> tuple[ProvenCriterion, ...]:
         """See `TreeTests`."""
@@ -86,7 +86,7 @@ class MergedTests:
         return self._proofs.of(self._living())
 
     def _keep(self, candidate: MergeCandidate, verdict: MergeVerdict) -> None:
-        """From now on what the task has proven counts, and the sandbox is that of the plan."""
+        """From now on the task's proofs count, and the sandbox is the plan's."""
         self._proofs.save(candidate.task_id, candidate.proofs, verdict.doubts)
         if any(candidate.sandbox):
             keep_sandbox(RunFolder(self._folder), *candidate.sandbox)
@@ -94,7 +94,7 @@ class MergedTests:
     async def _examine(
         self, candidate: MergeCandidate, landed: Sequence[ProvenCriterion]
     ) -> MergeVerdict:
-        """Look at the commit, and at those it is compared with as far as that decides."""
+        """Examine the commit, and those it is compared with as far as they decide."""
         moves = candidate.commit != candidate.before
         landed = landed if moves else ()
         own, sandbox = candidate.proofs, candidate.sandbox
@@ -107,7 +107,7 @@ class MergedTests:
             test=moves and baseline and now.failed is None,
             set_up=now.failed is not None,
         )
-        if before.failed is not None:  # whatever it is, it is not this commit's doing
+        if before.failed is not None:  # so it is not this commit's fault
             raise before.failed.error
         await asyncio.to_thread(self._know, candidate.before, sandbox, before)
         alone = now
@@ -130,7 +130,7 @@ class MergedTests:
     async def _unproven(
         self, candidate: MergeCandidate, landed: Sequence[ProvenCriterion]
     ) -> MergeVerdict:
-        """Whether checks of others are green only because it changes the tests that they run."""
+        """Find checks of others that are green only because the commit changes their tests."""
         landed = [proof for proof in landed if proof.key not in candidate.allowed]
         if not landed:
             return MergeVerdict()
@@ -146,7 +146,7 @@ class MergedTests:
         return judge_old_tests(landed, old, touched)
 
     def _targets(self, proofs: Sequence[ProvenCriterion]) -> list[Target]:
-        """The commands that decide about these proofs."""
+        """Return the commands that decide about these proofs."""
         found = [target_of(proof.criterion, self._spec, None) for proof in proofs]
         test = [test_target(self._spec.task.test)] if self._spec.task.test else []
         return [*test, *(target for target in found if target is not None)]
@@ -160,7 +160,8 @@ class MergedTests:
         test: bool,
         set_up: bool = False,
     ) -> CommitFindings:
-        """What these checks, and where asked for the test command, say on a commit.
+        """Return the outcomes of these checks, and where asked for of the test command, on a
+        commit.
 
         With `set_up` the set-up command is run even if nothing else has to be.
         """
@@ -171,8 +172,8 @@ class MergedTests:
         test = test and self._spec.task.test is not None and known.test is None
         if not (missing or test or set_up):
             return known
-        async with self._open(commit, sandbox, missing) as there:
-            found = await there.look(missing, test=test)
+        async with self._open(commit, sandbox, missing) as opened:
+            found = await opened.look(missing, test=test)
         found = found if test else replace(found, test=known.test)
         return replace(found, seen={**known.seen, **found.seen})
 

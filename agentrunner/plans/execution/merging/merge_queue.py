@@ -1,7 +1,7 @@
-"""Bringing a task's work together with the rest: one commit, merged into the plan's branch.
+"""Merges a task's work with the rest: one commit, merged into the plan's branch.
 
-The branch moves last, in one step of git, so that a landing which was cut short is done again or
-found done: the commits that come of the same work are the same.
+The branch moves last, in one step of git. A merge that was interrupted is done again or found done,
+because the same work always gives the same commits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from agentrunner.results import Result
 from agentrunner.storage.failpoints import reach
 
 MAX_EVIDENCE = 12_000
-"""Characters of evidence that a second run is told, at most."""
+"""Characters of evidence that a further run gets, at most."""
 MAX_HUNK = 2_000
 MAX_FILES = 20
 UNFIT = (
@@ -52,9 +52,9 @@ class TaskWork:
     folder: Path
     """The work tree."""
     commit: str
-    """What it was checked out at."""
+    """The commit it was checked out at."""
     parents: tuple[str, ...]
-    """Of the commit to be made; the first is the plan's head of then."""
+    """Of the commit to be made; the first is the plan's head at that time."""
     result: Result
     """The `result` object of the run, which is COMPLETE."""
     paths: tuple[str, ...] | None = None
@@ -69,7 +69,7 @@ class TaskWork:
 
 @dataclass(frozen=True)
 class Merged:
-    """It is part of the plan's branch."""
+    """The work is part of the plan's branch."""
 
     commit: str
     """The plan's new head; the old one where nothing was changed."""
@@ -84,13 +84,13 @@ class MergeConflict:
     """Both changed the same lines."""
 
     evidence: str
-    """For whoever is to bring them together."""
+    """For the run that has to resolve the conflict."""
     head: str
     """The plan's head that it could not be merged with."""
     tree: str
-    """The merge, with marks in the files; the head's where no run could begin on that."""
+    """The merge, with marks in the files; the head's tree where no run could start on that."""
     files: tuple[str, ...] = ()
-    """What has marks, or is gone on one side."""
+    """Files that have marks, or are gone on one side."""
 
 
 @dataclass(frozen=True)
@@ -102,45 +102,46 @@ class TestsRed:
     evidence: str
     head: str
     tree: str
-    """The merge; the head's where no run could begin on that."""
+    """The merge; the head's tree where no run could start on that."""
     broken: tuple[ProvenCriterion, ...] = ()
     """Checks of tasks that were green and are red on it."""
     asks: str = ""
-    """What a person is to decide (`MergeVerdict.asks`). The tree is the head's then."""
+    """What a person has to decide (`MergeVerdict.asks`). The tree is the head's then."""
     hollow: tuple[str, ...] = ()
-    """Checks that is about (`ProvenCriterion.key`)."""
+    """The checks that this is about (`ProvenCriterion.key`)."""
 
 
 class NoLongerPlanned(Exception):
-    """Meanwhile the plan asks for the work no more."""
+    """The plan no longer asks for the work."""
 
 
 class TreeTests(Protocol):
     """Runs a plan's tests, and the checks of its tasks, on whole commits.
 
-    Methods raise EnvironmentNotReady where the set-up fails on what was there before as well, and
+    Methods raise EnvironmentNotReady where the set-up also fails on the commit before, and
     InfraError where there is no sandbox.
     """
 
     async def examine(self, candidate: MergeCandidate) -> MergeVerdict:
-        """Whether the work of a task may land; if so, what it has proven counts from then on."""
+        """Return whether a task's work may be merged; if so, its proofs count from then on."""
 
     async def joined(self, commit: str, onto: str, head: str) -> MergeVerdict:
-        """Whether a commit that joins the plan's `head` to `onto`, a branch's, may be that one's.
+        """Return whether a commit that merges the plan's `head` into `onto`, a branch's, is
+        acceptable.
 
         The test command was green on `onto`, and what tasks have proven on `head`.
         """
 
     async def sets_up(self, commit: str, sandbox: tuple[str, str]) -> bool:
-        """Whether the set-up command, where there is one, ends well on a commit."""
+        """Whether the set-up command, where there is one, succeeds on a commit."""
 
     async def doubts(self, task_id: str) -> tuple[ProvenCriterion, ...]:
-        """See `MergeVerdict.doubts`: those of the task's latest work that may land."""
+        """Return `MergeVerdict.doubts` of the task's latest work that may be merged."""
 
 
 @dataclass(frozen=True)
 class _Merge:
-    """A new head that is still to be looked at."""
+    """A new head that is still to be examined."""
 
     commit: str
     head: str
@@ -160,27 +161,32 @@ async def land(
 ) -> Merged | MergeConflict | TestsRed:
     """Commit the work and merge it into the plan's branch of the clone.
 
-    `tests` decide before the branch moves. Once more for the same work changes nothing. `at` is a
-    UTC time, ISO 8601, and the same each time. `wanted` is asked last. Raises GitFailed,
-    UsageError (`commit-message`), NotWanted, and what `tests` raise where they cannot be run.
+    `tests` decide before the branch moves. A second call for the same work changes nothing. `at` is
+    a UTC time, ISO 8601, and the same each time. `wanted` is asked last. Raises GitFailed,
+    UsageError (`commit-message`), NoLongerPlanned, and what `tests` raise where they cannot be run.
     """
-    mine = await asyncio.to_thread(_commit, clone, work, author, at, template)
+    own_commit = await asyncio.to_thread(_commit, clone, work, author, at, template)
     while True:
-        found = await asyncio.to_thread(_merge, clone, branch, work, mine, author, at)
+        found = await asyncio.to_thread(_merge, clone, branch, work, own_commit, author, at)
         if isinstance(found, Merged) and tests is not None:
             return replace(found, doubts=await tests.doubts(work.task_id))
         if isinstance(found, MergeConflict) and tests is not None:
             marked = await asyncio.to_thread(
-                clone.commit_tree, found.tree, parents=(mine,), message="-\n", author=author, at=at
+                clone.commit_tree,
+                found.tree,
+                parents=(own_commit,),
+                message="-\n",
+                author=author,
+                at=at,
             )
-            return await _to_be_solved(clone, work, mine, found, tests, marked)
+            return await _to_be_solved(clone, work, own_commit, found, tests, marked)
         if not isinstance(found, _Merge):
             return found
         verdict = MergeVerdict()
         if tests is not None:
-            verdict = await tests.examine(_candidate(work, mine, found))
+            verdict = await tests.examine(_candidate(work, own_commit, found))
         if verdict.evidence:
-            return await asyncio.to_thread(_refused, clone, work, mine, found, verdict)
+            return await asyncio.to_thread(_refused, clone, work, own_commit, found, verdict)
         if not await asyncio.to_thread(wanted):
             raise NoLongerPlanned
         if await asyncio.to_thread(_move, clone, branch, found):
@@ -195,11 +201,11 @@ async def _to_be_solved(
     tests: TreeTests,
     marked: str,
 ) -> MergeConflict:
-    """A conflict with a tree on which a run can begin: set-ups read files that may have marks."""
+    """Return the conflict with a tree on which a run can start: set-ups may read marked files."""
     if await tests.sets_up(marked, work.sandbox):
         return found
     text = UNFIT.format(names=", ".join(found.files[:MAX_FILES]))
-    anew = await asyncio.to_thread(_anew, clone, work, mine, text)
+    anew = await asyncio.to_thread(_evidence_to_redo, clone, work, mine, text)
     return replace(found, evidence=anew, tree=await asyncio.to_thread(clone.tree_of, found.head))
 
 
@@ -209,7 +215,7 @@ def _refused(
     if not (verdict.stuck or verdict.asks):
         return TestsRed(verdict.evidence[:MAX_EVIDENCE], merge.head, merge.tree, verdict.broken)
     asks = verdict.asks[:MAX_EVIDENCE]
-    evidence = _anew(clone, work, mine, verdict.evidence, "This" if asks else NO_START)
+    evidence = _evidence_to_redo(clone, work, mine, verdict.evidence, "This" if asks else NO_START)
     tree = clone.tree_of(merge.head)
     if asks:  # what a person decides about is green on either tree: no run could prove it
         hollow = tuple(proof.key for proof in verdict.broken)
@@ -217,8 +223,10 @@ def _refused(
     return TestsRed(evidence, merge.head, tree, verdict.broken)
 
 
-def _anew(clone: CloneStore, work: TaskWork, mine: str, why: str, begins: str = NO_START) -> str:
-    """Evidence for a run that begins without the task's work: what that was."""
+def _evidence_to_redo(
+    clone: CloneStore, work: TaskWork, mine: str, why: str, begins: str = NO_START
+) -> str:
+    """Return evidence for a run that starts without the task's work: the diff of that work."""
     plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
     patch = clone.git.run("diff", *plain, work.parents[0], mine).decode("utf-8", "replace")
     text = f"{why[: MAX_EVIDENCE // 2]}\n{begins}{ANEW}\n"
@@ -262,7 +270,7 @@ def _commit(clone: CloneStore, work: TaskWork, author: Identity, at: str, templa
 def _merge(
     clone: CloneStore, branch: str, work: TaskWork, mine: str, author: Identity, at: str
 ) -> Merged | MergeConflict | _Merge:
-    """What comes of the work and the present head; nothing is moved."""
+    """Return the merge of the work and the present head; nothing is moved."""
     head = clone.resolve(f"refs/heads/{branch}")
     if clone.contains(head, mine):
         return Merged(head)
@@ -286,7 +294,7 @@ def _merge(
 
 
 def _move(clone: CloneStore, branch: str, merge: _Merge) -> bool:
-    """Let the branch point to the merge; False where another task's work came before."""
+    """Move the branch to the merge; return False where another task's work came first."""
     reach("landing_before_move")
     try:
         clone.branch(branch, merge.commit, before=merge.head)
@@ -299,7 +307,7 @@ def _move(clone: CloneStore, branch: str, merge: _Merge) -> bool:
 
 
 def _unsolved(clone: CloneStore, work: TaskWork, mine: str) -> list[str]:
-    """Files that were handed over with the marks of a conflict and still have them."""
+    """Return files that the run started with conflict marks in and that still have them."""
     if work.commit == work.parents[0]:
         return []
     return [
@@ -316,7 +324,7 @@ def _marked(content: bytes) -> bool:
 
 
 def _described(clone: CloneStore, tree: str, conflicts: Iterable[str]) -> str:
-    """The conflict in words and hunks, bounded."""
+    """Return the conflict in words and hunks, bounded."""
     names = list(conflicts)
     text = (
         f"Both this task and others, whose work is part of the plan by now, changed"
@@ -342,7 +350,7 @@ def _hunks(clone: CloneStore, tree: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _removed(result: Result) -> int:
-    """How many tests fewer there are because the run, which is COMPLETE, took some away."""
+    """Return how many tests fewer there are because the run, which is COMPLETE, removed some."""
     test = result.test
     if test is None or None in (
         counts := (test.baseline_passed, test.baseline_failed, test.passed, test.failed)

@@ -1,7 +1,7 @@
-"""Whether a commit may become a branch's head, by what was found out about it. Pure.
+"""Whether a commit may become a branch's head, from what was measured on it. Pure.
 
-Only what was green before and is red now counts. Each verdict tells whose doing that is: of two
-that are clean together, or of one commit alone that lacks what its run had.
+Only what was green before and is red now counts. Each verdict says what causes that: two pieces of
+work that are clean together, or one commit alone that lacks what its run had.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from agentrunner.verification.outcomes import counts_of
 from agentrunner.verification.results.counts import disbelief
 
 MAX_NAMES = 20
-"""Failing tests that are told of by name."""
+"""Failing tests that are listed by name."""
 MAX_LISTED = 5
-"""Broken checks that are told of with their output."""
+"""Broken checks that are listed with their output."""
 
 ALONE = "on a fresh checkout of this task's commit alone"
 TOGETHER = "on this task's work and that of others, which are clean together"
@@ -33,57 +33,57 @@ LACKS = (
 
 @dataclass(frozen=True)
 class MergeCandidate:
-    """A commit that a branch is to move to, and what is to hold on it."""
+    """A commit that a branch is about to move to, and what has to hold on it."""
 
     commit: str
     before: str
-    """Where the branch is."""
+    """The commit that the branch is at."""
     mine: str
     """The task's own commit; `commit` itself where nothing had to be merged."""
     task_id: str = ""
-    """"" for a whole plan that is brought onto another branch; `mine` is the plan's head then."""
+    """"" for a whole plan that is merged into another branch; `mine` is the plan's head then."""
     proofs: tuple[ProvenCriterion, ...] = ()
-    """What was green on `mine`."""
+    """Checks that were green on `mine`."""
     removed: int = 0
-    """How many tests fewer there are with good reason."""
+    """How many tests fewer there are for a good reason."""
     sandbox: tuple[str, str] = ("", "")
     """Kind and image of the sandbox of the task's run (`kept_sandbox`), where that is known."""
     allowed: tuple[str, ...] = ()
-    """Checks of others that a person lets it leave hollow: only those it saw. Each is a
-    `ProvenCriterion.key`."""
+    """Checks of others that a person permits it to leave hollow: only those that the person saw.
+    Each is a `ProvenCriterion.key`."""
 
 
 @dataclass(frozen=True)
 class MergeVerdict:
-    """What becomes of a candidate."""
+    """The verdict on a candidate."""
 
     evidence: str = ""
-    """Why it is refused, for whoever is to fix it; "" where it may land."""
+    """Why it is refused, for the run that has to fix it; "" where it may be merged."""
     broken: tuple[ProvenCriterion, ...] = ()
     """Checks that it breaks, or that only hollow tests keep green."""
     doubts: tuple[ProvenCriterion, ...] = ()
     """Checks of the task that are red on a fresh checkout of its own commit as well."""
     stuck: bool = False
-    """Whether no run could begin on it, to fix it: set-up, tests or such a check do not start."""
+    """Whether no run could start on it, to fix it: set-up, tests or such a check do not start."""
     asks: str = ""
-    """What a person decides, as what it does may be meant; "" for nothing."""
+    """What a person has to decide, as the change may be intended; "" for nothing."""
 
 
 @dataclass(frozen=True)
 class CheckOutput:
-    """What a check said on a whole commit."""
+    """The outcome of a check on a whole commit."""
 
     red: bool
-    """False also where nothing could be found out."""
+    """False also where the outcome is unknown."""
     output: str = ""
     """The end of it."""
     started: bool = True
-    """False where its program is not there."""
+    """False where its program is missing."""
 
 
 @dataclass(frozen=True)
 class SetUpFailed:
-    """The set-up command did not end well, so that nothing else could be run."""
+    """The set-up command failed, so that nothing else could be run."""
 
     error: EnvironmentNotReady
     output: str
@@ -92,18 +92,18 @@ class SetUpFailed:
 
 @dataclass(frozen=True)
 class CommitFindings:
-    """What was found out about one commit, as far as it was asked."""
+    """What was measured on one commit, as far as it was asked for."""
 
     test: TestOutcome | None = None
     seen: Mapping[str, CheckOutput] = field(default_factory=dict)
     """By `ProvenCriterion.key`."""
     failed: SetUpFailed | None = None
     started: bool = True
-    """False where the test command came to decide nothing."""
+    """False where the test command could not decide anything."""
 
     def red(self, proofs: Iterable[ProvenCriterion]) -> list[ProvenCriterion]:
-        """Those that are red here."""
-        return [one for one in proofs if one.key in self.seen and self.seen[one.key].red]
+        """Return those that are red here."""
+        return [proof for proof in proofs if proof.key in self.seen and self.seen[proof.key].red]
 
 
 def judge(
@@ -113,9 +113,9 @@ def judge(
     before: CommitFindings,
     alone: CommitFindings,
 ) -> MergeVerdict:
-    """`now` is the candidate's commit, `before` the branch's, `alone` that of `mine`.
+    """Judge a candidate: `now` is its commit, `before` the branch's, `alone` that of `mine`.
 
-    `landed` are checks of tasks that landed before. What was not looked at was green then.
+    `landed` are checks of tasks that were merged before. A check that was not run then was green.
     """
     lone = candidate.commit == candidate.mine
     where = TOGETHER if candidate.task_id else ONTO
@@ -131,8 +131,8 @@ def judge(
     doubts = tuple(own if lone or alone.failed else alone.red(own))
     broken = _each_once(
         chain(
-            (one for one in now.red(landed) if one not in before.red([one])),
-            (one for one in own if one not in doubts),
+            (proof for proof in now.red(landed) if proof not in before.red([proof])),
+            (proof for proof in own if proof not in doubts),
         )
     )
     if broken:
@@ -145,9 +145,10 @@ def judge(
 def judge_old_tests(
     landed: Sequence[ProvenCriterion], old: CommitFindings, touched: Sequence[str]
 ) -> MergeVerdict:
-    """`old` is the commit with tests, and what steers them, as they were before; see `judge`.
+    """Judge the commit with its tests, and what steers them, as they were before (`old`); see
+    `judge`.
 
-    `touched` are those that are otherwise on the commit itself, where all of `landed` is green.
+    `touched` are the files that differ on the commit itself, where all of `landed` is green.
     """
     hollow = _each_once(old.red(landed))
     if not hollow:
@@ -172,19 +173,19 @@ def _each_once(proofs: Iterable[ProvenCriterion]) -> tuple[ProvenCriterion, ...]
 
 @dataclass(frozen=True)
 class NewRed:
-    """What the test command says that it did not say before."""
+    """What the test command fails with now and did not before."""
 
     test: TestOutcome
     why: str
     names: tuple[str, ...] = ()
-    """Failing tests, where its output tells them."""
+    """Failing tests, where its output names them."""
 
 
 def newly_red(was: TestOutcome | None, now: TestOutcome | None, removed: int = 0) -> NewRed | None:
-    """What is red now and was not before; None for nothing.
+    """Return what is red now and was not before; None for nothing.
 
-    Where both are red, names and numbers of the failing tests decide; where a runner tells none,
-    red is as red as before. `removed` tests fewer are no reason.
+    Where both are red, names and numbers of the failing tests decide; where a runner reports
+    neither, red counts as unchanged. `removed` tests fewer are no reason.
     """
     if now is None:
         return None
@@ -239,7 +240,7 @@ def _text_of_checks(broken: Sequence[ProvenCriterion], now: CommitFindings, wher
 
 
 def _listed(proofs: Sequence[ProvenCriterion]) -> str:
-    """A line for each, without its output: for a person, who may not want to fix it."""
+    """Return a line for each, without its output: for a person, who may not want to fix it."""
     text = ""
     for proof in proofs[:MAX_LISTED]:
         words = " ".join(proof.criterion.description.split())
@@ -249,7 +250,7 @@ def _listed(proofs: Sequence[ProvenCriterion]) -> str:
 
 
 def text_of_doubts(doubts: Sequence[ProvenCriterion]) -> str:
-    """What people are told of a task that landed although these are red; "" for none."""
+    """Return the sentence about red checks of a task that was merged all the same; "" for none."""
     if not doubts:
         return ""
     names = ", ".join(proof.criterion.id for proof in doubts)

@@ -1,4 +1,4 @@
-"""Tests and checks of merged tasks as they were: one that was rewritten since proves nothing."""
+"""Tests and checks of merged tasks as they were: a test that was rewritten since proves nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WHENEVER = "2000-01-01T00:00:00Z"
 def with_old_tests(
     clone: CloneStore, targets: Sequence[Target], before: str, commit: str
 ) -> tuple[str, list[str]] | None:
-    """A commit with what decides about `targets` as it was before; and which paths those are.
+    """Return a commit with what decides about `targets` as it was before, and the paths of that.
 
     None where nothing that decides was touched. Blocks.
     """
@@ -38,10 +38,10 @@ def with_old_tests(
         read_new,
         _changes(clone, before, commit),
     )
-    touched = sorted(one.path for one in judged.suspects)
+    touched = sorted(suspect.path for suspect in judged.suspects)
     if not touched:
         return None
-    tests = {one.path for one in judged.understood if one.input.kind == "test"}
+    tests = {change.path for change in judged.understood if change.input.kind == "test"}
     tree = clone.with_files(commit, put_back(judged, tests | set(touched), understood=True))
     made = clone.commit_tree(tree, parents=(commit,), message="-\n", author=_NOBODY, at=_WHENEVER)
     return made, touched

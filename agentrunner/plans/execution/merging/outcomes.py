@@ -1,4 +1,4 @@
-"""What tests and checks said on trees, kept so that none is asked the same twice."""
+"""Outcomes of tests and checks on trees, kept so that none is run twice for the same tree."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from agentrunner.state.run_state import TestOutcome
 from agentrunner.storage.run_folder import make_private, write_private
 
 
-class _Colour(BaseModel):
+class _SavedCheck(BaseModel):
     red: bool
 
 
 class OutcomeBook:
-    """One small file for each outcome; by tree, by what is asked, and by the sandbox it ran in.
+    """One small file for each outcome; by tree, by what is run, and by the sandbox it ran in.
 
     Methods may raise OSError.
     """
@@ -30,26 +30,28 @@ class OutcomeBook:
         self._folder, self._spec = folder, spec
 
     def read(self, tree: str, sandbox: tuple[str, str], checks: Iterable[str]) -> CommitFindings:
-        """What is known of a tree: the test command, and of these checks (`Proof.key`)."""
+        """Return known outcomes on a tree: of the tests and these `ProvenCriterion.key`s."""
         test = None
         with contextlib.suppress(FileNotFoundError, ValidationError):
             test = TestOutcome.model_validate_json(self._file(tree, sandbox).read_bytes())
         seen = {}
         for check in checks:
             with contextlib.suppress(FileNotFoundError, ValidationError):
-                kept = _Colour.model_validate_json(self._file(tree, sandbox, check).read_bytes())
+                kept = _SavedCheck.model_validate_json(
+                    self._file(tree, sandbox, check).read_bytes()
+                )
                 seen[check] = CheckOutput(kept.red)
         return CommitFindings(test, seen)
 
     def keep(self, tree: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
-        """Know it from now on."""
+        """Save outcomes."""
         make_private(self._folder)
         if look.test is not None:
             test = look.test.model_copy(update={"output": None})
             file = self._file(tree, sandbox)
             write_private(file, test.model_dump_json().encode(), sync=False)
         for check, seen in look.seen.items():
-            kept = _Colour(red=seen.red)
+            kept = _SavedCheck(red=seen.red)
             file = self._file(tree, sandbox, check)
             write_private(file, kept.model_dump_json().encode(), sync=False)
 

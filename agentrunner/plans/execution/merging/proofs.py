@@ -1,4 +1,4 @@
-"""What tasks of a plan have proven when their work landed, and where that is kept."""
+"""What tasks of a plan had proven when their work was merged, and where that is saved."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class ProvenCriterion:
 
     @property
     def key(self) -> str:
-        """What is run or read; the same for two tasks that ask the same."""
+        """Return what is run or read; the same for two tasks with the same check."""
         check = self.criterion.check
         return check.model_dump_json() if check is not None else ""
 
     def as_criterion(self) -> CriterionSpec:
-        """What a run is asked that has to fix it: red before, so that the fix is proven."""
+        """Return it for a run that has to fix it: red before, so that the fix is proven."""
         words = " ".join(self.criterion.description.split())
         return CriterionSpec(
             description=f"What {self.task_id} did still holds ({self.criterion.id}): {words}",
@@ -39,7 +39,7 @@ class ProvenCriterion:
 def proofs_of(
     task_id: str, criteria: Iterable[Criterion], checks: Iterable[CheckOutcome]
 ) -> tuple[ProvenCriterion, ...]:
-    """What a run has proven by checks that make sense on any commit. Pure.
+    """Return what a run has proven by checks that make sense on any commit. Pure.
 
     A `diff` check looks at what the run changed, and `test` without a name is the test command.
     """
@@ -54,7 +54,8 @@ def proofs_of(
 def of_its_own(
     proofs: Iterable[ProvenCriterion], for_others: Iterable[CriterionSpec]
 ) -> tuple[ProvenCriterion, ...]:
-    """Without what the run had to make true again for other tasks (`as_criterion`). Pure.
+    """Return the proofs without what the run had to make true again for other tasks
+    (`as_criterion`). Pure.
 
     Those hold as long as their own tasks are in the plan.
     """
@@ -62,17 +63,17 @@ def of_its_own(
     return tuple(proof for proof in proofs if proof.criterion.description not in others)
 
 
-class _Kept(BaseModel):
-    """What is known of a task that has landed."""
+class _SavedProofs(BaseModel):
+    """The proofs of a task that was merged."""
 
     held: list[Criterion] = []
-    """Green on the commit that landed."""
+    """Green on the commit that was merged."""
     doubted: list[Criterion] = []
     """Green in the run, and red on a fresh checkout of its commit."""
 
 
 class ProofBook:
-    """The proofs of tasks that have landed: one small file each. Methods may raise OSError."""
+    """The proofs of merged tasks: one small file each. Methods may raise OSError."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -83,23 +84,29 @@ class ProofBook:
         proofs: Iterable[ProvenCriterion],
         doubts: Collection[ProvenCriterion] = (),
     ) -> None:
-        """Keep them in the place of those of an earlier landing; `doubts` are some of them."""
+        """Save them in place of those of an earlier merge; `doubts` are some of them."""
         make_private(self._folder)
-        kept = _Kept(
+        kept = _SavedProofs(
             held=[proof.criterion for proof in proofs if proof not in doubts],
             doubted=[proof.criterion for proof in doubts],
         )
         write_private(self._folder / f"{task_id}.json", kept.model_dump_json().encode())
 
     def of(self, task_ids: Iterable[str]) -> list[ProvenCriterion]:
-        """All that these tasks have proven and that held when they landed."""
-        return [ProvenCriterion(name, one) for name in task_ids for one in self._read(name).held]
+        """Return all that these tasks have proven and that held when they were merged."""
+        return [
+            ProvenCriterion(name, criterion)
+            for name in task_ids
+            for criterion in self._read(name).held
+        ]
 
     def doubts(self, task_id: str) -> tuple[ProvenCriterion, ...]:
-        """What a task's run has proven and its commit, checked out afresh, did not hold."""
-        return tuple(ProvenCriterion(task_id, one) for one in self._read(task_id).doubted)
+        """Return what a task's run has proven and a fresh checkout of its commit did not hold."""
+        return tuple(
+            ProvenCriterion(task_id, criterion) for criterion in self._read(task_id).doubted
+        )
 
-    def _read(self, task_id: str) -> _Kept:
+    def _read(self, task_id: str) -> _SavedProofs:
         with contextlib.suppress(FileNotFoundError, ValidationError):
-            return _Kept.model_validate_json((self._folder / f"{task_id}.json").read_bytes())
-        return _Kept()
+            return _SavedProofs.model_validate_json((self._folder / f"{task_id}.json").read_bytes())
+        return _SavedProofs()

@@ -1,4 +1,4 @@
-"""What a COMPLETE run has made, by its own record and not by what its folder holds since."""
+"""What a COMPLETE run has made, from its own record and not from the present folder."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from agentrunner.verification.trees import Trees
 
 @dataclass(frozen=True)
 class RunWork:
-    """The part of a work tree that is to be committed, and the time that stands on it."""
+    """The part of a work tree that is to be committed, and the time of the commit."""
 
     paths: tuple[str, ...]
     ended_at: str
-    """UTC, ISO 8601: the same whenever it is asked for."""
+    """UTC, ISO 8601: the same at every call."""
     proofs: tuple[ProvenCriterion, ...] = ()
     """Checks of its criteria that were green then."""
     sandbox: tuple[str, str] = ("", "")
@@ -31,10 +31,10 @@ class RunWork:
 
 
 async def run_work(state_dir: Path, run_id: str) -> RunWork:
-    """What the run's workers changed, as it was when the run was found COMPLETE.
+    """Return what the run's workers changed, as it was when the run was found COMPLETE.
 
-    Raises UsageError (`unknown-run`, `nothing-to-show`), and InfraError (`work-changed`) where
-    the files are not what was judged any more.
+    Raises UsageError (`unknown-run`, `nothing-to-show`), and InfraError (`work-changed`) where the
+    files are no longer what was judged.
     """
     folder = RunFolder.open(state_dir, run_id)
     state = await attempts.latest(folder)

@@ -65,14 +65,14 @@ class Play:
 
 
 def conduct(plan: Plan, play: Play, **how: Any) -> Scheduler:
-    known = {"parallel": 2, "post": Post(), "stop": asyncio.Event(), "clock": Waits()}
+    known = {"parallel": 2, "inbox": Post(), "stop": asyncio.Event(), "clock": Waits()}
     return Scheduler(plan, play, **{**known, **how})
 
 
 async def test_no_more_than_so_many_are_at_work() -> None:
     play = Play()
     outcome = await conduct(plan_of([Work()] * 9), play, parallel=3).run()
-    assert (len(outcome.endings), play.most) == (9, 3)
+    assert (len(outcome.outcomes), play.most) == (9, 3)
     assert play.began == [f"TASK-000{n}" for n in range(1, 10)]
 
 
@@ -91,7 +91,7 @@ async def test_surroundings_are_tried_three_times_more() -> None:
         plan, play, clock=clock, on_wait=lambda task, end, seconds: told.append(seconds)
     ).run()
     assert play.began == [A] * 4 and told == [30, 120, 600, None]
-    assert outcome.endings[A] == RETRY and outcome.blocked == [B]
+    assert outcome.outcomes[A] == RETRY and outcome.blocked == [B]
 
 
 async def test_a_task_that_waits_to_be_tried_again_takes_no_place() -> None:
@@ -104,7 +104,7 @@ async def test_an_answer_lets_a_task_go_on() -> None:
     post = Post()
     play = Play(TASK_0001=[TaskOutcome(PlanTaskStatus.BLOCKED, question=7)])
     post.answers.add(7)
-    outcome = await conduct(plan_of([Work(), Work(needs=[1])]), play, post=post).run()
+    outcome = await conduct(plan_of([Work(), Work(needs=[1])]), play, inbox=post).run()
     assert play.began == [A, A, B] and outcome.blocked == []
 
 
@@ -117,7 +117,7 @@ async def test_a_task_that_ended_and_is_another_one_now_begins_anew(
     plan = plan_of([Work(), Work(needs=[1])])
     play = Play(TASK_0001=[TaskOutcome(PlanTaskStatus.FAILED, question=7)])
     changed = apply(plan, [PlanEdit("update", A, given)])
-    await conduct(plan, play, post=Post(changed)).run()
+    await conduct(plan, play, inbox=Post(changed)).run()
     assert play.began == began
 
 
@@ -133,9 +133,9 @@ async def test_tasks_of_a_changed_plan_are_carried_out() -> None:
         post.changed = replace(grown, version=plan.version + 1, tasks={**grown.tasks, **done})
         return await play(task_id, failures, stop)
 
-    how: Any = {"parallel": 2, "post": post, "stop": asyncio.Event(), "clock": Waits()}
+    how: Any = {"parallel": 2, "inbox": post, "stop": asyncio.Event(), "clock": Waits()}
     outcome = await Scheduler(plan, carry_out, **how).run()
-    assert set(outcome.endings) == {A, B, C}
+    assert set(outcome.outcomes) == {A, B, C}
 
 
 @pytest.mark.parametrize("ending", [FAILED, RETRY, DONE])
@@ -150,9 +150,9 @@ async def test_a_task_that_is_taken_out_of_the_plan_while_at_work_ends(ending: T
         await asyncio.sleep(0.01)  # the loop looks meanwhile, as its clock takes no time
         return ending if task_id == B else FAILED
 
-    how: Any = {"parallel": 2, "post": post, "stop": asyncio.Event(), "clock": Waits()}
+    how: Any = {"parallel": 2, "inbox": post, "stop": asyncio.Event(), "clock": Waits()}
     outcome = await Scheduler(plan, carry_out, **how).run()
-    assert began == [A, B] and set(outcome.endings) == {A, B}
+    assert began == [A, B] and set(outcome.outcomes) == {A, B}
 
 
 def changed(plan: Plan, task_id: str, **how: Any) -> Plan:
@@ -197,7 +197,7 @@ async def test_only_a_task_that_is_another_one_now_is_stopped(after: Any, began:
             return TaskOutcome(PlanTaskStatus.PENDING)
         return DONE
 
-    how: Any = {"parallel": 2, "post": post, "stop": asyncio.Event(), "clock": Waits()}
+    how: Any = {"parallel": 2, "inbox": post, "stop": asyncio.Event(), "clock": Waits()}
     outcome = await Scheduler(plan, carry_out, **how).run()
     assert seen[: len(began)] == began and not outcome.interrupted
     assert stopped == ([A, B] if began == [A, B] else [A])
@@ -213,7 +213,7 @@ async def test_where_it_stands_in_the_tree_makes_no_other_task_of_it() -> None:
         stopped.append(stop.is_set())
         return DONE
 
-    how: Any = {"parallel": 1, "post": post, "stop": asyncio.Event(), "clock": Waits()}
+    how: Any = {"parallel": 1, "inbox": post, "stop": asyncio.Event(), "clock": Waits()}
     await Scheduler(plan, carry_out, only=[A], **how).run()
     assert not any(stopped)
 
@@ -229,7 +229,7 @@ async def test_a_task_that_is_gone_is_not_waited_for() -> None:
 
     play = Play(TASK_0001=[RETRY])
     async with asyncio.timeout(10):
-        await conduct(plan, play, post=post, clock=Looks()).run()
+        await conduct(plan, play, inbox=post, clock=Looks()).run()
     assert play.began == [A]
 
 
@@ -238,8 +238,8 @@ async def test_one_answer_lets_all_go_on_that_wait_for_it() -> None:
     wait = TaskOutcome(PlanTaskStatus.BLOCKED, question=7)
     play = Play(TASK_0001=[wait], TASK_0002=[wait])
     post.answers.add(7)
-    outcome = await conduct(plan_of([Work(), Work()]), play, post=post).run()
-    assert sorted(play.began) == [A, A, B, B] and set(outcome.endings.values()) == {DONE}
+    outcome = await conduct(plan_of([Work(), Work()]), play, inbox=post).run()
+    assert sorted(play.began) == [A, A, B, B] and set(outcome.outcomes.values()) == {DONE}
 
 
 async def test_nobody_is_asked_for_leave_where_nothing_could_begin() -> None:
@@ -266,7 +266,7 @@ async def test_a_stop_ends_all_in_order() -> None:
         ended.append(task_id)
         return TaskOutcome(PlanTaskStatus.PENDING)
 
-    how: Any = {"parallel": 2, "post": Post(), "stop": stop, "clock": Waits()}
+    how: Any = {"parallel": 2, "inbox": Post(), "stop": stop, "clock": Waits()}
     outcome = await Scheduler(plan_of([Work()] * 3), carry_out, **how).run()
     assert outcome.interrupted and sorted(ended) == [A, B]
     assert exit_code(outcome, {}) == 130
@@ -281,7 +281,7 @@ async def test_what_nobody_foresaw_stops_the_others_and_is_raised() -> None:
         await mine.wait()
         return TaskOutcome(PlanTaskStatus.PENDING)
 
-    how: Any = {"parallel": 2, "post": Post(), "stop": stop, "clock": Waits()}
+    how: Any = {"parallel": 2, "inbox": Post(), "stop": stop, "clock": Waits()}
     with pytest.raises(ZeroDivisionError):
         await Scheduler(plan_of([Work()] * 2), carry_out, **how).run()
     assert stop.is_set()
@@ -290,7 +290,7 @@ async def test_what_nobody_foresaw_stops_the_others_and_is_raised() -> None:
 async def test_nothing_begins_while_it_may_not() -> None:
     play = Play()
     outcome = await conduct(plan_of([Work()]), play, may_start=lambda: False).run()
-    assert play.began == [] and outcome.endings == {}
+    assert play.began == [] and outcome.outcomes == {}
 
 
 @pytest.mark.parametrize(
