@@ -161,6 +161,6 @@ def turned(before: Results | None, now: Results, claimed: Collection[str]) -> li
 
 
 def fresh(before: Results | None, now: Results) -> list[str]:
-    """Names that pass now and were not reported before."""
+    """Names that pass now and were not reported before: they are new, or could not run then."""
     known = set(before.names) if before is not None else set()
     return [name for name in now.names if name not in known and now.passed(name)]
