@@ -187,8 +187,8 @@ def _test_name(check: Check) -> str:
 
 
 def _narrowed(command: str, name: str) -> str | None:
-    quoted = shlex.quote(name)
     """The test command narrowed to one test; None where it is not known how."""
+    quoted = shlex.quote(name)
     if NODE_TEST.search(command):
         verbatim = re.sub(r"[\\^$.*+?()[\]{}|]", r"\\\g<0>", name)
         option = shlex.quote(f"--test-name-pattern={verbatim}")

@@ -183,7 +183,7 @@ async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
 
 
 def _is_still_run(name: str, now: Results) -> bool:
-    """Whether a test still runs, by the stable part of its name; or it was a file whose tests do."""
+    """Whether a test still runs, by the stable part of its name, or tests of a file so named do."""
     parts = {stable(one) for one in now.names}
     return stable(name) in parts or is_of_others(name, parts)
 
