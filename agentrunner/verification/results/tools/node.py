@@ -32,7 +32,7 @@ class Node(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """Add our reporter to Node's environment; destinations belong to reporters by their order."""
+        """Add our reporter to Node's environment; destinations are in the order of reporters."""
         if means != REPORTER:
             return None
         options = [f"--require={place}/node/agentrunner_look.cjs"]
