@@ -1,4 +1,4 @@
-"""A criterion's check on a tree: run in a clean room, or read, and what it said there."""
+"""Runs a criterion's check on a tree in a clean room, or reads it, and returns its outcome."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tried:
     outcome: CheckOutcome
     measured: Measured | None = None
     why: str = ""
-    """Why it never came to decide anything; "" where it did."""
+    """Why it could not start and so decided nothing; "" where it did start."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class CheckRunner:
     emit: Emit
 
     async def first_try(self, criterion: Criterion, room: Room, read: ReadFile) -> Tried:
-        """The check on the tree before the run, where it need not be able to start."""
+        """Try the check on the tree before the run, where it need not be able to start."""
         assert criterion.check is not None
         target = target_of(criterion, self.spec, read)
         if criterion.check.kind in ("file", "diff") or target is None:
@@ -61,7 +61,7 @@ class CheckRunner:
         return Tried(criterion, outcome, measured, why)
 
     def _not_started(self, target: Target, measured: Measured, read: ReadFile) -> str:
-        """Why a check never came to decide anything, its test tool among the reasons."""
+        """Why a check could not start, a missing test tool included; "" where it started."""
         why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=False)
         if why or not readers_of(target.shell, target.cwd, read):
             return why
@@ -79,7 +79,11 @@ class CheckRunner:
         first: bool = False,
         must: bool = False,
     ) -> CheckOutcome | None:
-        """Run or read one criterion's check; None where it has none of its own."""
+        """Run or read one criterion's check; None where it has no check of its own.
+
+        `first` means the tree before the run. With `must` EnvironmentNotReady is raised where the
+        check cannot start. The event `check` is emitted where `was` is given.
+        """
         check = criterion.check
         if check is None or (check.kind == "test" and not check.name):
             return None
@@ -130,19 +134,19 @@ class CheckRunner:
                 what=f"The check of {target.id}",
             )  # fmt: skip
         ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
-        # What counted once and cannot run any more is red, else a worker would pass by breaking it.
+        # A check that counted once and cannot run now is red: else breaking it would pass it.
         counted = not first and (before != "unknown" or awaited)
         unsure = first or (target.author == "planner" and not counted)
         outcome = check_outcome(measured, what, why, before, ref, unsure=unsure)
         return with_writes(outcome, measured) if first else outcome
 
     def awaits(self, target: Target, why: str = "") -> None:
-        """Say that a command begins, when it is stopped, and why it is run beside the round."""
+        """Emit `awaiting`: a command begins, with its time limit; `why` is why it runs again."""
         who = "tests" if target.id == TEST else "check"
         facts = {"why": why} if why else {}
         self.emit("awaiting", who=who, what=target.shell, at_most_sec=target.timeout_sec, **facts)
 
 
 def with_writes(outcome: CheckOutcome, measured: Measured) -> CheckOutcome:
-    """What a check said on the tree before the run, with what it wrote there by itself."""
+    """The outcome of a check before the run, with the paths that it wrote there by itself."""
     return outcome.model_copy(update={"writes": sorted(measured.written)[:MOST_PATHS]})

@@ -1,4 +1,4 @@
-"""A criterion's check as something to run or to read."""
+"""Turns a criterion's check into a command to run, or decides it by reading the tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentrunner.verification.regex import PatternError, search
 from agentrunner.verification.results.registry import readers_of
 
 ReadFile = Callable[[str], bytes | None]
-"""A file of the tree under judgement, None where there is none."""
+"""Reads a file of the tree under judgement; None where there is none."""
 
 NPM_TEST = re.compile(r"(npm|pnpm|yarn)( run)? test\b")
 NODE_TEST = re.compile(r"\bnode\b[^;&|\n]*?\s--test(?=\s|$)")
@@ -33,36 +33,36 @@ class Command:
 
 @dataclass(frozen=True)
 class Reading:
-    """A check that is decided by looking at the tree; `detail` says what was seen."""
+    """The result of a check that is decided by looking at the tree; `detail` is what was seen."""
 
     passed: bool | None
-    """None where the check itself makes no sense."""
+    """None where the check itself is invalid, such as a pattern that cannot be read."""
     detail: str
 
 
 def command_of(check: Check, test: TestSpec | None, read: ReadFile | None = None) -> Command | None:
     """The command that decides `check`; None where none can be executed.
 
-    `test` checks with a name become the test command narrowed to that test, where the runner
-    is one whose narrowing is known. `read` tells which one is behind `npm test`.
+    A `test` check with a name becomes the test command narrowed to that test, where it is known
+    how its tool narrows. `read` shows which tool is behind `npm test`.
     """
     match check.kind:
         case "command" if check.run.strip():
             return Command(check.run, check.cwd, check.timeout_sec, check.expect_exit)
         case "test" if check.name and test is not None:
-            shell = _narrowed(_behind_npm(test, read), _within(check))
+            shell = _narrowed(_behind_npm_test(test, read), _test_name(check))
             return Command(shell, test.cwd, test.timeout_sec) if shell else None
         case "pytest" if check.file or check.test_name:
-            shell = _pytest(check, test)
+            shell = _pytest_command(check, test)
         case "playwright" if check.file:
-            shell = _join("npx playwright test", check.file, "-g", check.test_name)
+            shell = _with_option("npx playwright test", check.file, "-g", check.test_name)
         case "go-test":
             package = check.file if check.file and not check.file.endswith(".go") else "./..."
-            shell = _join(
+            shell = _with_option(
                 "go test", package, "-run", f"^{check.test_name}$" * bool(check.test_name)
             )
         case "npm-script" if check.test_name or check.file:
-            shell = _join("npm run --silent", check.test_name or check.file)
+            shell = _with_option("npm run --silent", check.test_name or check.file)
         case _:
             return None
     return Command(shell, check.cwd, check.timeout_sec, check.expect_exit)
@@ -93,7 +93,7 @@ def is_executable(check: Check | None, test: TestSpec | None) -> bool:
 
 
 def stands_in_suite(check: Check | None, test: TestSpec | None) -> bool:
-    """Whether a check is a test that cannot be run alone, and that the test command reports."""
+    """Whether a check is a test that cannot be run alone but that the test command reports."""
     if check is None or check.kind != "test" or not check.name or test is None:
         return False
     alone = command_of(check, test) is not None
@@ -103,16 +103,16 @@ def stands_in_suite(check: Check | None, test: TestSpec | None) -> bool:
 def read_check(check: Check, read: ReadFile, changed: Sequence[str]) -> Reading | None:
     """Decide a `file` or `diff` check; None for every other kind.
 
-    `changed` are the paths changed by the run, against the tree before it.
+    `changed` are the paths that the run changed, against the tree before it.
     """
     if check.kind == "file" and check.path:
-        return _file(check, read(check.path.removeprefix("./")))
+        return _read_file_check(check, read(check.path.removeprefix("./")))
     if check.kind == "diff":
-        return _diff(check, changed)
+        return _read_diff_check(check, changed)
     return None
 
 
-def _file(check: Check, content: bytes | None) -> Reading:
+def _read_file_check(check: Check, content: bytes | None) -> Reading:
     if check.exists is False:
         return Reading(
             content is None, f"{check.path} {'is absent' if content is None else 'exists'}"
@@ -121,23 +121,23 @@ def _file(check: Check, content: bytes | None) -> Reading:
         return Reading(False, f"{check.path} does not exist")
     text = content.decode("utf-8", "replace")
     if check.contains:
-        return _found(check.path, text, text.find(check.contains), repr(check.contains))
+        return _reading_at(check.path, text, text.find(check.contains), repr(check.contains))
     if check.matches:
         try:
             position = search(check.matches, text)
         except PatternError as error:
             return Reading(None, str(error))
-        return _found(check.path, text, position, f"/{check.matches}/")
+        return _reading_at(check.path, text, position, f"/{check.matches}/")
     return Reading(True, f"{check.path} exists")
 
 
-def _found(path: str, text: str, position: int, what: str) -> Reading:
+def _reading_at(path: str, text: str, position: int, what: str) -> Reading:
     if position < 0:
         return Reading(False, f"{path} has no {what}")
     return Reading(True, f"{path}:{text.count(chr(10), 0, position) + 1}")
 
 
-def _diff(check: Check, changed: Sequence[str]) -> Reading:
+def _read_diff_check(check: Check, changed: Sequence[str]) -> Reading:
     missing = [glob for glob in check.must_change if not any(matches(p, [glob]) for p in changed)]
     forbidden = [path for path in changed if matches(path, check.must_not_change)]
     if missing:
@@ -147,27 +147,27 @@ def _diff(check: Check, changed: Sequence[str]) -> Reading:
     return Reading(True, f"{len(changed)} files changed, as asked")
 
 
-def _join(prefix: str, target: str, flag: str = "", value: str = "") -> str:
+def _with_option(prefix: str, target: str, flag: str = "", value: str = "") -> str:
     parts = [prefix, shlex.quote(target)]
     if value:
         parts += [flag, shlex.quote(value)]
     return " ".join(parts)
 
 
-def _pytest(check: Check, test: TestSpec | None) -> str:
-    """With the interpreter and wrapper of the test command, where that is pytest too."""
+def _pytest_command(check: Check, test: TestSpec | None) -> str:
+    """A pytest command; it starts as the test command does, where that is pytest too."""
     base = "python -m pytest -q"
     if test is not None and (hit := re.match(r"(.*?\bpytest)\b", test.command)):
         base = f"{hit[1]} -q"
     if check.file and check.test_name and re.fullmatch(r"[\w:\[\]., -]+", check.test_name):
         return f"{base} {shlex.quote(f'{check.file}::{check.test_name}')}"
-    return _join(base, check.file or ".", "-k", check.test_name)
+    return _with_option(base, check.file or ".", "-k", check.test_name)
 
 
-def _behind_npm(test: TestSpec, read: ReadFile | None) -> str:
-    """The test command; for `npm test` the script itself, where it runs Node's own runner.
+def _behind_npm_test(test: TestSpec, read: ReadFile | None) -> str:
+    """The test command; for `npm test` the script behind it, where that runs Node's own runner.
 
-    That one takes options only before the files, and refuses the `-t` that the others know.
+    Node's runner takes options only before the files, and rejects the `-t` of other tools.
     """
     if read is None or not NPM_TEST.match(test.command):
         return test.command
@@ -176,17 +176,18 @@ def _behind_npm(test: TestSpec, read: ReadFile | None) -> str:
         script = str(package["scripts"]["test"])
     except (ValueError, KeyError, TypeError):
         return test.command
-    own = NODE_TEST.search(script)
-    return f"PATH=$PWD/node_modules/.bin:$PATH; {script}" if own else test.command
+    runs_node_tests = NODE_TEST.search(script)
+    return f"PATH=$PWD/node_modules/.bin:$PATH; {script}" if runs_node_tests else test.command
 
 
-def _within(check: Check) -> str:
-    """The name of a check's test without its file, which planners write before it, too."""
+def _test_name(check: Check) -> str:
+    """The name of a check's test, without the file that planners sometimes put before it."""
     name = check.name.removeprefix(check.file).lstrip(":") if check.file else check.name
     return name or check.name
 
 
 def _narrowed(command: str, name: str) -> str | None:
+    """The test command narrowed to one test; None where it is not known how."""
     quoted = shlex.quote(name)
     if NODE_TEST.search(command):
         verbatim = re.sub(r"[\\^$.*+?()[\]{}|]", r"\\\g<0>", name)

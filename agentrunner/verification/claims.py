@@ -1,7 +1,7 @@
-"""Which tests have to turn, which were red for another reason, and what is gone. Pure.
+"""Which red tests have to turn green, and which were red for another reason. Pure.
 
 A test that was red before the run is *claimed*: it has to pass by name. It is a *known red* where
-a person listed it, or where nothing that was asked names it by test, file or subject.
+a person listed it, or where nothing that was asked for names it by test, file or subject.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from agentrunner.text.content_words import content_words
 from agentrunner.verification.results.model import Results, TestResult
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+|。|\n\s*\n|(?=\()|(?<=\))")
-LEFT_ALONE = re.compile(
+TELLS_TO_IGNORE = re.compile(
     r"(?i)\bignore\s+(?:it|them|that|this|these|those)\b"
     r"|\bignore\s+(?:the\s+|that\s+|this\s+)?(?:[\w`-]+\s+){0,2}(?:tests?|specs?)(?:\b|_)"
     r"|\b(?:can|may|should|must|is|are)\s+(?:to\s+)?be\s+ignored\b|テスト[^。\n]{0,10}無視"
 )
-"""Said of a red test: it is not what is asked for."""
+"""What tells a worker to leave a red test alone: such a test is not asked for."""
 
 
 @dataclass(frozen=True)
 class Claims:
-    """What the red tests of the old tree stand for."""
+    """The red tests of the old tree: those that have to turn green, and those that need not."""
 
     claimed: frozenset[str] = frozenset()
     known: frozenset[str] = frozenset()
@@ -39,71 +39,73 @@ def claims_of(
     mapped: Collection[str] = (),
     only_listed: bool = False,
 ) -> Claims:
-    """Claimed and known reds of the results before the run.
+    """Divide the tests that were red before the run into claimed tests and known reds.
 
     `wanted` is all that was asked for: PRD, criteria, checks. `listed` are names or globs that a
-    person took for known reds; `mapped` are names that a criterion stands on. With `only_listed`
-    (mode strict) nothing else is known. Where nothing red is named by anybody, all is claimed.
+    person calls known reds; `mapped` are tests that stand for a criterion. With `only_listed`
+    (mode strict) nothing else is a known red. Where nothing names any red test, all are claimed.
     """
     if before is None:
         return Claims()
     red = {test.name: test for test in before.red}
-    taken = {name for name in red if any(_is(name, one) for one in listed)} - set(mapped)
-    rest = {name: test for name, test in red.items() if name not in taken}
+    listed_red = {name for name in red if any(_matches(name, one) for one in listed)} - set(mapped)
+    rest = {name: test for name, test in red.items() if name not in listed_red}
     if only_listed or before.weak:
-        return Claims(frozenset(rest), frozenset(taken))
+        return Claims(frozenset(rest), frozenset(listed_red))
     named = asked_for(rest, wanted, mapped)
     if not named:
-        return Claims(frozenset(rest), frozenset(taken))
-    return Claims(frozenset(named), frozenset(taken | (rest.keys() - named)))
+        return Claims(frozenset(rest), frozenset(listed_red))
+    return Claims(frozenset(named), frozenset(listed_red | (rest.keys() - named)))
 
 
 def asked_for(
     red: Mapping[str, TestResult], wanted: Sequence[str], mapped: Collection[str]
 ) -> set[str]:
-    """The red tests that a criterion stands on, or that a text names by test, file or subject.
+    """The red tests that stand for a criterion, or that a text names by test, file or subject.
 
-    A sentence that tells to ignore a test asks for none.
+    A sentence that says to ignore a test asks for none.
     """
     text = "\n".join(wanted)
-    for sentence in filter(LEFT_ALONE.search, SENTENCE.split(text)):
+    for sentence in filter(TELLS_TO_IGNORE.search, SENTENCE.split(text)):
         text = text.replace(sentence, " ")
     words = content_words(text)
-    return {name for name, test in red.items() if name in mapped or _names(test, text, words)}
+    return {name for name, test in red.items() if name in mapped or _is_named_in(test, text, words)}
 
 
 @dataclass(frozen=True)
 class Picked:
-    """Names that a person calls known reds, held against the results before the run."""
+    """Tests that a person calls known reds, compared with the results before the run."""
 
     names: tuple[str, ...] = ()
-    """The red tests they mean, by their whole names."""
+    """The red tests that are meant, by their full names."""
     green: tuple[str, ...] = ()
-    """What was said of tests that passed before, or did not run."""
+    """Names or globs of tests that passed before, or did not run."""
     claimed: tuple[str, ...] = ()
-    """Red tests that were asked for: they have to turn."""
+    """Red tests that were asked for, and so have to turn green."""
     unknown: tuple[str, ...] = ()
-    """What no test before the run is called."""
+    """Names or globs that match no test of the results before the run."""
 
 
 def pick(
     marks: Sequence[str], before: Results, wanted: Sequence[str], mapped: Collection[str]
 ) -> Picked:
-    """Which red tests these names or globs mean, and which of them cannot be known reds.
+    """Find which red tests these names or globs (`marks`) mean, and which cannot be known reds.
 
-    `wanted` and `mapped` are as for `claims_of`. That nothing at all is named by what was asked,
-    so that every red test is claimed, is what a person may settle.
+    `wanted` and `mapped` are as for `claims_of`. A red test that is claimed only because nothing
+    that was asked for names any red test may be called a known red.
     """
     red = {test.name: test for test in before.red}
     asked = asked_for(red, wanted, mapped)
     names: list[str] = []
     green: list[str] = []
     unknown: list[str] = []
-    for one in marks:
-        meant = [name for name in red if _is(name, one)]
+    for pattern in marks:
+        meant = [name for name in red if _matches(name, pattern)]
         names += meant
         if not meant:
-            (green if any(_is(test.name, one) for test in before.tests) else unknown).append(one)
+            (
+                green if any(_matches(test.name, pattern) for test in before.tests) else unknown
+            ).append(pattern)
     each = dict.fromkeys(names)
     return Picked(
         tuple(name for name in each if name not in asked),
@@ -114,24 +116,25 @@ def pick(
 
 
 def listed_but_green(listed: Iterable[str], before: Results | None) -> list[str]:
-    """Names on a list of known reds that are green: a mistake in the list."""
+    """Patterns of a list of known reds that match passed tests and no red one: mistakes."""
     if before is None:
         return []
     green = [test.name for test in before.tests if test.outcome == "passed"]
     red = [test.name for test in before.red]
     return [
-        one
-        for one in listed
-        if any(_is(name, one) for name in green) and not any(_is(name, one) for name in red)
+        pattern
+        for pattern in listed
+        if any(_matches(name, pattern) for name in green)
+        and not any(_matches(name, pattern) for name in red)
     ]
 
 
-def _is(name: str, pattern: str) -> bool:
+def _matches(name: str, pattern: str) -> bool:
     return name == pattern or name.endswith(f"::{pattern}") or fnmatchcase(name, pattern)
 
 
-def _names(test: TestResult, text: str, words: Collection[str]) -> bool:
-    """Whether what was asked names a test, its file or its subject."""
+def _is_named_in(test: TestResult, text: str, words: Collection[str]) -> bool:
+    """Whether what was asked for names a test, its file or its subject."""
     last = re.split(r"::|\s>\s|/", test.name)[-1].split("[")[0]
     if last and last in text:
         return True
@@ -142,12 +145,12 @@ def _names(test: TestResult, text: str, words: Collection[str]) -> bool:
 
 
 def red_names(results: Results) -> list[str]:
-    """Names that are red, each once, in their order."""
+    """Names of red tests, each once, in their order."""
     return list(dict.fromkeys(test.name for test in results.red))
 
 
 def turned(before: Results | None, now: Results, claimed: Collection[str]) -> list[str]:
-    """Names that were claimed red and pass now; all that pass now where nothing ran before."""
+    """Names of claimed tests that pass now; [] where there are no results from before."""
     if before is None:
         return []
     return [
@@ -158,6 +161,6 @@ def turned(before: Results | None, now: Results, claimed: Collection[str]) -> li
 
 
 def fresh(before: Results | None, now: Results) -> list[str]:
-    """Names that pass now and were not there before, or did not get so far as to run."""
+    """Names that pass now and were not reported before: they are new, or could not run then."""
     known = set(before.names) if before is not None else set()
     return [name for name in now.names if name not in known and now.passed(name)]

@@ -1,4 +1,4 @@
-"""Old inputs on the new product, and new tests on the old code. Everything here blocks."""
+"""Builds mixed trees: old inputs of the proof with the new product, and the reverse. Blocks."""
 
 from __future__ import annotations
 
@@ -48,28 +48,28 @@ from agentrunner.verification.target import Target
 from agentrunner.verification.trees import Changes, changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
 
-REMOVES = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
-KEEPS = re.compile(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
+ASKS_TO_REMOVE = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
+ASKS_TO_KEEP = re.compile(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
 
 
 @dataclass
 class Differential:
-    """Works out which changes decide, and makes the trees that tell them from the work."""
+    """Works out which changes decide, and builds the trees that separate them from the work."""
 
     snapshots: Snapshots
     spec: TaskSpec
     _inputs: dict[tuple[str, tuple[tuple[str, str], ...]], Inputs] = field(default_factory=dict)
-    """By tree and commands."""
+    """Cache of `inputs`, by tree and commands."""
     _judged: ProofChanges | None = None
-    """Of the latest `changes`."""
+    """The result of the latest `changes`, as the next attributes are."""
     _settled: frozenset[str] = frozenset()
-    """Changed paths that the task, the PRD or a person allows."""
+    """Changed paths that the task, the PRD or a person allows to change."""
     _adapted: frozenset[str] = frozenset()
-    """Tests that the PRD wants moved, and that say something else now: where they were and are."""
+    """Old and new paths of tests that the PRD wants moved and whose text differs after the move."""
     freed_by_kind: frozenset[str] = frozenset()
-    """Expected data of the latest `changes` that the PRD wants changed and does not name."""
+    """Expected data whose kind the PRD wants changed, without naming the file."""
     _helpers: frozenset[str] = frozenset()
-    """New files of the latest `changes` that only tests use."""
+    """New files that only tests use."""
 
     @property
     def _test(self) -> TestSpec | None:
@@ -80,7 +80,7 @@ class Differential:
         return self._test.may_change if self._test else []
 
     def inputs(self, tree: str, targets: Sequence[Target], files: Collection[str] = ()) -> Inputs:
-        """What decides what these commands say on a tree."""
+        """The inputs of the proof on a tree, for these commands."""
         shells = tuple((target.shell, target.cwd) for target in targets)
         key = (tree, shells)
         if key not in self._inputs:
@@ -90,15 +90,15 @@ class Differential:
                 self.snapshots.reader(tree),
                 declared_tests=self._test.paths if self._test else (),
                 declared_product=self._test.product if self._test else (),
-                results_files=self._whole(tree, files),
+                results_files=self._without_product_files(tree, files),
                 read_many=lambda paths: self.snapshots.read_many(tree, paths),
                 wanted=self.spec.wanted,
             )
             self._inputs[key] = with_links(found, tree, self.snapshots)
         return self._inputs[key]
 
-    def _whole(self, tree: str, files: Collection[str]) -> list[str]:
-        """Those of the files with tests that are not product with tests inside."""
+    def _without_product_files(self, tree: str, files: Collection[str]) -> list[str]:
+        """Those of the files with tests that are not product files with tests inside."""
         read = self.snapshots.reader(tree)
         return [path for path in files if not _is_product_too(path, read)]
 
@@ -110,7 +110,10 @@ class Differential:
         files: Collection[str],
         allowed: Collection[str],
     ) -> tuple[InputChange, ...]:
-        """Changed inputs of the proof, without those that a person, the task or the PRD allows."""
+        """Changed inputs of the proof, without those that a person, the task or the PRD allows.
+
+        Also sets the attributes above, which most other methods read.
+        """
         total = changes_between(self.snapshots, old, new)
         inputs = self.inputs(old, targets, files)
         before, after = self.snapshots.list(old), self.snapshots.list(new)
@@ -123,60 +126,65 @@ class Differential:
             total,
         )
         self._helpers = self._new_helpers(old, total, inputs)
-        self._adapted = frozenset(self._changed_on_the_way(old, new, total))
-        wished = self._wished(total, self._data()) - self._adapted
+        self._adapted = frozenset(self._changed_while_moving(old, new, total))
+        permitted = self._permitted_by_the_task(total, self._freeable_data()) - self._adapted
         follow_ups = FollowUps(
             self.spec.wanted, self._judged.changes, self.snapshots.reader(old),
             self.snapshots.reader(new), total,
         )  # fmt: skip
-        self.freed_by_kind = frozenset(follow_ups.expected_data() - wished)
-        wished |= follow_ups.of_moves() | self.freed_by_kind
-        self._settled = frozenset(wished) | frozenset(allowed)
-        wished -= self._keep_commands(old, new, targets, wished.difference(allowed), inputs)
-        wished |= self._removals(old, new, total)
-        helpers = sorted(self._helpers.difference(allowed, wished, self._judged_paths()))
+        self.freed_by_kind = frozenset(follow_ups.expected_data() - permitted)
+        permitted |= follow_ups.of_moves() | self.freed_by_kind
+        self._settled = frozenset(permitted) | frozenset(allowed)
+        permitted -= self._keep_old_commands(
+            old, new, targets, permitted.difference(allowed), inputs
+        )
+        permitted |= self._with_wanted_removals(old, new, total)
+        helpers = sorted(self._helpers.difference(allowed, permitted, self._judged_paths()))
         return tuple(
             InputChange(path, "it is new among the tests, which use it", "added", test=True)
             for path in helpers
         ) + tuple(
             InputChange(one.path, one.input.why, one.kind, one.understood, one.input.kind == "test")
             for one in self._judged.changes
-            if one.path not in allowed and one.path not in wished
+            if one.path not in allowed and one.path not in permitted
         )
 
-    def _keep_commands(
+    def _keep_old_commands(
         self,
         old: str,
         new: str,
         targets: Sequence[Target],
-        wished: Collection[str],
+        permitted: Collection[str],
         inputs: Inputs,
     ) -> set[str]:
-        """Files that the PRD wants changed, of which the commands that decide go back alone."""
+        """Put commands that decide back in files that the PRD wants changed; return these files.
+
+        The rest of such a file stays as the worker left it.
+        """
         was, now = self.snapshots.reader(old), self.snapshots.reader(new)
         shells = [target.shell for target in targets]
-        made: dict[str, bytes] = {}
+        replacements: dict[str, bytes] = {}
         judged = self._judged.changes if self._judged else []
-        for path in sorted({one.path for one in judged} & set(wished)):
+        for path in sorted({one.path for one in judged} & set(permitted)):
             before, after = was(path), now(path)
             if before is None or after is None or matches(path, self._may_change):
                 continue
             kept = with_old_commands(path, before, after, shells, inputs.scripts, self.spec.wanted)
             if kept is not None:
-                made[path] = kept
+                replacements[path] = kept
         self._judged = ProofChanges(
             [
-                replace(one, old=made[one.path], understood="", partly=True)
-                if one.path in made
+                replace(one, old=replacements[one.path], understood="", partly=True)
+                if one.path in replacements
                 else one
                 for one in judged
             ],
             self._judged.unsure if self._judged else [],
         )
-        return set(made)
+        return set(replacements)
 
-    def _data(self) -> set[str]:
-        """Of the latest `changes` tests, settings, and data that is read: golden files, tables."""
+    def _freeable_data(self) -> set[str]:
+        """Changed inputs that a passive sentence may free: tests, settings, golden files."""
         judged = self._judged.changes if self._judged else []
         return {
             one.path
@@ -185,40 +193,40 @@ class Differential:
             or (one.input.kind == "fixture" and not family_of(one.path))
         }
 
-    def _wished(self, total: Changes, data: Collection[str]) -> set[str]:
-        """Changed paths that the task allows or the PRD asks to change, move or remove."""
+    def _permitted_by_the_task(self, total: Changes, data: Collection[str]) -> set[str]:
+        """Changed paths that the task allows, or that the PRD or a check wants changed or gone."""
         return self._asked(total.all, data) | (total.deleted & self._gone_by_checks())
 
     def wished(self, paths: Collection[str]) -> set[str]:
-        """Those of some changed paths that the task allows or the PRD asks to change."""
+        """Those of these changed paths that the task allows, or that the PRD asks to change."""
         return self._asked(paths, [path for path in paths if not family_of(path)])
 
     def _asked(self, paths: Collection[str], data: Collection[str]) -> set[str]:
-        """The same; `data` are those that a sentence in the passive voice frees as well."""
+        """The same; `data` are the paths that a sentence in the passive voice frees as well."""
         text, may, paths = self.spec.wanted, self._may_change, [*paths]
         found = {path for path in paths if matches(path, may) or asked_in(text, path, paths)}
         return found | {path for path in data if data_asked_in(text, path, paths)}
 
-    def _changed_on_the_way(self, old: str, new: str, total: Changes) -> set[str]:
-        """Inputs that were only to be moved, but say something else now: where they were and are.
+    def _changed_while_moving(self, old: str, new: str, total: Changes) -> set[str]:
+        """Old and new paths of inputs that were only to be moved, but whose text differs now.
 
-        What the product says is the work, also where it moves.
+        Product code is not among them: what it says is the work, also where it moves.
         """
         text, paths = self.spec.wanted, [*total.all]
         moved = {path for path in total.all if moved_in(text, path, paths)}
-        left = sorted(moved & total.deleted & self._judged_paths())
-        reached = sorted(moved & total.added)
-        if not left:
+        old_paths = sorted(moved & total.deleted & self._judged_paths())
+        new_paths = sorted(moved & total.added)
+        if not old_paths:
             return set()
         was, now = self.snapshots.reader(old), self.snapshots.reader(new)
         others = {path: now(path) or b"" for path in sorted(total.added)}
         renames = renamed_modules(sorted(total.deleted), sorted(total.added))
-        if all(says_the_same(path, was(path) or b"", others, renames) for path in left):
+        if all(says_the_same(path, was(path) or b"", others, renames) for path in old_paths):
             return set()
-        return {*left, *reached}
+        return {*old_paths, *new_paths}
 
     def _gone_by_checks(self) -> set[str]:
-        """Paths that a person's check wants to be gone: it is red as long as one is there."""
+        """Paths that a person's check wants gone: it is red as long as one of them exists."""
         found: set[str] = set()
         for check in filter(None, (criterion.check for criterion in self.spec.criteria)):
             if check.kind == "file" and check.exists is False:
@@ -229,31 +237,32 @@ class Differential:
         return found
 
     def permitted(self, allowed: Collection[str]) -> frozenset[str]:
-        """Changed inputs of the latest `changes` that the task or the PRD lets change.
+        """Changed inputs of the latest `changes` that the task or the PRD permits to change.
 
         Those that a person allowed after looking (`allowed`) are not among them.
         """
         return frozenset(self._judged_paths() & self._settled).difference(allowed)
 
     def adapted(self, allowed: Collection[str]) -> frozenset[str]:
-        """Changed inputs that the PRD names and that may be adapted, and no more than that."""
+        """Changed inputs that the PRD names and that may be adapted, but may not ask for less."""
         return (self.permitted(allowed) | self._adapted).difference(allowed)
 
     def single_changes_of_data(
         self, world: SnapshotTrees, target: Target
     ) -> list[tuple[str, list[str]]]:
-        """For data that the PRD or the task let change: its old text with some of the changes."""
+        """Old texts of data that the PRD or the task permits to change, each with a part of the
+        changes: by path, as `single_changes` returns them."""
         return self.single_changes(world, self.rewritten_data(world, target))
 
     def rewritten_data(self, world: SnapshotTrees, target: Target) -> list[str]:
-        """Data that the PRD or the task let change, that was there before and is there now."""
+        """Data that the PRD or the task permits to change and that exists in both trees."""
         inputs = self.inputs(world.old, [target])
         there = world.old_paths & self.snapshots.list(world.new).keys()
         data = [path for path in sorted(self.permitted(world.allowed)) if not family_of(path)]
         return [path for path in data if path in there and inputs.counts(path)]
 
     def changed_beside(self, world: SnapshotTrees, target: Target) -> list[str]:
-        """Changed code that only tests use, where what was asked for names other code."""
+        """Changed code that only tests use, where the task names other code as the work."""
         beside = self.inputs(world.old, [target]).beside
         changed = [path for path in world.product if path in beside]
         return sorted(set(changed) - set(world.allowed) - self._settled)
@@ -261,7 +270,7 @@ class Differential:
     def single_changes(
         self, world: SnapshotTrees, paths: Sequence[str]
     ) -> list[tuple[str, list[str]]]:
-        """The same for any changed files."""
+        """For each changed file its path and its old text with a part of the changes applied."""
         was, now = self.snapshots.reader(world.old), self.snapshots.reader(world.new)
         found = []
         for path in paths:
@@ -275,34 +284,34 @@ class Differential:
         return found
 
     def with_text(self, tree: str, path: str, text: str) -> str:
-        """A tree in which a file says something else."""
+        """The tree with another text in one file."""
         mode = self.snapshots.list(tree)[path][0]
         return self.snapshots.combine(
             tree, {path: (mode, self.snapshots.write_blob(text.encode()))}
         )
 
     def unsure(self) -> tuple[str, ...]:
-        """Changed paths of the latest `changes` that are taken as product and may decide."""
+        """Changed paths of the latest `changes` that are taken as product but may decide."""
         return tuple(path for path, _ in self._judged.unsure) if self._judged else ()
 
     def with_old_inputs(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
         """`new` with these inputs as they were in `old`.
 
-        Understood additions stay, but for tests: those that run in one process could mend the
-        product for the others.
+        Additions that are understood stay, except tests: those that run in one process could fix
+        the product for the others.
         """
         wanted = {change.path for change in changes if not change.understood or change.test}
         if not wanted or self._judged is None:
             return new
         helpers: dict[str, bytes | None] = dict.fromkeys(self._helpers & wanted)
         made = {**helpers, **put_back(self._judged, wanted, understood=True)}
-        return self._with(new, made, self.snapshots.list(old))
+        return self._with_contents(new, made, self.snapshots.list(old))
 
     def _judged_paths(self) -> set[str]:
         return {one.path for one in self._judged.changes} if self._judged else set()
 
-    def _removals(self, old: str, new: str, total: Changes) -> set[str]:
-        """Test files that lost what the PRD wants to be gone, and are the same otherwise."""
+    def _with_wanted_removals(self, old: str, new: str, total: Changes) -> set[str]:
+        """Test files that only lost tests that the PRD wants removed."""
         found = set()
         was, now = self.snapshots.reader(old), self.snapshots.reader(new)
         for path in total.modified:
@@ -310,25 +319,25 @@ class Differential:
             before, after = was(path), now(path)
             if language is None or before is None or after is None:
                 continue
-            one, two = definitions(before, language), definitions(after, language)
-            lost = one.keys() - two.keys()
-            same = all(text == two.get(name, text) for name, text in one.items())
-            if lost and same and all(self._is_to_go(name) for name in lost):
+            before_tests, after_tests = definitions(before, language), definitions(after, language)
+            lost = before_tests.keys() - after_tests.keys()
+            same = all(text == after_tests.get(name, text) for name, text in before_tests.items())
+            if lost and same and all(self._is_to_be_removed(name) for name in lost):
                 found.add(path)
         return found
 
-    def _is_to_go(self, name: str) -> bool:
+    def _is_to_be_removed(self, name: str) -> bool:
         """Whether a sentence of the PRD asks for a test of this name to be removed."""
         last = re.escape(own_name(name))
         for sentence in re.split(r"(?<=[.!?。])\s|\n{2,}", self.spec.wanted):
-            if re.search(rf"(?<!\w){last}(?!\w)", sentence) and REMOVES.search(sentence):
-                return not KEEPS.search(sentence)
+            if re.search(rf"(?<!\w){last}(?!\w)", sentence) and ASKS_TO_REMOVE.search(sentence):
+                return not ASKS_TO_KEEP.search(sentence)
         return False
 
     def with_new_tests(self, old: str, new: str) -> str:
         """`old` with all changed inputs as the worker left them.
 
-        Of a product file with tests inside only these are new: its code is the work.
+        Of a product file with tests inside only the tests are new: its code is the work.
         """
         after = self.snapshots.list(new)
         judged = self._judged.changes if self._judged else []
@@ -344,37 +353,37 @@ class Differential:
         return self.snapshots.combine(old, made)
 
     def _new_helpers(self, old: str, total: Changes, before: Inputs) -> frozenset[str]:
-        """New files in folders that had tests and nothing else: helpers, fixtures, doubles."""
+        """New files in folders that held tests and nothing else: helpers, fixtures, doubles."""
         of_tests: set[str] = set()
         of_product: set[str] = set()
         for path in self.snapshots.list(old):
             if path.endswith(LOCK_OF_VENDOR):
                 continue  # it lies above modules of product and tests alike
-            one = before.counts(path)
-            home = of_tests if one is not None and not one.region else of_product
-            home.add(posixpath.dirname(path))
-        homes = of_tests - of_product - {""}
+            counted = before.counts(path)
+            folders = of_tests if counted is not None and not counted.region else of_product
+            folders.add(posixpath.dirname(path))
+        test_folders = of_tests - of_product - {""}
         return frozenset(
             path
             for path in total.added
-            if any(str(above) in homes for above in PurePosixPath(path).parents)
+            if any(str(above) in test_folders for above in PurePosixPath(path).parents)
         )
 
     def with_emptied_files(self, old: str, new: str, target: Target) -> str | None:
-        """`old` with every added file, but empty; None where none was added.
+        """`old` with every added file, but empty; None where no file was added.
 
-        The programs of the command itself are as the worker left them.
+        Programs of the command itself are as the worker left them.
         """
         programs = {*self.new_programs(old, new, target), *self._judged_paths()}
         added = changes_between(self.snapshots, old, new).added.difference(programs)
         if not added:
             return None
         blob = self.snapshots.write_blob(b"")
-        hollow: dict[str, Entry | None] = dict.fromkeys(added, ("100644", blob))
-        return self.snapshots.combine(self.with_new_programs(old, new, target), hollow)
+        emptied: dict[str, Entry | None] = dict.fromkeys(added, ("100644", blob))
+        return self.snapshots.combine(self.with_new_programs(old, new, target), emptied)
 
     def with_idle_recipes(self, old: str, new: str, target: Target) -> str | None:
-        """`new` with new lines of make's recipes doing nothing, where the PRD wants its targets."""
+        """`new` with new lines of make's recipes doing nothing; None unless the PRD wants them."""
         if not is_wanted(self.spec.wanted, targets_of(target.shell)):
             return None
         total = changes_between(self.snapshots, old, new)
@@ -390,18 +399,18 @@ class Differential:
         return tree
 
     def product(self, old: str, new: str) -> tuple[str, ...]:
-        """Changed paths that are no inputs, or of which only a region is."""
+        """Changed paths that are no inputs of the proof, or of which only a region is one."""
         total = changes_between(self.snapshots, old, new)
         judged = self._judged.changes if self._judged else []
         whole = {one.path for one in judged if not one.input.region} | self._helpers
         return tuple(path for path in total.all if path not in whole)
 
     def counts(self, path: str, tree: str, targets: Sequence[Target]) -> bool:
-        """Whether a path of a tree decides."""
+        """Whether a path of a tree is an input of the proof for these commands."""
         return self.inputs(tree, targets).counts(path) is not None
 
     def runs_old_files(self, target: Target, tree: str) -> bool:
-        """Whether a command could decide something on a tree: what it runs is there."""
+        """Whether a command could decide something on a tree: a test or program of it exists."""
         inputs = self.inputs(tree, [target])
         return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
 
@@ -410,7 +419,7 @@ class Differential:
         return self._settled | self._gone_by_checks()
 
     def looked_at_and_gone(self, target: Target, old: str, new: str) -> list[str]:
-        """Paths in a command's own words that were there and are gone, and nobody wants gone."""
+        """Paths that a command names, that existed before, and that are gone but not wanted so."""
         wanted = self.may_be_gone()
         before, after = (
             {*tree, *folders_of(tree)} for tree in map(self.snapshots.list, (old, new))
@@ -424,9 +433,9 @@ class Differential:
         return sorted((named & before).difference(after, wanted))
 
     def is_of_the_worker(self, target: Target, old: str, new: str, red_with_old: bool) -> bool:
-        """Whether what decides for this command was not there before the run and is there now.
+        """Whether what decides for this command did not exist before the run and does now.
 
-        A command that only asks which files are there, or what they say, is what its author wrote.
+        A command that only asks which files exist, or what they contain, is its author's.
         """
         if self.runs_old_files(target, old):
             return False
@@ -437,7 +446,7 @@ class Differential:
         return not only_reads(target.shell) or self._has_unwanted_tests()
 
     def _has_unwanted_tests(self) -> bool:
-        """Whether tests are among the changes that nobody asked for."""
+        """Whether there are changed tests that nobody asked for."""
         judged = self._judged.changes if self._judged else []
         return any(
             one.input.kind == "test"
@@ -447,12 +456,12 @@ class Differential:
         )
 
     def steered_as_wanted(self) -> bool:
-        """Whether the PRD asks for all changes of the latest `changes` that decide."""
+        """Whether the PRD asks for every input that changed in the latest `changes`."""
         unsettled = self._judged_paths() - self._settled
         return all(map(self.is_wanted_new, unsettled))
 
     def is_wanted_new(self, path: str) -> bool:
-        """Whether the PRD asks by name for a file that is to be added, or moved there."""
+        """Whether the PRD asks by name for a file to be added, or moved to this path."""
         text = self.spec.wanted
         return wanted_new(text, path) or asked_in(text, path)
 
@@ -478,18 +487,18 @@ class Differential:
         )
 
     def with_paths(self, old: str, new: str, paths: Sequence[str]) -> str:
-        """`old` with these files of `new`."""
+        """`old` with these files as they are in `new`; a file that is not there is removed."""
         after = self.snapshots.list(new)
         return self.snapshots.combine(old, {path: after.get(path) for path in paths})
 
     def may_go(self, name: str, file: str) -> bool:
-        """Whether a test that is gone is settled: by its file, or as the PRD names its case.
+        """Whether a test may be gone: its file may change, or the PRD names the test or its case.
 
-        Of `test_price[JPY]` the case is "JPY".
+        The case of `test_price[JPY]` is "JPY".
         """
         if file and (file in self._settled or matches(file, self._may_change)):
             return True
-        if self._is_to_go(name):
+        if self._is_to_be_removed(name):
             return True
         case = re.search(r"\[([^\[\]]+)\]$", name)
         if not case:
@@ -499,7 +508,9 @@ class Differential:
             re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.spec.wanted) for word in words
         )
 
-    def _with(self, tree: str, made: Mapping[str, bytes | None], old: Mapping[str, Entry]) -> str:
+    def _with_contents(
+        self, tree: str, made: Mapping[str, bytes | None], old: Mapping[str, Entry]
+    ) -> str:
         now = self.snapshots.list(tree)
         changed: dict[str, Entry | None] = {}
         for path, content in made.items():
@@ -512,7 +523,7 @@ class Differential:
 
 
 def _is_product_too(path: str, read: ReadFile) -> bool:
-    """Whether only a region of a file is tests: a module of Rust's, examples in docstrings."""
+    """Whether only a region of a file is tests: a test module in Rust, examples in docstrings."""
     language, source = language_of(path), read(path)
     if language is None or source is None:
         return False
@@ -520,10 +531,10 @@ def _is_product_too(path: str, read: ReadFile) -> bool:
 
 
 def in_repo(file: str, cwd: str) -> str:
-    """A test's file, relative to the repository; "" where it is not known."""
+    """A test's file relative to the repository; "" where it is unknown."""
     return posixpath.normpath(posixpath.join(cwd, file)) if file else ""
 
 
 def in_tree(file: str, cwd: str, paths: Collection[str]) -> bool:
-    """Whether a test's file, relative to its command's folder, is in a tree."""
+    """Whether a test's file, relative to its command's folder, is one of these paths."""
     return bool(file) and posixpath.normpath(posixpath.join(cwd, file)) in paths

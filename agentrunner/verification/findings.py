@@ -1,4 +1,4 @@
-"""Findings of an examination: what was seen, why it counts, and what would settle it. Pure."""
+"""Builds findings: what was seen, why it counts, and what would settle it. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOWN = 5
 
 
 def not_kept(paths: Sequence[str]) -> list[Finding]:
-    """A finding about files that are too large to be kept, and so cannot be verified."""
+    """A finding about changed files that are too large to be kept and so are not verified."""
     if not paths:
         return []
     more = f" and {len(paths) - 5} more" * (len(paths) > 5)
@@ -64,7 +64,7 @@ def not_held(paths: Sequence[str]) -> list[Finding]:
 def findings_about(
     test: TestOutcome | None, lacking: Sequence[str], checks: Sequence[CheckOutcome]
 ) -> list[Finding]:
-    """What a measured tree shows beside red and green."""
+    """Findings of a measured tree: ignored files that a red command may need, flaky tests."""
     found = []
     red = (test is not None and not test.green) or any(c.outcome == "failed" for c in checks)
     if red and lacking:
@@ -95,7 +95,10 @@ def findings_about(
 def tests_changed(
     target: Target, changes: Sequence[InputChange], problem: str, *, cut: bool
 ) -> Finding:
-    """The command passes only with these changes of what decides."""
+    """A finding: the command passes only with these changes of its inputs.
+
+    `problem` is what fails without them; `cut` says that the search for fewer ran out of time.
+    """
     what = "; ".join(
         f"{change.path}{' (deleted)' * (change.kind == 'deleted')}: {change.why}"
         for change in changes[:SHOWN]
@@ -103,7 +106,7 @@ def tests_changed(
     more = f"; and {len(changes) - SHOWN} more" * (len(changes) > SHOWN)
     paths = [change.path for change in changes]
     message = (
-        f"{_name(target)} passes only as the worker left what decides it ({what}{more});"
+        f"{_label(target)} passes only as the worker left what decides it ({what}{more});"
         f" with it as it was: {problem}"
     )
     if cut:
@@ -121,10 +124,10 @@ def tests_changed(
 def tests_reworded(
     target: Target, names: Sequence[str], paths: Sequence[str], problem: str
 ) -> Finding:
-    """Claimed tests pass as the worker worded them, and not as they were worded before."""
+    """A finding: claimed tests pass with the worker's wording, but not with the old one."""
     return Finding(
         code="tests_changed",
-        message=f"{_name(target)} passes only as the worker worded its tests"
+        message=f"{_label(target)} passes only as the worker worded its tests"
         f" ({', '.join(paths[:SHOWN])}); worded as before, with the imports as they are now:"
         f" {problem}",
         paths=list(paths)[:MOST_PATHS],
@@ -135,11 +138,11 @@ def tests_reworded(
 
 
 def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
-    """A command is green now and names what is not there any more."""
+    """A finding: a command is green now and names paths that are gone."""
     listed = ", ".join(paths[:SHOWN])
     return Finding(
         code="tests_changed",
-        message=f"{_name(target)} passes, and looks at {listed}, which was there before this run"
+        message=f"{_label(target)} passes, and looks at {listed}, which was there before this run"
         " and is gone: it may be green because it finds nothing to look at",
         paths=list(paths)[:MOST_PATHS],
         remedy="name in the check where that is now; or approve it with a reason, where it is"
@@ -148,11 +151,11 @@ def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
 
 
 def tests_gone(target: Target, names: Sequence[str]) -> Finding:
-    """Tests that passed before are missing or skipped now."""
+    """A finding: tests that passed before are missing or skipped now."""
     more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
     return Finding(
         code="tests_gone",
-        message=f"{_name(target)} ran these before and does not run them now, or skips them:"
+        message=f"{_label(target)} ran these before and does not run them now, or skips them:"
         f" {', '.join(names[:SHOWN])}{more}",
         tests=list(names[:MOST_PATHS]),
         remedy="agentrunner approve, where they are not wanted any more; task.test.may_change names"
@@ -161,7 +164,7 @@ def tests_gone(target: Target, names: Sequence[str]) -> Finding:
 
 
 def flaky(names: Sequence[str]) -> Finding:
-    """One tree, two results."""
+    """A finding: two runs on one tree had different results."""
     more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
     return Finding(
         code="flaky",
@@ -172,7 +175,7 @@ def flaky(names: Sequence[str]) -> Finding:
 
 
 def inputs_written(paths: Sequence[str]) -> Finding:
-    """What decides was written while it was deciding."""
+    """A finding: inputs of the proof were written while the tests ran."""
     return Finding(
         code="inputs_written",
         message="Files that decide were changed while the tests ran, which did not happen before"
@@ -183,7 +186,7 @@ def inputs_written(paths: Sequence[str]) -> Finding:
 
 
 def leads_out(places: Sequence[str], repo: str) -> Finding:
-    """Installed packages lead to the worker's folder, not to what is handed over."""
+    """A finding: installed packages link to the worker's folder, not to what is handed over."""
     return Finding(
         code="editable_install",
         message=f"A package is installed as a link to {repo} ({', '.join(places[:SHOWN])}). Without"
@@ -195,10 +198,10 @@ def leads_out(places: Sequence[str], repo: str) -> Finding:
 
 
 def set_up_fails(last: str, withheld: Sequence[str], hosts: Sequence[str]) -> Finding:
-    """The set-up fails where it runs again; `last`: of its output, `hosts`: that it asked for.
+    """A finding: the set-up fails where it runs again.
 
-    A person is asked where it was not given variables of ours (`withheld`): what it runs there may
-    be the worker's.
+    `last` is its last line of output; `hosts` are those it asked for. The finding blocks where the
+    set-up was not given variables of ours (`withheld`), since what it runs may be the worker's.
     """
     message = f"The set-up command fails on the delivered tree: {last}"
     remedy = f"task.setup.network: [{', '.join(hosts) or 'HOST:443'}], for what it fetches"
@@ -214,11 +217,11 @@ def set_up_fails(last: str, withheld: Sequence[str], hosts: Sequence[str]) -> Fi
 
 
 def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -> Finding:
-    """The command passes only with packages that set-up made of what the worker changed."""
+    """A finding: the command needs packages that the set-up made from the worker's changes."""
     more = f" and {len(paths) - SHOWN} more" * (len(paths) > SHOWN)
     return Finding(
         code="packages_changed",
-        message=f"{_name(target)} passes only with what the set-up, run again on the worker's"
+        message=f"{_label(target)} passes only with what the set-up, run again on the worker's"
         f" changes, installs for tests and tools: {', '.join(paths[:SHOWN])}{more}. With these as"
         f" they were before the run, {', '.join(red[:SHOWN])} fails",
         paths=list(paths[:MOST_PATHS]),
@@ -229,26 +232,26 @@ def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -
 
 
 def tool_changed(target: Target, what: str) -> Finding:
-    """The test tool cannot say no any more."""
+    """A finding: the test tool can no longer report a failure."""
     return Finding(
         code="tool_changed",
-        message=f"{_name(target)} does not say no any more: {what}",
+        message=f"{_label(target)} does not say no any more: {what}",
         remedy="agentrunner diff shows what was changed; something in it answers for the test",
     )
 
 
 def tool_exchanged(target: Target, found: Sequence[Exchanged]) -> Finding:
-    """Functions of the test tool are others than they are without the change."""
+    """A finding: functions of the test tool are not what they are without the change."""
     named = [f"{one.what}" + f" (seen at {one.test})" * bool(one.test) for one in found[:SHOWN]]
     more = f"; and {len(found) - SHOWN} more" * (len(found) > SHOWN)
     return Finding(
         code="tool_exchanged",
-        message=f"{_name(target)}: the change exchanges functions that decide what a test says, in"
+        message=f"{_label(target)}: the change exchanges functions that decide what a test says, in"
         f" the test tool's own process: {'; '.join(named)}{more}. Without the change they stay"
         " what they are",
         remedy="agentrunner diff shows what does it; reject it, or approve it with a reason",
     )
 
 
-def _name(target: Target) -> str:
+def _label(target: Target) -> str:
     return f"`{target.shell}`" if target.id == TEST else f"The check of {target.id}"

@@ -1,6 +1,6 @@
-"""Changes of tests and of their data that only follow what a PRD asks for. Pure.
+"""Finds changes of tests and their data that only follow from what a PRD asks for. Pure.
 
-Nobody names each test that imports what moves, nor the path of a snapshot.
+No PRD names each test that imports what moves, nor the path of a snapshot.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from agentrunner.verification.trees import Changes
 
 @dataclass(frozen=True)
 class FollowUps:
-    """Finds them among the changed inputs of the proof."""
+    """Finds such changes among the changed inputs of the proof."""
 
     wanted: str
-    """What was asked for, in words."""
+    """The text of what was asked for."""
     judged: Sequence[ProofChange]
     was: ReadFile
-    """A file before the run."""
+    """Reads a file as it was before the run; `now` reads it as it is."""
     now: ReadFile
     total: Changes
 
     def of_moves(self) -> set[str]:
-        """Tests that changed by no more than what the PRD moves or calls otherwise.
+        """Tests whose only changes follow what the PRD moves or renames.
 
-        That are imports of modules that moved, or names in code.
+        These are imports of modules that moved, and names in code.
         """
         words, names = moves_in(self.wanted), renames_in(self.wanted)
         if not words and not names:

@@ -1,4 +1,4 @@
-"""Which proof stands for which criterion, and what evidence is worth. Pure."""
+"""Decides which proof stands for which criterion, and what evidence is worth. Pure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ ORDER: tuple[Grade, ...] = ("none", "judged", "shown", "accepted", "kept", "prov
 """From the weakest to the strongest."""
 TEST = "test"
 TURNED = "failed before and passes now"
-CODE = re.compile(r"`([^`]+)`|\b([A-Za-z_]\w*(?:[._]\w+)+|[a-z]+[A-Z]\w*)")
+CODE_WORD = re.compile(r"`([^`]+)`|\b([A-Za-z_]\w*(?:[._]\w+)+|[a-z]+[A-Z]\w*)")
 
 
 def weakest(grades: Iterable[Grade]) -> Grade:
-    """The weakest of some grades; `none` where there are none."""
+    """The weakest of these grades; `none` where there are none."""
     return min(grades, key=ORDER.index, default="none")
 
 
 def headline(grades: Sequence[Grade]) -> Grade:
-    """What a run rests on: the weakest of its grades, beside what was so before and still is.
+    """The grade of a run: the weakest of its grades, where `kept` ones are left out.
 
-    `kept` is that of a run in which nothing else was asked.
+    The headline is `kept` only for a run in which nothing else was asked for.
     """
     return weakest([grade for grade in grades if grade != "kept"] or grades)
 
@@ -36,10 +36,10 @@ def assigned(
 ) -> dict[str, Proof]:
     """The proof of each criterion, by its id.
 
-    First a criterion's own check. Then the tests that a person or the planner mapped to it. Then
-    what is left of the suite's proofs: each test stands for one criterion that it names. Only where
-    nothing else was asked for may it stand for one that it does not name. Nothing proves one whose
-    check was taken away after work had begun.
+    First comes a criterion's own check, then the tests that a person or the planner mapped to it.
+    Of the suite's remaining proofs each test stands for one criterion that it names. It may stand
+    for a criterion that it does not name only where nothing else was asked for. Nothing proves a
+    criterion whose check was withdrawn after work had begun.
     """
     found: dict[str, Proof] = {}
     best = _best(evidence.proofs)
@@ -51,15 +51,15 @@ def assigned(
             if proof := best.get(TEST if whole else criterion.id):
                 found[criterion.id] = proof
             if not whole and criterion.check.kind in ("command", "test"):
-                others.append(criterion)  # a text in a file is nothing that a test is about
+                others.append(criterion)  # a test cannot be about a text in a file
             if criterion.check.name:
                 spent.update(*(one.tests for one in evidence.proofs if one.target == criterion.id))
     for criterion in criteria:
         withdrawn = criterion.withdrawn is not None
         if criterion.check is None and criterion.tests and not (criterion.late or withdrawn):
-            names = [_full(name, evidence.proofs) for name in criterion.tests]
+            names = [_full_name(name, evidence.proofs) for name in criterion.tests]
             free = [name for name in names if name not in spent]
-            if proof := _mapped(free, evidence.proofs):
+            if proof := _proof_of_mapped(free, evidence.proofs):
                 found[criterion.id] = proof
                 if criterion.tests_origin == "model":
                     spent.update(proof.tests)
@@ -75,7 +75,7 @@ def assigned(
 
 
 def of_number(what: str, number: int) -> str:
-    """What is said of one test, as it is said of several: "fails" becomes "fail"."""
+    """A phrase about one test, adapted to `number` of them: "fails" becomes "fail"."""
     return what if number == 1 else re.sub(r"\b(pass|fail)(es|s)\b", r"\1", what)
 
 
@@ -88,23 +88,23 @@ def _best(proofs: Sequence[Proof]) -> dict[str, Proof]:
     return best
 
 
-def _full(name: str, proofs: Sequence[Proof]) -> str:
-    """A test's name as the tool reports it, of which a person may write the end alone."""
+def _full_name(name: str, proofs: Sequence[Proof]) -> str:
+    """A test's name as the tool reports it; a person may write only the end of it."""
     names = {one for proof in proofs for one in proof.tests}
     ends = [one for one in names if own_name(one) == name]
     return ends[0] if name not in names and len(ends) == 1 else name
 
 
-def _mapped(names: Sequence[str], proofs: Sequence[Proof]) -> Proof | None:
-    """The proof of a criterion by the tests it is mapped to; None where one proves nothing."""
+def _proof_of_mapped(names: Sequence[str], proofs: Sequence[Proof]) -> Proof | None:
+    """The proof made of the tests mapped to a criterion; None where any of them proves nothing."""
     grades: list[Grade] = []
     if not names:
         return None
     for name in names:
-        having = [proof for proof in proofs if name in proof.tests]
-        if not having:
+        proofs_of_name = [proof for proof in proofs if name in proof.tests]
+        if not proofs_of_name:
             return None
-        grades.append(max((proof.grade for proof in having), key=ORDER.index))
+        grades.append(max((proof.grade for proof in proofs_of_name), key=ORDER.index))
     grade = weakest(grades)
     more = f" and {len(names) - 2} more tests" * (len(names) > 2)
     return Proof(
@@ -123,11 +123,12 @@ def _by_subject(
     spent: set[str],
     rivals: Sequence[Criterion],
 ) -> list[tuple[Criterion, Proof]]:
-    """Criteria with the test of the suite that is about them, most alike first.
+    """Criteria with the suite's test that is about each of them, best match first.
 
-    A test that is as much about one of `others`, which have checks of their own, stands for none.
-    Of tests that say nothing which only one of the criteria says, one stands for one criterion:
-    what they are about is said of the others as well. `rivals` are all that was asked for.
+    A test that is as much about one of `others`, which have their own checks, stands for none.
+    A test is specific to a criterion if it has a word that only this criterion has. Of the tests
+    that are specific to none, only one stands for a criterion: it is about the others as well.
+    `rivals` are the criteria that already have a proof by mapped tests.
     """
     tests = [
         (name, proof)
@@ -138,33 +139,34 @@ def _by_subject(
     own = Own([_text(one) for one in [*criteria, *rivals]])
     ranked = sorted(
         (
-            (ties, score, -place, number)
+            (specific, score, -place, number)
             for number, criterion in enumerate(criteria)
             for place, (name, proof) in enumerate(tests)
-            if (score := _alike(criterion, name, proof)) > 0
-            and all(_alike(other, name, proof) < score for other in others)
-            and ((ties := _ties(own, number, name, proof)) or not own.code(number))
+            if (score := _likeness(criterion, name, proof)) > 0
+            and all(_likeness(other, name, proof) < score for other in others)
+            and ((specific := _is_specific_to(own, number, name, proof)) or not own.code(number))
         ),
         reverse=True,
     )
     taken: set[int] = set()
-    given: dict[int, int] = {}
+    place_of: dict[int, int] = {}
     vague = 0
-    for ties, _, place, number in ranked:
-        if number not in given and -place not in taken and (ties or not vague):
-            given[number] = -place
+    for specific, _, place, number in ranked:
+        if number not in place_of and -place not in taken and (specific or not vague):
+            place_of[number] = -place
             taken.add(-place)
-            vague += not ties
+            vague += not specific
     asked = [place for place, (name, proof) in enumerate(tests) if name not in proof.unasked]
-    if len(criteria) == 1 and not others and asked and not given and not rivals:
-        given[0] = asked[0]  # there is nothing else that it could be about
-    return [(criteria[number], _one(*tests[place])) for number, place in sorted(given.items())]
+    if len(criteria) == 1 and not others and asked and not place_of and not rivals:
+        place_of[0] = asked[0]  # there is nothing else that it could be about
+    return [
+        (criteria[number], _proof_of_one_test(*tests[place]))
+        for number, place in sorted(place_of.items())
+    ]
 
 
-def _ties(own: Own, number: int, name: str, proof: Proof) -> bool:
-    """Whether a test says something that only this criterion says; of one whose text is not
-    known, everything may be so.
-    """
+def _is_specific_to(own: Own, number: int, name: str, proof: Proof) -> bool:
+    """Whether a test has a word that only this criterion has, or its text is unknown."""
     words = own.words(number)
     if name not in proof.about:
         return True
@@ -175,17 +177,18 @@ def _text(criterion: Criterion) -> str:
     return f"{criterion.description}\n{criterion.detail}"
 
 
-def _alike(criterion: Criterion, name: str, proof: Proof) -> int:
-    """How many words a criterion shares with a test's name, or code words with what it uses."""
+def _likeness(criterion: Criterion, name: str, proof: Proof) -> int:
+    """Words that a criterion shares with a test's name, plus twice the code words that it uses."""
     text = _text(criterion)
     words = content_words(text)
-    code = {part for hit in CODE.finditer(text) for part in re.findall(r"\w+", hit[0])}
+    code = {part for hit in CODE_WORD.finditer(text) for part in re.findall(r"\w+", hit[0])}
     return len(words & content_words(re.split(r"::|/|\s>\s", name)[-1])) + 2 * len(
         code.intersection(proof.names)
     )
 
 
-def _one(name: str, proof: Proof) -> Proof:
+def _proof_of_one_test(name: str, proof: Proof) -> Proof:
+    """The part of a proof that rests on one test."""
     what = (
         TURNED
         if proof.author == "person"

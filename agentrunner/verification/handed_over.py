@@ -1,4 +1,4 @@
-"""The tree that a run hands over: what the worker left, without what git ignores."""
+"""Works out the tree that a run hands over: what the worker left, without what git ignores."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MANIFEST = re.compile(
     r"|settings\.gradle(\.kts)?|Gemfile(\.lock)?|[^/]+\.gemspec|composer\.(json|lock)"
     r"|[^/]+\.(csproj|fsproj|sln)|mix\.(exs|lock)|CMakeLists\.txt|meson\.build|cpanfile)$"
 )
-"""What package managers read to know what is to be installed."""
+"""Files in which package managers read what is to be installed."""
 NATIVE = re.compile(r"\.(c|cc|cpp|cxx|h|hpp|pyx|pxd|rs|f90|f|m|swift)$")
-"""What an installed package may have been compiled from."""
+"""Sources from which an installed package may have been compiled."""
 
 
 def installs_anew(paths: list[str]) -> bool:
-    """Whether a change of these paths asks for the set-up to be run again."""
+    """Whether a change of these paths requires the set-up to be run again."""
     return any(MANIFEST.search(path) or NATIVE.search(path) for path in paths)
 
 
@@ -34,13 +34,15 @@ class HandedOver:
         self._spec = spec
 
     def of(self, tree: str, before: str, total: Changes) -> tuple[str, list[str]]:
-        """`tree` with ignored files as they were in `before`; and which ones differ.
+        """`tree` with ignored files as they were in `before`, and the paths put back so.
 
-        An ignored file that the task names is the work, and stays.
+        An ignored file that the task names is part of the work, and stays.
         """
         if not total.all:
             return tree, []
-        ignored = self._snapshots.ignored_paths(total.all) | self._hidden(tree, before, total)
+        ignored = self._snapshots.ignored_paths(total.all) | self._hidden_by_worker(
+            tree, before, total
+        )
         wanted = {path for path in ignored if self._is_named(path)}
         put_back = sorted(ignored - wanted)
         if not put_back:
@@ -49,8 +51,8 @@ class HandedOver:
         made = self._snapshots.combine(tree, {path: old.get(path) for path in put_back})
         return made, put_back
 
-    def _hidden(self, tree: str, before: str, total: Changes) -> set[str]:
-        """New files that rules of the worker's own keep out of what git would hand over."""
+    def _hidden_by_worker(self, tree: str, before: str, total: Changes) -> set[str]:
+        """New files that the worker's own ignore rules keep out of what git would hand over."""
         rules = [path for path in total.all if path.rpartition("/")[2] == ".gitignore"]
         if not rules or not total.added:
             return set()

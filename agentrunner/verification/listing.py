@@ -13,13 +13,13 @@ from agentrunner.verification.inputs.steering import matches
 from agentrunner.verification.inputs.tree import ReadFile
 
 ORDER = ("test", "fixture", "runner", "recipe", "config")
-"""What people look for first."""
+"""The order of kinds in a list: what people look for first."""
 MOST_LISTED = 50
-"""Of each list that goes into a header; all of them are in what `validate --json` prints."""
+"""Entries of each list in a header; `validate --json` prints all of them."""
 
 
 def inputs_of_task(spec: TaskSpec, paths: Collection[str], read: ReadFile) -> Inputs:
-    """What decides about a task on a tree, before any command ran."""
+    """The inputs of a task's proof on a tree, before any command ran."""
     test = spec.task.test
     return find_inputs(
         commands_of(spec, read),
@@ -34,33 +34,33 @@ def inputs_of_task(spec: TaskSpec, paths: Collection[str], read: ReadFile) -> In
 def listed(inputs: Inputs, most: int | None = None) -> dict[str, Any]:
     """The lists as plain data: `tests`, `product` and `unsure`, each with `path` and `why`.
 
-    `most` bounds each list; how many were left out stands beside it as `tests_more` and so on.
+    `most` bounds each list; the number left out follows as `tests_more` and so on.
     """
-    ordered = sorted(inputs.tests, key=lambda one: (one.region, ORDER.index(one.kind)))
+    ordered = sorted(inputs.tests, key=lambda entry: (entry.region, ORDER.index(entry.kind)))
     lists: Mapping[str, Sequence[Input]] = {
-        "tests": [one for one in ordered if one.exists],
+        "tests": [entry for entry in ordered if entry.exists],
         "product": inputs.product,
         "unsure": inputs.unsure,
     }
-    out: dict[str, Any] = {}
+    lists_as_data: dict[str, Any] = {}
     for name, entries in lists.items():
-        out[name] = [_entry(one) for one in entries[:most]]
+        lists_as_data[name] = [_entry(entry) for entry in entries[:most]]
         if most is not None and len(entries) > most:
-            out[f"{name}_more"] = len(entries) - most
-    return out
+            lists_as_data[f"{name}_more"] = len(entries) - most
+    return lists_as_data
 
 
-def _entry(one: Input) -> dict[str, Any]:
-    entry: dict[str, Any] = {"path": one.path, "why": one.why, "kind": one.kind}
-    if one.parts:
-        entry["parts"] = list(one.parts)
-    if one.region:
-        entry["region"] = True
-    return entry
+def _entry(entry: Input) -> dict[str, Any]:
+    data: dict[str, Any] = {"path": entry.path, "why": entry.why, "kind": entry.kind}
+    if entry.parts:
+        data["parts"] = list(entry.parts)
+    if entry.region:
+        data["region"] = True
+    return data
 
 
 def problems(spec: TaskSpec, paths: Collection[str]) -> list[tuple[str, str]]:
-    """What is wrong with the globs of a task on a tree: the setting's place, and a sentence."""
+    """Mistakes in the globs of a task on a tree: the setting's place, and a sentence."""
     test = spec.task.test
     if test is None:
         return []

@@ -1,6 +1,6 @@
-"""Running a command that decides, so that its tests are known by name.
+"""Runs a command that decides in a room, so that its tests are known by name.
 
-The report goes to a folder outside of the tree whose name the sandbox learns when the tool starts.
+The report goes to a folder outside the tree. The sandbox learns its name when the tool starts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from agentrunner.verification.rooms.room import Room
 from agentrunner.verification.target import Measured, Target
 
 PLAIN = -1
-"""Instead of means: the command runs without a reporter."""
+"""In the place of a means: the command runs without a reporter."""
 MOST_KEPT = 200_000
 """Results of one run that are kept by name."""
 
@@ -54,7 +54,7 @@ class Measurer:
         self._ignored = ignored
         self._mounts = mounts
         self.means: dict[str, int] = {}
-        """By target: the means by which it reports, where the first changed what it says."""
+        """How each target reports, by its id, where the strongest means changed its result."""
         self._reports = folder.root / "reports"
 
     def clear(self) -> None:
@@ -64,7 +64,7 @@ class Measurer:
     async def run(
         self, target: Target, room: Room, read: ReadFile, *, only: Sequence[str] = ()
     ) -> Measured:
-        """Run `target`, or of its tests those named `only` where its tool can select them.
+        """Run `target`; of its tests only those named `only`, where its tool can select them.
 
         Raises SandboxError where the sandbox fails.
         """
@@ -72,17 +72,18 @@ class Measurer:
         if only:
             narrowed = await asyncio.to_thread(select, shell, only, target.cwd, read)
             shell = narrowed or shell
-        ran, results = await self._reported(target, shell, room, read)
+        ran, results = await self._run_with_reporter(target, shell, room, read)
         moved = await asyncio.to_thread(room.moved)
         written = await asyncio.to_thread(lambda: room.written(list(self._ignored())))
         return Measured(target, ran, results, tuple(moved[:1000]), tuple(written[:1000]))
 
     async def find_reporter(self, target: Target, room: Room, read: ReadFile) -> Measured:
-        """The first run of a target, on the old tree: with a reporter where that changes nothing.
+        """Run a target for the first time, on the old tree, and choose how it reports.
 
-        Where a run with a reporter is red and nothing in its report is, the plain command is run
-        beside it. If that says otherwise, the next weaker means is tried, and in the end none.
-        What it writes counts from its start on: commands that ran before it may have written, too.
+        A report must not change the result. Where a run with a reporter is red and nothing in its
+        report is, the plain command is run as well. If the two disagree, the next weaker means is
+        tried, and in the end none. Only what is written from now on counts as the target's writes:
+        commands that ran before it in this room may have written, too.
         """
         self.means.pop(target.id, None)
         room = await asyncio.to_thread(lambda: room.from_now(list(self._ignored())))
@@ -95,8 +96,8 @@ class Measurer:
         plain = await self.run(target, room, read)
         means: int | None = 0
         while means is not None:
-            if _says_the_same(measured, plain):
-                self._settle(target, means)
+            if _has_same_exit(measured, plain):
+                self._remember_means(target, means)
                 return measured
             means = await asyncio.to_thread(weaker, target.shell, target.cwd, read, means)
             if means is not None:
@@ -105,31 +106,35 @@ class Measurer:
         self.means[target.id] = PLAIN
         return plain
 
-    def _settle(self, target: Target, means: int) -> None:
+    def _remember_means(self, target: Target, means: int) -> None:
         self.means.pop(target.id, None)
         if means:
             self.means[target.id] = means
 
-    async def _reported(
+    async def _run_with_reporter(
         self, target: Target, shell: str, room: Room, read: ReadFile
     ) -> tuple[CommandOutcome, Results | None]:
         means = self.means.get(target.id, 0)
         if means == PLAIN:
             return await self._run(target, shell, room, ()), None
         token = secrets.token_hex(12)
-        here = self._reports / token
-        there = Path("/tmp") / token if self._mounts else here
-        made = await asyncio.to_thread(instrument, shell, target.cwd, read, str(there), means)
-        await asyncio.to_thread(_write, here, made.files)
-        mounts = (Mount(here, there, read_only=False),) if self._mounts else ()
+        folder_on_host = self._reports / token
+        folder_in_sandbox = Path("/tmp") / token if self._mounts else folder_on_host
+        instrumented = await asyncio.to_thread(
+            instrument, shell, target.cwd, read, str(folder_in_sandbox), means
+        )
+        await asyncio.to_thread(_write, folder_on_host, instrumented.files)
+        mounts = (
+            (Mount(folder_on_host, folder_in_sandbox, read_only=False),) if self._mounts else ()
+        )
         try:
-            ran = await self._run(target, made.shell, room, mounts)
+            ran = await self._run(target, instrumented.shell, room, mounts)
             results = await asyncio.to_thread(
                 read_results,
                 shell,
                 target.cwd,
                 read,
-                here,
+                folder_on_host,
                 ran.stdout,
                 ran.stderr,
                 ran.exit_code,
@@ -137,7 +142,7 @@ class Measurer:
                 room.clock,
             )
         finally:
-            await asyncio.to_thread(shutil.rmtree, here, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, folder_on_host, ignore_errors=True)
         return ran, results
 
     async def _run(
@@ -166,12 +171,12 @@ class Measurer:
         return self._folder.write(f"results/{secrets.token_hex(6)}-{name}.jsonl", text)
 
     def kept(self, ref: FileRef | None) -> Results | None:
-        """What was kept. Blocks. Raises CheckpointCorrupt where it is gone or damaged."""
+        """The results at `ref`. Blocks. Raises CheckpointCorrupt where they are gone or damaged."""
         return kept_results(self._folder, ref)
 
 
 def kept_results(folder: RunFolder, ref: FileRef | None) -> Results | None:
-    """Results by name that a run's folder keeps; None where there are none. Blocks.
+    """The results by name that a run's folder keeps; None where there are none. Blocks.
 
     Raises CheckpointCorrupt where they are gone or damaged.
     """
@@ -185,23 +190,24 @@ def kept_results(folder: RunFolder, ref: FileRef | None) -> Results | None:
 
 
 def _is_consistent(measured: Measured) -> bool:
-    """Whether exit code and report agree."""
+    """Whether exit code and report agree: a red run that did not time out has a red test."""
     if measured.results is None:
         return False
     return measured.passed or bool(measured.results.red) or measured.ran.timed_out
 
 
-def _says_the_same(measured: Measured, plain: Measured) -> bool:
+def _has_same_exit(measured: Measured, plain: Measured) -> bool:
+    """Whether there is a report, and the plain command has the same exit code."""
     return measured.results is not None and measured.ran.exit_code == plain.ran.exit_code
 
 
-def _write(place: Path, files: Mapping[str, str]) -> None:
-    make_private(place)
-    # The sandbox may run as the repository's owner, who is not us; what is above is closed to
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    make_private(folder)
+    # The sandbox may run as the repository's owner, who is not us. The folders above are closed to
     # others.
-    place.chmod(0o777)
+    folder.chmod(0o777)
     for name, text in files.items():
-        path = place / name
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         with suppress(OSError):

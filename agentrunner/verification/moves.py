@@ -1,4 +1,4 @@
-"""Tests that stand somewhere else now, word for word. Pure, but for reading files of two trees."""
+"""Finds tests that stand elsewhere now, word for word. Pure, but for reading files of two trees."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from agentrunner.verification.syntax.languages import language_of
 SCRIPT_PLACE = re.compile(
     r"""(?:(?:\b__DIR__|\bdirname\(\s*__FILE__\s*\))\s*\.\s*)?(["'])(/?\.{1,2}/[^"']*)\1"""
 )
-"""A place beside the file that names it; PHP's begin with a slash."""
+"""A path relative to the file that names it; in PHP it begins with a slash."""
 PYTHON_PLACE = re.compile(r"(?m)^from (\.+)([\w.]*)")
 WORD = re.compile(r"\w+|\W")
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
 MOST_RENAMES = 50
-MOST = 200
-"""Names that are looked for elsewhere."""
+MOST_COMPARED = 200
+"""How many lost tests, new tests and files are compared."""
 
 
 def moved_to(
@@ -34,43 +34,44 @@ def moved_to(
     read_new: ReadFile,
     renames: Sequence[tuple[str, str]] = (),
 ) -> dict[str, str]:
-    """For those of `lost` that pass under another name with the same definition, that name.
+    """Where tests went: for those of `lost` that pass under a new name with an equal definition.
 
-    In a definition a module may have another name now (`renames`). A test that still has its name
-    and is skipped is nowhere else, a case keeps its parameters, and one name stands for one test.
+    Keys are old names, values new ones. In a definition a module may have another name now
+    (`renames`). A test that still has its name and is skipped is not looked for, a case keeps its
+    parameters, and one new name stands for one test.
     """
-    known, there = before.names, now.names
-    others = [test for test in now.tests if test.name not in known and test.outcome == "passed"]
-    found: dict[tuple[str, str], list[str]] = {}
-    for test in others[:MOST]:
-        if text := _definition(test, cwd, read_new):
-            found.setdefault((text, _parameters(test.name)), []).append(test.name)
+    known, present = before.names, now.names
+    new_tests = [test for test in now.tests if test.name not in known and test.outcome == "passed"]
+    by_text: dict[tuple[str, str], list[str]] = {}
+    for test in new_tests[:MOST_COMPARED]:
+        if text := _definition_of(test, cwd, read_new):
+            by_text.setdefault((text, _parameters(test.name)), []).append(test.name)
     by_name = {test.name: test for test in before.tests}
     pairs = {}
-    for name in lost[:MOST]:
-        if not found or name not in by_name or name in there:
+    for name in lost[:MOST_COMPARED]:
+        if not by_text or name not in by_name or name in present:
             continue
-        if (text := _definition(by_name[name], cwd, read_old)) is None:
+        if (text := _definition_of(by_name[name], cwd, read_old)) is None:
             continue
-        places = [found.get((form, _parameters(name)), []) for form in _forms(text, renames)]
+        places = [by_text.get((form, _parameters(name)), []) for form in _forms(text, renames)]
         if names := next(filter(None, places), None):
             pairs[name] = names.pop(0)
     return pairs
 
 
 def _parameters(name: str) -> str:
-    """Which case of a test it is."""
+    """The parameters in a test's name, which say which case it is; "" for none."""
     part = PARAMETERS.search(name)
     return part[0] if part else ""
 
 
 def _renamed(text: str, names: tuple[str, str]) -> str:
-    """A definition in which a module has another name."""
+    """A definition in which one module has its new name."""
     return re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", names[1], text)
 
 
 def _forms(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """A definition as it was, with each module named anew, and with all that only moved."""
+    """A definition as it was, with each module renamed, and with all moved modules renamed."""
     yield text
     for one in renames:
         yield _renamed(text, one)
@@ -81,11 +82,11 @@ def _forms(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def renamed_modules(deleted: Sequence[str], added: Sequence[str]) -> list[tuple[str, str]]:
-    """Names of modules that may have become others: each that went, with each that came.
+    """Old and new names that modules may have: each deleted one with each added one.
 
-    One that came under the name of one that went is named by its place, as imports write it.
+    Two modules of the same file name are told apart by their paths, as imports write them.
     """
-    old_paths, new_paths = ([_without_ending(path) for path in some] for some in (deleted, added))
+    old_paths, new_paths = ([_without_ending(path) for path in paths] for paths in (deleted, added))
     pairs = [
         (_stem(old), _stem(new)) if _stem(old) != _stem(new) else (old, new)
         for old in old_paths
@@ -100,16 +101,16 @@ def renamed_modules(deleted: Sequence[str], added: Sequence[str]) -> list[tuple[
 def asked_moves(
     words: Sequence[str], text: str, deleted: Sequence[str], added: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Names of modules that became others just as a PRD wants, as imports write them.
+    """Old and new names, as imports write them, of modules that moved just as a PRD wants.
 
-    `words` are the places it wants something moved to or from. A file counts that went from a
-    place that `text` names to the very same one below such a place.
+    `words` are the places to or from which it wants something moved. A file counts that went from
+    a place that `text` names to the very same place below one of `words`.
     """
     pairs: list[tuple[str, str]] = []
     for old, new in (
         (old, new)
-        for old in map(_without_ending, deleted[:MOST])
-        for new in map(_without_ending, added[:MOST])
+        for old in map(_without_ending, deleted[:MOST_COMPARED])
+        for new in map(_without_ending, added[:MOST_COMPARED])
         if old != new
     ):
         for word in dict.fromkeys(form for one in words for form in (one, one.replace(".", "/"))):
@@ -119,30 +120,30 @@ def asked_moves(
             if not found or not f"/{old}".startswith(f"{home}/") or not f"/{old}".endswith(rest):
                 continue
             was = f"/{old}".removesuffix(rest).strip("/")
-            if was == _without_ending(word) or not _names(text, was or old):
+            if was == _without_ending(word) or not _is_named_in(text, was or old):
                 continue
             pairs += _as_imported(*((was, new.removesuffix(rest)) if was else (old, new)))
     return list(dict.fromkeys(pairs))[:MOST_RENAMES]
 
 
-def _names(text: str, place: str) -> bool:
+def _is_named_in(text: str, place: str) -> bool:
     return bool(re.search(rf"(?<!\w){re.escape(_stem(place))}(?!\w)", text))
 
 
 def _as_imported(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Two places as imports write them: from the root, or from a folder that both lie in."""
-    one, other = old.split("/"), new.split("/")
-    for at in range(min(len(one), len(other))):
+    old_parts, new_parts = old.split("/"), new.split("/")
+    for index in range(min(len(old_parts), len(new_parts))):
         for joint in "/.":
-            yield joint.join(one[at:]), joint.join(other[at:])
-        if one[at] != other[at]:
+            yield joint.join(old_parts[index:]), joint.join(new_parts[index:])
+        if old_parts[index] != new_parts[index]:
             return
 
 
 def imports_follow(
     path: str, before: bytes, after: bytes, renames: Sequence[tuple[str, str]]
 ) -> bool:
-    """Whether a file differs by its imports alone, and these by modules that moved (`renames`)."""
+    """Whether a file differs only by imports, and these only by modules that moved (`renames`)."""
     language = language_of(path)
     if language is None or not renames:
         return False
@@ -153,20 +154,20 @@ def imports_follow(
     was, now = lines_of_imports(before, language), lines_of_imports(after, language)
     if was is None or now is None:
         return False
-    one, other = ({_placed(line, path) for line in lines} for lines in (was, now))
-    left = one - other
-    ways = [{_renamed(line, names) for names in renames} & other for line in left]
-    return all(ways) and other - one <= set().union(*ways)
+    old_lines, new_lines = ({_placed(line, path) for line in lines} for lines in (was, now))
+    only_before = old_lines - new_lines
+    renamed = [{_renamed(line, names) for names in renames} & new_lines for line in only_before]
+    return all(renamed) and new_lines - old_lines <= set().union(*renamed)
 
 
 def names_follow(before: bytes, after: bytes, renames: Mapping[str, str]) -> bool:
-    """Whether a file differs by names in code alone, each as it is to be called (`renames`)."""
-    one, other = (text.decode("utf-8", "replace") for text in (before, after))
-    if not renames or QUOTED.findall(one) != QUOTED.findall(other):
+    """Whether a file differs only by names in code that changed as `renames` says."""
+    old_text, new_text = (text.decode("utf-8", "replace") for text in (before, after))
+    if not renames or QUOTED.findall(old_text) != QUOTED.findall(new_text):
         return False
-    was, now = WORD.findall(one), WORD.findall(other)
-    changed = {pair for pair in zip(was, now, strict=False) if pair[0] != pair[1]}
-    return len(was) == len(now) and bool(changed) and changed <= set(renames.items())
+    old_words, new_words = WORD.findall(old_text), WORD.findall(new_text)
+    changed = {pair for pair in zip(old_words, new_words, strict=False) if pair[0] != pair[1]}
+    return len(old_words) == len(new_words) and bool(changed) and changed <= set(renames.items())
 
 
 def _stem(path: str) -> str:
@@ -184,9 +185,9 @@ def says_the_same(
     others: Mapping[str, bytes],
     renames: Sequence[tuple[str, str]] = (),
 ) -> bool:
-    """Whether each test of a file stands in one of `others` as it was; else the whole file does.
+    """Whether each test of a file stands unchanged in one of `others`, or else the whole file does.
 
-    What a test rests on is compared with it, and modules may have another name (`renames`).
+    What a test rests on is compared with it. Modules may have another name (`renames`).
     """
     language = language_of(path)
     tests = definitions(before, language) if language else {}
@@ -216,12 +217,13 @@ def not_moved(
     read_new: ReadFile,
     renames: Sequence[tuple[str, str]] = (),
 ) -> list[str]:
-    """Those of `lost` that do not pass under another name with the same definition."""
+    """Those of `lost` that do not pass under a new name with an equal definition."""
     moved = moved_to(lost, before, now, cwd, read_old, read_new, renames)
     return [name for name in lost if name not in moved]
 
 
-def _definition(test: TestResult, cwd: str, read: ReadFile) -> str | None:
+def _definition_of(test: TestResult, cwd: str, read: ReadFile) -> str | None:
+    """A test's definition with relative imports resolved; without a grammar its name and file."""
     path = posixpath.normpath(posixpath.join(cwd, test.file)) if test.file else ""
     language, source = language_of(path), read(path) if path else None
     if source is None:
@@ -238,7 +240,7 @@ def _whole(source: bytes, path: str) -> str:
 
 
 def _placed(text: str, path: str) -> str:
-    """The text of a test with relative imports as paths from the root of the repository."""
+    """The text of a test, with relative imports as paths from the root of the repository."""
     folder = posixpath.dirname(path)
 
     def python(found: re.Match[str]) -> str:

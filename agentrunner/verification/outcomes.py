@@ -1,4 +1,4 @@
-"""What a run of the test command or of a check says, and what is not believed of it. Pure."""
+"""Turns a run of the test command or a check into an outcome; doubts some green ones. Pure."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ def check_outcome(
     *,
     unsure: bool | None = None,
 ) -> CheckOutcome:
-    """What a run of a criterion's check says; `why` is why it never started, "" where it did.
+    """The outcome of a criterion's check; `why` says why it never started, "" where it did.
 
-    With `unsure` one that never started says nothing, else it is red; left out, a planner's says
-    nothing.
+    A check that never started counts as not run with `unsure`, else as failed. Without `unsure`
+    a planner's check counts as not run and a person's as failed.
     """
     target, ran = measured.target, measured.ran
     by_name = measured.results
     doubt = ""
     if measured.passed:
-        doubt = _by_name(by_name) if by_name else disbelief(ran.exit_code, ran.counts, None)
+        doubt = (
+            _why_not_believed(by_name) if by_name else disbelief(ran.exit_code, ran.counts, None)
+        )
     detail = why or doubt or (f"timed out after {target.timeout_sec:g} s" * ran.timed_out)
     if not (measured.passed or detail) and ran.tail.strip():
         detail = f"exit {ran.exit_code}: {ran.tail.strip().splitlines()[-1][:200]}"
@@ -70,10 +72,10 @@ def outcome_of(
     one_stage: bool = False,
     results: FileRef | None = None,
 ) -> TestOutcome:
-    """What a run of the test command says.
+    """The outcome of a run of the test command.
 
     `before` is the same command's outcome on the tree to compare with, `before_results` its
-    results by name. Known reds excuse a red exit only where the report is whole and no other
+    results by name. Known reds excuse a red exit only where the report is complete and no other
     stage of the command can be what failed (`one_stage`).
     """
     ran, by_name = measured.ran, measured.results
@@ -85,7 +87,7 @@ def outcome_of(
         if measured.passed and not finding and before_results is not None and before_results.tests:
             finding = f"exit 0, but {before_results.reader} reports no test by name any more"
     else:
-        finding = _by_name(by_name, claims) if measured.passed else ""
+        finding = _why_not_believed(by_name, claims) if measured.passed else ""
         known = _excused(measured, by_name, claims, one_stage=one_stage)
     if ran.timed_out:
         finding = f"timed out after {measured.target.timeout_sec:g} s"
@@ -95,7 +97,7 @@ def outcome_of(
         if before_results and by_name
         else []
     )
-    moved = _moved(before_results, by_name, claims)
+    moved = _changed_colours(before_results, by_name, claims)
     return TestOutcome(
         command=measured.target.shell,
         exit_code=ran.exit_code,
@@ -121,31 +123,31 @@ def outcome_of(
     )
 
 
-def _moved(
+def _changed_colours(
     before: Results | None, now: Results | None, claims: Claims | None
 ) -> tuple[list[str], list[str], list[str]]:
-    """Names that turned green, that are red still, and that are red only now; no known reds."""
+    """Names that turned green, are still red, and are red only now; known reds left out."""
     if before is None or now is None:
         return [], [], []
-    was, red = red_names(before), red_names(now)
+    red_before, red_now = red_names(before), red_names(now)
     known = claims.known if claims else frozenset()
-    same = {settled(name) for name in was}
+    same = {settled(name) for name in red_before}
     return (
-        [name for name in was if name not in red and now.passed(name)],
-        [name for name in was if name in red and name not in known],
-        [name for name in red if settled(name) not in same],
+        [name for name in red_before if name not in red_now and now.passed(name)],
+        [name for name in red_before if name in red_now and name not in known],
+        [name for name in red_now if settled(name) not in same],
     )
 
 
 def counts_of(outcome: TestOutcome | None) -> Counts | None:
-    """How many tests an outcome is of; None where its output does not tell."""
+    """An outcome's totals; None where its output does not tell them."""
     if outcome is None or outcome.passed is None:
         return None
     return Counts(outcome.passed, outcome.failed or 0, outcome.skipped or 0, errors=outcome.errors)
 
 
 def red_tests(results: Results | None) -> list[RedTest]:
-    """The first red tests with their messages."""
+    """The first red tests, with their messages."""
     red = results.red if results else ()
     return [
         RedTest(name=test.name, file=test.file, line=test.line, message=test.message[:MESSAGE])
@@ -153,12 +155,12 @@ def red_tests(results: Results | None) -> list[RedTest]:
     ]
 
 
-def _by_name(results: Results, claims: Claims | None = None) -> str:
-    """Why exit 0 is not believed, by names; "" where it is."""
+def _why_not_believed(results: Results, claims: Claims | None = None) -> str:
+    """Why exit 0 is not believed, given the results by name; "" where it is."""
     known = claims.known if claims else frozenset()
     red = [name for name in red_names(results) if name not in known]
     if red:
-        return f"exit 0, but {_some(red)} failed"
+        return f"exit 0, but {_listed(red)} failed"
     if not any(test.outcome in ("passed", "xpassed", "xfailed") for test in results.tests):
         return "exit 0, but no test ran"
     if not results.complete:
@@ -169,7 +171,7 @@ def _by_name(results: Results, claims: Claims | None = None) -> str:
 def _excused(
     measured: Measured, results: Results, claims: Claims | None, *, one_stage: bool
 ) -> list[str]:
-    """Known reds, where they alone are what is red."""
+    """The known reds that excuse a red run; [] where anything else is red too."""
     if claims is None or not claims.known or measured.ran.timed_out:
         return []
     red = red_names(results)
@@ -192,6 +194,6 @@ def _counts(results: Results) -> Counts:
     )
 
 
-def _some(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - 3} more" * (len(names) > 3)
     return ", ".join(names[:3]) + more

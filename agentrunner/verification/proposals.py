@@ -1,7 +1,7 @@
-"""The checks that a planner proposes, tried on the tree before the run: which of them count.
+"""Tries the checks that a planner proposes on the tree before the run: which of them count.
 
 Whether a check can run is found out by running it, in the same kind of room in which it will
-decide, and never by its text.
+decide, and never by reading its text.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from agentrunner.verification.verifier import Verifier, colours_of, is_kind
 
 Standing = Literal["red", "green", "to_write", "to_install", "cannot_run"]
 SLOW_SEC = 120.0
-"""Of a suite: one that takes longer is not run once more to see whether it would collect a file."""
+"""A suite that takes longer is not run again to see whether it would collect a file."""
 MOST_OUTPUT = 600
-"""Characters of what a check said that its author is told."""
+"""Characters of a check's output that are passed to its author."""
 MOST_MEANT = 5
-"""Tests that a wrong name may have meant, of which its author is told."""
+"""Tests that a wrong name may have meant and that are listed for its author."""
 PLAIN_FILE = "100644"
 """The mode of an ordinary file in a tree."""
 EMPTY_TEST: Mapping[str, str] = {
     "python": "def test_there_is_a_test_here():\n    assert False\n",
 }
-"""By language, where the suite has no test yet that could be copied."""
+"""A failing test by language, where the suite has no test yet that could be copied."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What became of one check on the tree before the run."""
+    """How one check stands on the tree before the run."""
 
     criterion_id: str
     standing: Standing
     what: str
     """The check, as people read it."""
     output: str = ""
-    """What came out, cut."""
+    """Its output, shortened."""
     awaits: Awaited | None = None
-    """What it needs first, where it counts all the same."""
+    """What the check needs first, where it counts all the same."""
 
 
 def proposed(criterion: Criterion) -> bool:
-    """Whether a planner wrote this criterion's check, and it is one of its own."""
+    """Whether a planner wrote this criterion's check, and it is not just the test command."""
     return criterion.check_origin == "model" and has_own_check(criterion)
 
 
@@ -74,9 +74,10 @@ async def try_checks(
 ) -> tuple[Baseline, list[Proposal]]:
     """Run the checks of `criteria` on the tree before the run, in a clean room.
 
-    Only those for which `of` says yes, the planner's unless told. `asked` is what people ask for:
-    what a check lacks and they speak of is still to be installed. The baseline holds what each
-    check said; one that could not run was not red. Raises SandboxError and OSError.
+    Only those for which `of` returns true, by default the planner's. `asked` is the text of what
+    people ask for: a tool that a check lacks and that this text names is still to be installed. The
+    returned baseline holds what each check said; one that could not run counts as not run. Raises
+    SandboxError and OSError.
     """
     mine = [one for one in criteria if of(one)]
     if not mine:
@@ -110,9 +111,9 @@ async def try_checks(
     )
 
 
-def _believed(tried: Tried, made: Proposal) -> CheckOutcome:
-    """What could not run said nothing: it was neither red nor green."""
-    if made.standing in ("cannot_run", "to_install"):
+def _believed(tried: Tried, proposal: Proposal) -> CheckOutcome:
+    """A check's outcome; one that could not run was neither red nor green."""
+    if proposal.standing in ("cannot_run", "to_install"):
         return tried.outcome.model_copy(update={"outcome": "not_run", "results": None, "red": []})
     return tried.outcome
 
@@ -121,41 +122,42 @@ def _proposal(
     tried: Tried, absent: _Absent | None, collected: Mapping[str, bool], asked: str
 ) -> Proposal:
     outcome = tried.outcome
-    made = Proposal(tried.criterion.id, "red", outcome.what, _ending(tried))
+    proposal = Proposal(tried.criterion.id, "red", outcome.what, _shortened_output(tried))
     if is_kind(tried.criterion, "diff"):
-        return made  # nothing has changed before the run, whatever it asks
+        return proposal  # nothing has changed before the run, whatever it asks
     if outcome.outcome == "passed":
-        return replace(made, standing="green")
+        return replace(proposal, standing="green")
     if tried.why:
-        tool = _asked_for(tried, asked)
+        tool = _wanted_tool(tried, asked)
         if not tool:
-            return replace(made, standing="cannot_run")
-        return replace(made, standing="to_install", awaits=Awaited(kind="tool", what=tool))
+            return replace(proposal, standing="cannot_run")
+        return replace(proposal, standing="to_install", awaits=Awaited(kind="tool", what=tool))
     if tried.measured is None:
-        return made if outcome.outcome == "failed" else replace(made, standing="cannot_run")
+        return proposal if outcome.outcome == "failed" else replace(proposal, standing="cannot_run")
     if tried.measured.ran.timed_out:
-        return replace(made, standing="cannot_run")
+        return replace(proposal, standing="cannot_run")
     if absent is None:
-        return made
+        return proposal
     if absent.file and not collected.get(absent.file, True):
-        return replace(made, standing="cannot_run")
+        return replace(proposal, standing="cannot_run")
     where = "::".join(part for part in (absent.file, absent.name) if part)
-    return replace(made, standing="to_write", awaits=Awaited(kind="test", what=where))
+    return replace(proposal, standing="to_write", awaits=Awaited(kind="test", what=where))
 
 
 def _misnamed(
-    made: Proposal, absent: _Absent | None, before: Results | None, tried: Tried
+    proposal: Proposal, absent: _Absent | None, before: Results | None, tried: Tried
 ) -> Proposal:
-    """A check that is to be written cannot run where the suite has the test that it means.
+    """Turn a check that waits for a test into one that cannot run, where it misnames the test.
 
-    It is named without its class: nobody would ever write it. With another class it may be new.
+    The suite already has a test of that name within a class: nobody would write one without it.
+    With another class it may be a new test, and the proposal stays.
     """
-    if made.standing != "to_write" or absent is None or before is None or not absent.name:
-        return made
+    if proposal.standing != "to_write" or absent is None or before is None or not absent.name:
+        return proposal
     cwd = tried.measured.target.cwd if tried.measured is not None else "."
     last = own_name(absent.name)
     if last != absent.name:
-        return made
+        return proposal
     meant = [
         test.name
         for test in before.tests
@@ -163,12 +165,12 @@ def _misnamed(
         and absent.file in ("", posixpath.normpath(posixpath.join(cwd, test.file or "")))
     ]
     if not meant:
-        return made
+        return proposal
     output = f"the suite has no test {absent.name}; it has {', '.join(meant[:MOST_MEANT])}"
-    return replace(made, standing="cannot_run", output=output, awaits=None)
+    return replace(proposal, standing="cannot_run", output=output, awaits=None)
 
 
-def _ending(tried: Tried) -> str:
+def _shortened_output(tried: Tried) -> str:
     if tried.measured is None:
         return tried.outcome.detail[:MOST_OUTPUT]
     lines = tried.measured.ran.tail.strip().splitlines()
@@ -184,20 +186,20 @@ class _Absent:
     """A test that a check names and no test tool found."""
 
     file: str
-    """From the repository's root; "" where the check names none."""
+    """Relative to the repository; "" where the check names no file."""
     name: str
 
 
 def _absent_test(tried: Tried, read: ReadFile) -> _Absent | None:
-    """The test that a check's tool was to run, where it ran none at all; None where it ran some.
+    """The test that a check was to run, where its tool ran no test at all; else None.
 
-    A program that is no test tool, as far as known, decides by its exit code alone.
+    A program that is no known test tool decides by its exit code alone.
     """
     measured, check = tried.measured, tried.criterion.check
     if measured is None or tried.why or check is None or tried.outcome.outcome == "passed":
         return None
     target = measured.target
-    if not readers_of(target.shell, target.cwd, read) or _ran_some(measured):
+    if not readers_of(target.shell, target.cwd, read) or _ran_any_test(measured):
         return None
     named = posixpath.normpath(check.file) if check.kind == "test" and check.file else ".."
     if not named.startswith(("..", "/")):
@@ -207,7 +209,7 @@ def _absent_test(tried: Tried, read: ReadFile) -> _Absent | None:
         path, _, name = word.partition("::")
         if language_of(path) is not None and not path.startswith("-"):
             file = posixpath.normpath(posixpath.join(target.cwd, path))
-            # Where a tool reports that it failed to load a file, the file may be there and broken.
+            # Where a tool reports that it failed to load a file, the file may exist and be broken.
             if not file.startswith(("..", "/")) and not (errors and read(file) is not None):
                 return _Absent(file, name or check.test_name or "")
     if errors:
@@ -215,7 +217,7 @@ def _absent_test(tried: Tried, read: ReadFile) -> _Absent | None:
     return _Absent("", check.test_name or check.name or "")
 
 
-def _ran_some(measured: Measured) -> bool:
+def _ran_any_test(measured: Measured) -> bool:
     if measured.results is not None:
         return any(test.outcome != "error" for test in measured.results.tests)
     counts = measured.ran.counts
@@ -229,16 +231,16 @@ def _words(shell: str) -> list[str]:
         return shell.split()
 
 
-def _asked_for(tried: Tried, asked: str) -> str:
-    """The tool or module that kept a check from starting, where people speak of it.
+def _wanted_tool(tried: Tried, asked: str) -> str:
+    """The tool or module whose absence kept a check from starting, if people ask for it; else "".
 
-    It is a word that the check and the message of the shell or the interpreter share.
+    It is a word of both the check and the message of the shell or interpreter.
     """
     assert tried.measured is not None
-    called = set(re.findall(r"[\w.+-]*\w", tried.measured.target.shell))
+    in_command = set(re.findall(r"[\w.+-]*\w", tried.measured.target.shell))
     for word in re.findall(r"[\w.+-]*\w", tried.why):
-        spoken = re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", asked, re.IGNORECASE)
-        if len(word) > 1 and word in called and spoken:
+        is_wanted = re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", asked, re.IGNORECASE)
+        if len(word) > 1 and word in in_command and is_wanted:
             return str(word)
     return ""
 
@@ -249,11 +251,11 @@ def _asked_for(tried: Tried, asked: str) -> str:
 async def _collected(
     verifier: Verifier, baseline: Baseline, files: set[str], read: ReadFile
 ) -> dict[str, bool]:
-    """By file: whether the suite runs tests that stand in it, as far as that can be found out.
+    """By file, whether the suite runs the tests in it, as far as that can be found out.
 
-    A file whose tests the suite has run is one. Else a test that the suite runs is copied there,
-    all of them at once, and the suite runs once more on that tree. A file that cannot be tried is
-    left out.
+    A file whose tests the suite has run counts. Into the others a test that the suite runs is
+    copied, into all at once, and the suite runs once more on that tree. A file that cannot be tried
+    is left out.
     """
     if not files or verifier.test is None:
         return {}
@@ -261,12 +263,12 @@ async def _collected(
     if before is None or before.weak:
         return {}
     cwd = verifier.test.cwd
-    known = {posixpath.normpath(posixpath.join(cwd, one.file)) for one in before.tests if one.file}
-    found = dict.fromkeys(files & known, True)
-    # A file that is there and has no test that the suite runs is no place for one.
-    held = {file for file in files - known if (read(file) or b"").strip()}
-    found |= dict.fromkeys(held, False)
-    samples = {file: _sample(file, known, read) for file in files - known - held}
+    tested = {posixpath.normpath(posixpath.join(cwd, one.file)) for one in before.tests if one.file}
+    found = dict.fromkeys(files & tested, True)
+    # A file that exists and has no test that the suite runs is no place for a test.
+    without_tests = {file for file in files - tested if (read(file) or b"").strip()}
+    found |= dict.fromkeys(without_tests, False)
+    samples = {file: _sample(file, tested, read) for file in files - tested - without_tests}
     trial = {file: text for file, text in samples.items() if text is not None}
     slow = baseline.test is not None and baseline.test.duration_sec > SLOW_SEC
     if not trial or slow:
@@ -275,22 +277,24 @@ async def _collected(
     trial_read = await asyncio.to_thread(verifier.trees.reader, tree)
     async with verifier.rooms.open(tree) as room:
         verifier.awaits(target := test_target(verifier.test), "with a test where it is proposed")
-        seen = await verifier.measurer.run(target, room, trial_read)
-    if seen.results is None or not _still_runs(before, seen.results):
-        return found  # the copies keep the suite from running, which says nothing
-    there = {posixpath.normpath(posixpath.join(cwd, t.file)) for t in seen.results.tests if t.file}
-    return {**found, **{file: file in there for file in trial}}
+        trial_run = await verifier.measurer.run(target, room, trial_read)
+    if trial_run.results is None or not _still_runs(before, trial_run.results):
+        return found  # the copies keep the suite from running, which shows nothing
+    run_files = {
+        posixpath.normpath(posixpath.join(cwd, t.file)) for t in trial_run.results.tests if t.file
+    }
+    return {**found, **{file: file in run_files for file in trial}}
 
 
-def _sample(file: str, known: set[str], read: ReadFile) -> bytes | None:
-    """A test file of the suite in the same language, else the least one; None for neither."""
+def _sample(file: str, tested: set[str], read: ReadFile) -> bytes | None:
+    """A test file of the suite in the same language, else a minimal one; None for neither."""
     language = language_of(file)
-    same = sorted(one for one in known if language is not None and language_of(one) == language)
+    same = sorted(one for one in tested if language is not None and language_of(one) == language)
     for one in same:
         if (text := read(one)) is not None:
             return text
-    least = EMPTY_TEST.get(language or "")
-    return least.encode() if least and not known else None
+    smallest = EMPTY_TEST.get(language or "")
+    return smallest.encode() if smallest and not tested else None
 
 
 def _with_files(verifier: Verifier, tree: str, files: Mapping[str, bytes]) -> str:
@@ -304,5 +308,5 @@ def _with_files(verifier: Verifier, tree: str, files: Mapping[str, bytes]) -> st
 
 
 def _still_runs(before: Results, now: Results) -> bool:
-    """Whether what the suite ran before is there again, so that the copies did not break it."""
+    """Whether all tests that ran before are reported again, so that the copies broke nothing."""
     return bool(now.tests) and set(before.names) <= set(now.names)

@@ -1,7 +1,7 @@
-"""Searching with a pattern that somebody else wrote, in bounded time.
+"""Searches with a pattern that somebody else wrote, in bounded time.
 
-A pattern such as `(a+)+$` takes for ever on the wrong text, and Python cannot stop it. So the
-search is done by a process that can be ended.
+A pattern such as `(a+)+$` runs practically for ever on the wrong text, and Python cannot interrupt
+it. So another process does the search, and is killed when it takes too long.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class PatternError(ValueError):
 
 
 def search(pattern: str, text: str) -> int:
-    """Where `pattern` is first found in the first million characters of `text`, else -1.
+    """The position of the first match in the first million characters of `text`, else -1.
 
-    Raises PatternError after 5 s, or for what is no pattern. Blocking.
+    Raises PatternError after 5 s, or where the pattern is invalid. Blocks.
     """
     try:
         re.compile(pattern)

@@ -1,4 +1,4 @@
-"""Whether a command is one stage, so that its tests alone decide its exit. Pure."""
+"""Whether a command is a single stage, so that its tests alone decide its exit code. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.results.shell import simple_commands
 
 SILENT = frozenset({"set", "true", ":", "echo", "printf", "unset", "umask", "mkdir"})
-"""Words of the shell that decide nothing."""
+"""Shell words that decide nothing."""
 
 
 def is_one_stage(shell: str, cwd: str, read: ReadFile) -> bool:
-    """Whether a red exit of a command that reported tests can only be that of its tests.
+    """Whether only tests can have caused a red exit of a command that reported tests.
 
-    That is so where everything that runs is one command, recipes of make, just and npm followed. Of
-    `lint && pytest` it is so as well: where lint fails, no test is reported. Of `pytest && lint` a
-    red exit hides what lint would say, and of `lint; pytest` what lint said; then no known red
+    That is so where everything that runs is one command, recipes of make, just and npm followed. It
+    is so for `lint && pytest` as well: where lint fails, no test is reported. A red exit of `pytest
+    && lint` hides what lint would say, and one of `lint; pytest` what lint said; then no known red
     excuses it.
     """
     runs = [run for run in runs_of(shell, cwd, read) if run.program not in SILENT]

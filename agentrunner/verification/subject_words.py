@@ -1,4 +1,4 @@
-"""What tests are about, as words: their names, what they say, and the changed code that they use.
+"""What tests are about, as words: their names, their texts, and the changed code that they use.
 
 Pure.
 """
@@ -15,7 +15,7 @@ from agentrunner.verification.syntax.languages import parse
 from agentrunner.verification.syntax.words import identifiers
 
 STEM = 6
-"""Letters that two words of one stem have in common."""
+"""How many first letters two words of one stem share."""
 SHORT_STEM = 4
 MOST_WORDS = 200
 MOST_FILES = 40
@@ -24,11 +24,11 @@ RED_TESTS = re.compile(
     r"(?i)\b(?:fail\w*|broken|red|green|pass\w*|flaky)\W+(?:\w+\W+){0,3}?(?:tests?|suite|build|ci)\b"
     r"|\b(?:tests?|suite|build|ci)\W+(?:\w+\W+){0,6}?(?:fail\w*|broken|red|green|pass\w*)\b"
 )
-"""Words about tests that are red: then any of them is what was asked for."""
+"""Words about red tests: where people ask for that, any red test was asked for."""
 FEW_WORDS = 2
-"""With fewer, as in "Make it work", nothing is denied."""
+"""With fewer words, as in "Make it work", no test is said to be about something else."""
 ENGLISH = frozenset("the there this that these are and with from should when which its".split())
-"""Words that texts in English have, and those in languages near to it have not."""
+"""Words that English texts have, and texts in related languages do not."""
 NAME = re.compile(r"[A-Za-z_]\w+")
 
 Read = Callable[[str], bytes | None]
@@ -37,8 +37,8 @@ Read = Callable[[str], bytes | None]
 def about(name: str, path: str, read: Read, changed: Collection[str]) -> list[str]:
     """Words that say what a test is about, with the names of code that it uses; at most 200.
 
-    They are those of its name, its file's name and its text, or of the whole file where the test
-    cannot be found in it, and of what it uses by name out of the files `changed`.
+    They come from its name, its file's name and its text (the whole file where the test cannot be
+    found in it), and from what it uses by name out of the files `changed`.
     """
     source, language = read(path) if path else None, language_of(path) if path else None
     text = definition(source, language, name) if source is not None and language else None
@@ -51,15 +51,15 @@ def about(name: str, path: str, read: Read, changed: Collection[str]) -> list[st
 
 
 def shares_a_word(words: Iterable[str], wanted: str) -> bool:
-    """Whether any of these words stands in what was asked for, in any form of it."""
+    """Whether any form of these words stands in what was asked for; true where that is empty."""
     asked = set(_words(wanted))
     return not asked or any(_is_same(word, other) for word in words for other in asked)
 
 
 def is_about_something(wanted: str) -> bool:
-    """Whether what people ask for says so much that a test can be about something else.
+    """Whether the text of what people ask for says enough that a test can be about something else.
 
-    Code has words in English: those of a text in another language cannot be compared with it.
+    Code has English words: a text in another language cannot be compared with it.
     """
     english = not ENGLISH.isdisjoint(re.findall(r"[a-z]+", wanted.casefold()))
     foreign = any(one.isalpha() and not one.isascii() for one in wanted)
@@ -72,7 +72,7 @@ def is_about_something(wanted: str) -> bool:
 
 
 class Own:
-    """Of several texts: the words that one has and none of the other ones has."""
+    """For several texts: the words that one of them has and none of the others."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._words = [set(_words(text)) for text in texts]
@@ -82,8 +82,8 @@ class Own:
         ]
 
     def words(self, number: int) -> set[str]:
-        """The words of one text that no other one has in any form."""
-        others = self._all(self._words, number)
+        """The words of one text that no other text has in any form."""
+        others = self._words_of_others(self._words, number)
         return {
             word
             for word in self._words[number]
@@ -91,11 +91,11 @@ class Own:
         }
 
     def code(self, number: int) -> set[str]:
-        """Its identifiers that no other text has."""
-        return self._code[number] - self._all(self._code, number)
+        """The identifiers of one text that no other text has."""
+        return self._code[number] - self._words_of_others(self._code, number)
 
     @staticmethod
-    def _all(each: Sequence[set[str]], number: int) -> set[str]:
+    def _words_of_others(each: Sequence[set[str]], number: int) -> set[str]:
         return {word for at, one in enumerate(each) if at != number for word in one}
 
 
@@ -105,18 +105,19 @@ def has_any(words: Iterable[str], wanted: Collection[str]) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Words in one form, numbers, and names of code as they are written."""
+    """Content words in their base form, numbers, and names of code as they are written."""
     return sorted(content_words(text)) + sorted(
         {*NUMBER.findall(text), *(one for one in NAME.findall(text) if _is_name(one))}
     )
 
 
 def _is_name(word: str) -> bool:
-    """Whether a word is spelt as code is: with an underscore, or with a capital inside."""
+    """Whether a word is spelt like code: with an underscore, or with a capital inside."""
     return "_" in word.strip("_") or bool(re.search(r"[a-z][A-Z]", word))
 
 
 def _is_same(one: str, other: str) -> bool:
+    """Whether two words are equal or have the same stem."""
     if one == other:
         return True
     shorter, longer = sorted((one, other), key=len)

@@ -1,4 +1,4 @@
-"""Commands that decide: the test command, and the check of a criterion. Pure."""
+"""Commands that decide: the test command and the checks of criteria. Pure."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ class Measured:
     target: Target
     ran: CommandOutcome
     results: Results | None = None
-    """By name; None where the tool tells totals at most."""
+    """Results by test name; None where the tool reports totals at most."""
     moved: tuple[str, ...] = ()
-    """Files of the tree that changed meanwhile."""
+    """Files of the tree that were written, replaced or removed during the run."""
     written: tuple[str, ...] = ()
-    """The same with new files."""
+    """The same, with new files."""
 
     @property
     def passed(self) -> bool:
-        """Whether the exit code is the one that means yes."""
+        """Whether the command ended in time with the exit code that means success."""
         return self.ran.exit_code == self.target.expect_exit and not self.ran.timed_out
 
 
 Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
-"""Runs a target on a tree, of its tests only those named, if any is."""
+"""Runs a target on a tree; of its tests only those named, if any are named."""
 
 
 def test_target(test: TestSpec) -> Target:
-    """The test command of a task."""
+    """The target of a task's test command."""
     return Target(TEST, test.command, test.cwd, test.timeout_sec)
 
 
 def target_of(criterion: Criterion, spec: TaskSpec, read: ReadFile | None) -> Target | None:
-    """The command of a criterion's check; None where nothing is executed for it."""
+    """The target of a criterion's check; None where nothing is executed for it."""
     check = criterion.check
     if check is None or (check.kind == "test" and not check.name):
         return None

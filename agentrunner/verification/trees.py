@@ -1,4 +1,4 @@
-"""What the trees of a run tell: who changed what. Everything here blocks."""
+"""Compares the trees of a run: which paths changed, and who changed them. Everything blocks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Changes:
         return sorted(self.added | self.modified | self.deleted)
 
     def only(self, paths: Collection[str]) -> Changes:
-        """Those of `paths`: what was changed and put back is no change."""
+        """The part about `paths`. A path that was changed and put back is not in it."""
         return replace(
             self,
             added=self.added.intersection(paths),
@@ -42,7 +42,7 @@ class Changes:
         )
 
     def then(self, later: Changes) -> Changes:
-        """Both changes in a row, as one."""
+        """These changes and `later` ones in a row, as one."""
         return Changes(
             added=(self.added - later.deleted) | (later.added - self.deleted),
             modified=((self.modified | later.modified) - self.added - later.deleted)
@@ -69,7 +69,7 @@ def changes_between(snapshots: Snapshots, before: str, after: str) -> Changes:
 
 @dataclass(frozen=True)
 class WorkerChange:
-    """The trees before and after something that ran workers' code: what in between is theirs."""
+    """The trees before and after something that ran workers' code: what differs is the workers'."""
 
     before: str
     after: str
@@ -84,45 +84,45 @@ class Trees:
     unkept: tuple[str, ...] = ()
     """Changed files of the latest tree whose content could not be kept."""
     skipped: tuple[str, ...] = ()
-    """What a worker left and the latest tree does not hold: pipes, unreadable files."""
-    _summed_up: tuple[list[WorkerChange], Changes] = field(
+    """What a worker left and the latest tree cannot hold: pipes, unreadable files."""
+    _workers_so_far: tuple[list[WorkerChange], Changes] = field(
         default_factory=lambda: ([], Changes()), init=False
     )
-    """What the worker runs so far came to, so that each is compared once and not every round."""
+    """The worker runs compared so far and their joint changes, so that each is compared once."""
 
     def now(self) -> str:
-        """The present tree."""
+        """Take a snapshot and return its tree id."""
         snapshot = self.snapshots.take()
         self.unkept, self.skipped = tuple(snapshot.unkept), tuple(snapshot.skipped)
         return snapshot.tree
 
     def reader(self, tree: str) -> ReadFile:
-        """Reads files of one tree."""
+        """A function that reads files of one tree."""
         return self.snapshots.reader(tree)
 
     def between(self, before: str, after: str) -> Changes:
-        """What differs, whoever did it."""
+        """All paths that differ, whoever changed them."""
         return changes_between(self.snapshots, before, after)
 
     def by_workers(self, worker_changes: Sequence[WorkerChange], total: Changes) -> Changes:
-        """What the run's workers did together, a person's edits in between left out.
+        """The joint changes of the run's workers, without a person's edits in between.
 
         `total` is what differs between baseline and present tree: a worker's change that was
-        put back is none.
+        put back does not count.
         """
-        done, changes = self._summed_up
-        if worker_changes[: len(done)] != done:
-            done, changes = [], Changes()
-        for change in worker_changes[len(done) :]:
+        compared, changes = self._workers_so_far
+        if worker_changes[: len(compared)] != compared:
+            compared, changes = [], Changes()
+        for change in worker_changes[len(compared) :]:
             changes = changes.then(self.between(change.before, change.after))
-        self._summed_up = list(worker_changes), changes
+        self._workers_so_far = list(worker_changes), changes
         return changes.only(total.all)
 
     def protected(self, changes: Changes, wanted: str, before: str, after: str) -> list[Finding]:
         """A finding where paths were changed that the task or threat T2 protects.
 
-        `wanted`: what was asked for. Attributes of git that it names are free where they run
-        nothing.
+        `wanted` is the text of what was asked for. A `.gitattributes` that it names may change, as
+        long as the new lines make git run nothing.
         """
         protected = [path for path in changes.all if matches(path, self.task.protect)]
         executable = [
@@ -147,7 +147,7 @@ class Trees:
         ]
 
     def _is_asked_and_runs_nothing(self, path: str, wanted: str, before: str, after: str) -> bool:
-        """Whether what was asked for names this file of git's attributes, and no driver is new."""
+        """Whether the task names this `.gitattributes` and no new line of it starts a program."""
         if path != ".gitattributes" or not (wanted_new(wanted, path) or asked_in(wanted, path)):
             return False
         was, now = self.reader(before)(path) or b"", self.reader(after)(path) or b""

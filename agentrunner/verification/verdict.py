@@ -1,7 +1,7 @@
-"""From evidence and claims to a status for each criterion and an end of the run. Pure.
+"""Turns evidence and claims into a status for each criterion and an end of the run. Pure.
 
 `settle` gives every criterion its status and kind of evidence. `judge` says what stands between
-a tree and COMPLETE; `end_at_limit` how a run ends that may not go on. None of them believes
+a tree and COMPLETE. `end_at_limit` says how a run ends that may not continue. None of them trusts
 the planner more than an exit code.
 """
 
@@ -33,16 +33,16 @@ from agentrunner.verification.grades import assigned, headline
 
 Mode = Literal["evidence", "strict", "judged"]
 STRICT: frozenset[Grade] = frozenset({"proven", "accepted", "kept"})
-"""What `completion: strict` takes."""
+"""Grades that `completion: strict` accepts."""
 SHOWN = 10
-"""Names of tests in one sentence, of each kind."""
+"""Names of tests listed in one sentence, of each kind."""
 LATE = "the planner wrote that down after the work had begun"
-LAST = {
+LAST_OUTCOMES = {
     "passed": "where it had passed",
     "failed": "where it had failed",
     "not_run": "where it had not run",
 }
-"""Of a check that was withdrawn: what it said last."""
+"""Of a check that was withdrawn: what its last outcome was."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
 
 NOT_EXAMINED = "What turned green is examined as a proof as soon as nothing is red."
@@ -52,7 +52,7 @@ NOT_EXAMINED = "What turned green is examined as a proof as soon as nothing is r
 class Judgement:
     """What stands between a tree and COMPLETE.
 
-    `red` has to be mended, `open` findings need a person's word, `unproven` lacks evidence.
+    `red` has to be fixed, `open` findings need a person's decision, `unproven` lacks evidence.
     """
 
     red: list[str]
@@ -61,7 +61,7 @@ class Judgement:
 
     @property
     def complete(self) -> bool:
-        """Nothing stands between."""
+        """Whether nothing stands between the tree and COMPLETE."""
         return not (self.red or self.open or self.unproven)
 
     @property
@@ -71,13 +71,13 @@ class Judgement:
 
 
 def fingerprint(finding: Finding) -> str:
-    """Names a finding, so that saying it once and approving it can be remembered."""
+    """An id of a finding, so that it is reported once and its approval can be remembered."""
     text = "\0".join([finding.code, *sorted(finding.paths), *sorted(finding.tests)])
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def approval_of(finding: Finding, tree: str) -> str:
-    """Names a finding about one tree: what a person allows is what they were shown, no more."""
+    """An id of a finding about one tree: a person approves what they were shown, and no more."""
     return f"{fingerprint(finding)}-{tree[:12]}"
 
 
@@ -116,7 +116,7 @@ def settle(
 
 @dataclass(frozen=True)
 class _CriterionState:
-    """Where a criterion stands."""
+    """Status, evidence, grade and proof of a criterion while they are worked out."""
 
     status: Status = "unknown"
     kind: EvidenceKind = "none"
@@ -127,45 +127,45 @@ class _CriterionState:
 
 def _settled(
     criterion: Criterion,
-    stands: _CriterionState,
+    state: _CriterionState,
     evidence: Evidence | None,
     assessment: Assessment | None,
     acceptances: Sequence[Acceptance],
 ) -> Criterion:
     says_failed = assessment is not None and criterion.id in assessment.failed
     says_passed = assessment is not None and not says_failed and criterion.id in assessment.passed
-    if says_failed and not (stands.status == "failed" and stands.kind != "none"):
-        stands = _CriterionState(
+    if says_failed and not (state.status == "failed" and state.kind != "none"):
+        state = _CriterionState(
             "failed", "judged", "judged", "planner", "the model calls it failed"
         )
-    elif stands.status == "unknown" and says_passed:
-        proof = stands.proof or "the model's word only"
+    elif state.status == "unknown" and says_passed:
+        proof = state.proof or "the model's word only"
         if assessment is not None and assessment.blind:
             proof += "; nothing of the change was seen"
         elif assessment is not None and assessment.unseen:
-            proof += f"; seen in part: not {_named(assessment)}"
-        stands = _CriterionState("passed", "judged", "judged", "planner", proof)
-    yes = _accepted(criterion, evidence, acceptances)
-    weak = stands.kind in ("judged", "none") or stands.grade == "shown"
-    mapped = _by_mapping(criterion) and stands.status != "failed"
-    if yes is not None and (weak or mapped):
-        proof = f"{yes.by}: {yes.reason}"
-        stands = _CriterionState("passed", "accepted", "accepted", "person", proof)
+            proof += f"; seen in part: not {_unseen_files(assessment)}"
+        state = _CriterionState("passed", "judged", "judged", "planner", proof)
+    acceptance = _accepted(criterion, evidence, acceptances)
+    weak = state.kind in ("judged", "none") or state.grade == "shown"
+    mapped = _by_mapping(criterion) and state.status != "failed"
+    if acceptance is not None and (weak or mapped):
+        proof = f"{acceptance.by}: {acceptance.reason}"
+        state = _CriterionState("passed", "accepted", "accepted", "person", proof)
     comment = assessment.comments.get(criterion.id, "") if assessment else criterion.comment
     return criterion.model_copy(
         update={
-            "status": stands.status,
-            "evidence": stands.kind,
-            "grade": stands.grade,
-            "author": stands.author,
-            "proof": stands.proof,
+            "status": state.status,
+            "evidence": state.kind,
+            "grade": state.grade,
+            "author": state.author,
+            "proof": state.proof,
             "comment": comment,
         }
     )
 
 
-def _named(assessment: Assessment) -> str:
-    """Files of the change that the judge has not seen whole."""
+def _unseen_files(assessment: Assessment) -> str:
+    """The first files of the change that the judge was not shown whole, then a count."""
     shown = ", ".join(assessment.unseen[:3])
     more = assessment.unseen_count - 3
     return f"{shown} and {more} more" if more > 0 else shown
@@ -178,7 +178,7 @@ def _executed(
     proofs: Mapping[str, Proof],
     test: TestSpec | None,
 ) -> _CriterionState:
-    """What running alone says; `unknown` where it says nothing that counts."""
+    """What execution alone says; `unknown` where it says nothing that counts."""
     if evidence is None:
         return _CriterionState()
     check, proof = criterion.check, proofs.get(criterion.id)
@@ -186,7 +186,7 @@ def _executed(
         who = "the planner" if gone.by == "planner" else "a person"
         return _CriterionState(
             proof=f"{who} withdrew its check `{gone.what}` after the work had begun,"
-            f" {LAST[gone.outcome]}"
+            f" {LAST_OUTCOMES[gone.outcome]}"
         )
     if check is None:
         if proof is None:
@@ -214,7 +214,7 @@ def _executed(
     by_person = criterion.check_origin != "model"
     if by_person and outcome.before == "green":
         return _CriterionState("passed", kind, "kept", "person", f"{detail}, as before")
-    if not evidence.examined:  # what it is worth is found out when completion is asked for
+    if not evidence.examined:  # its worth is found out when completion is asked for
         red = outcome.before == "red"
         return (
             _CriterionState("passed", kind, proof=detail + ", failed before" * red)
@@ -253,11 +253,11 @@ def _by_test_command(
 def _accepted(
     criterion: Criterion, evidence: Evidence | None, acceptances: Sequence[Acceptance]
 ) -> Acceptance | None:
-    """A person's yes that covers this criterion on this very tree."""
-    for yes in reversed(acceptances):
-        covers = not yes.criteria or criterion.id in yes.criteria
-        if covers and (evidence is None or yes.tree == evidence.tree):
-            return yes
+    """The latest acceptance by a person that covers this criterion on this very tree."""
+    for acceptance in reversed(acceptances):
+        covers = not acceptance.criteria or criterion.id in acceptance.criteria
+        if covers and (evidence is None or acceptance.tree == evidence.tree):
+            return acceptance
     return None
 
 
@@ -269,10 +269,10 @@ def judge(
     approved: Collection[str] = (),
     acceptances: Sequence[Acceptance] = (),
 ) -> Judgement:
-    """What stands between this tree and COMPLETE; `criteria` are settled.
+    """What stands between this tree and COMPLETE; `criteria` have been through `settle`.
 
-    `approved` names findings that a person allowed (`approval_of`). A blanket acceptance of this
-    tree (`agentrunner accept` without criteria) stands in for missing proof and open findings.
+    `approved` are ids of findings that a person allowed (`approval_of`). A blanket acceptance of
+    this tree (`agentrunner accept` without criteria) stands in for missing proof and open findings.
     """
     vouched = any(not yes.criteria and yes.tree == evidence.tree for yes in acceptances)
     anyone = any(yes.tree == evidence.tree for yes in acceptances)
@@ -308,7 +308,7 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence) -> list[str]:
     if evidence.test is not None and not evidence.test.green:
         why = evidence.test.finding or f"exits {evidence.test.exit_code}"
         red.append(
-            f"`{evidence.test.command}` {why}{_which(evidence.test)}{_way_out(evidence.test)}"
+            f"`{evidence.test.command}` {why}{_red_names(evidence.test)}{_advice(evidence.test)}"
         )
     red += [
         f"{criterion.id} failed: {criterion.proof}"
@@ -318,8 +318,8 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence) -> list[str]:
     return red
 
 
-def _which(test: TestOutcome) -> str:
-    """Which tests are red, and, where the tests before the run are known, which turned."""
+def _red_names(test: TestOutcome) -> str:
+    """Lists the red tests; where the tests before the run are known, also those that turned."""
     if not (test.still_red or test.newly_red):
         return f": {', '.join(test.failing[:3])}" if test.failing else ""
     rows = (
@@ -327,11 +327,11 @@ def _which(test: TestOutcome) -> str:
         ("red before and still", test.still_red),
         ("red only now", test.newly_red),
     )
-    return ": " + "; ".join(f"{word}: {_some(names)}" for word, names in rows if names)
+    return ": " + "; ".join(f"{word}: {_listed(names)}" for word, names in rows if names)
 
 
-def _way_out(test: TestOutcome) -> str:
-    """What would tell more, and what a person can do where several were red before."""
+def _advice(test: TestOutcome) -> str:
+    """What would show more, and what a person can do where several tests were red before."""
     hint = f". {test.hint[:1].upper()}{test.hint[1:]}" * bool(test.hint)
     several = test.turned or len(test.still_red) > 1
     if test.still_red and several and not test.newly_red and not test.finding:
@@ -342,18 +342,18 @@ def _way_out(test: TestOutcome) -> str:
     return hint
 
 
-def _some(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
     return ", ".join(names[:SHOWN]) + more
 
 
 def _by_mapping(criterion: Criterion) -> bool:
-    """Whether nobody but the planner, or code, says which tests stand for a criterion."""
+    """Whether nobody but the planner, or code, decided which tests stand for a criterion."""
     return criterion.check is None and criterion.tests_origin == "model"
 
 
 def _lacks_proof(criterion: Criterion, mode: Mode, *, proven: bool) -> bool:
-    """Whether a critical criterion has less than the mode asks for.
+    """Whether a critical criterion has less evidence than the mode requires.
 
     In `evidence` a single criterion may rest on a judgement beside others that do not.
     """
@@ -384,7 +384,7 @@ _BELOW_STRICT = {
 
 
 def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> Verdict:
-    """The verdict of a tree that `judge` found complete; says so where nothing proves it."""
+    """The verdict of a tree that `judge` found complete; it mentions where nothing proves it."""
     critical = [c for c in criteria if c.critical]
     judged = [c.id for c in critical if c.grade == "judged"]
     grades = [c.grade for c in critical] or [proof.grade for proof in evidence.proofs]
@@ -397,7 +397,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
             " (completion: judged).",
             grade=grade,
         )
-    text = "; ".join(_once(evidence.proofs)[:2]) or "Accepted by a person"
+    text = "; ".join(_texts_of(evidence.proofs)[:2]) or "Accepted by a person"
     text += "."
     if judged:
         text = f"{len(judged)} of {len(critical)} criteria on the planner's word. {text}"
@@ -405,19 +405,19 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
     if evidence.test is not None and evidence.test.known_red:
         number = len(evidence.test.known_red)
         text += f" {number} {'test was' if number == 1 else 'tests were'} red before and still"
-        text += f" {'is' if number == 1 else 'are'}: {_some(evidence.test.known_red)}."
+        text += f" {'is' if number == 1 else 'are'}: {_listed(evidence.test.known_red)}."
     return Verdict(state="COMPLETE", reason="complete", text=text, grade=grade)
 
 
 def withdrawn_checks(criteria: Sequence[Criterion]) -> str:
-    """Whose checks were withdrawn or replaced after work had begun; "" where none was."""
+    """A sentence on checks withdrawn or replaced after work had begun, by whom; "" for none."""
     late = [one for one in criteria if one.former and one.former[-1].worker_runs]
     rows = (
         ("withdrawn by the planner", [c.id for c in late if c.withdrawn and _by_planner(c)]),
         ("replaced by the planner", [c.id for c in late if not c.withdrawn and _by_planner(c)]),
         ("withdrawn by a person", [c.id for c in late if c.withdrawn and not _by_planner(c)]),
     )
-    parts = [f"{what}: {_some(ids)}" for what, ids in rows if ids]
+    parts = [f"{what}: {_listed(ids)}" for what, ids in rows if ids]
     return f"Checks {'; '.join(parts)}. " if parts else ""
 
 
@@ -425,8 +425,8 @@ def _by_planner(criterion: Criterion) -> bool:
     return criterion.former[-1].by == "planner"
 
 
-def _once(proofs: Sequence[Proof]) -> list[str]:
-    """The texts of proofs; of those that rest on the same tests the first."""
+def _texts_of(proofs: Sequence[Proof]) -> list[str]:
+    """The texts of proofs; of proofs that rest on the same tests only the first."""
     found: dict[tuple[str, ...], str] = {}
     for proof in proofs:
         found.setdefault(tuple(proof.tests) or (proof.text,), proof.text)
@@ -440,9 +440,9 @@ def end_at_limit(
     reason: str,
     refused: Sequence[str] = (),
 ) -> Verdict:
-    """How a run ends that may not go on: FAILED for red, NEEDS_REVIEW for a person's part.
+    """The verdict of a run that may not continue: FAILED for red, else NEEDS_REVIEW.
 
-    `refused` says why completion was refused last, if it was.
+    `refused` says why completion was last refused, if it was.
     """
     if evidence is None:
         return Verdict(state="FAILED", reason=reason, text="No worker run ended.", missing=[])
@@ -461,16 +461,16 @@ def end_at_limit(
 
 
 def not_accepted(verdict: Verdict) -> Verdict:
-    """The same end, after a person's yes that could not change it."""
+    """The same end, after a person's acceptance that could not change it."""
     first, *others = verdict.missing
     missing = [f"The acceptance was refused: {first}", *others]
-    # A run that got stuck had ended in a person's hands, also with something red.
+    # A run that got stuck needs a person's decision, even where something is red.
     state = "NEEDS_REVIEW" if verdict.reason == "stuck" else verdict.state
     return verdict.model_copy(update={"missing": missing, "state": state})
 
 
 def worker_trouble(recent: Sequence[WorkerRun]) -> str:
-    """Why the last worker run did not succeed, as a sentence; "" where it did."""
+    """A sentence on why the last worker run did not succeed; "" where it did."""
     if not recent or recent[-1].outcome == "completed":
         return ""
     return f"The last worker run did not succeed: {recent[-1].error or recent[-1].outcome}"

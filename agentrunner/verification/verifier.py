@@ -1,7 +1,7 @@
-"""What is true about a tree: the test command and every check, in clean rooms.
+"""What is true about a tree: the outcome of the test command and of every check, in clean rooms.
 
-`baseline` measures the tree before the run, `measure` the tree of a round, once each. What a
-request for completion needs beside that is made by `prove` (see `proving`).
+`baseline` measures the tree before the run; `measure` measures the tree of a round, once. What a
+request for completion needs beyond that is added by `Prover.prove` (see `proof.proving`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ COLOURS: Mapping[str, Colour] = {"passed": "green", "failed": "red", "not_run": 
 
 @dataclass
 class Verifier:
-    """Measures trees; `emit` receives the events `baseline` and `check`."""
+    """Measures trees. `emit` receives the events `awaiting`, `baseline`, `check` and `warning`."""
 
     spec: TaskSpec
     sandbox: DecisionSandbox
@@ -95,7 +95,7 @@ class Verifier:
             raise set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ)
 
     def awaits(self, target: Target, why: str = "") -> None:
-        """Say that a command begins, when it is stopped, and why it is run beside the round."""
+        """Emit `awaiting`: a command begins, with its time limit; `why` is why it runs again."""
         self.check_runner.awaits(target, why)
 
     def _awaits_setup(self) -> None:
@@ -107,30 +107,30 @@ class Verifier:
         self.emit("check", target="setup", command=command, exit_code=exit_code, outcome=outcome)
 
     async def baseline(self, criteria: Sequence[Criterion], origin: str) -> Baseline:
-        """The tree before the run: its tests and the checks that the task brings.
+        """Measure the tree before the run: its tests and the checks that the task brings.
 
         What git ignores is sealed here. Raises EnvironmentNotReady where a command cannot start,
-        and where a known red of the task file is green; nothing is spent by then.
+        and where a known red of the task file is green; nothing has been spent by then.
         """
         tree = await asyncio.to_thread(self.trees.now)
         await asyncio.to_thread(self.rooms.sealed.seal, self.snapshots)
         await asyncio.to_thread(self.sandbox.warm)
-        await asyncio.to_thread(self._say_what_is_not_kept, tree)
+        await asyncio.to_thread(self._warn_about_large_files, tree)
         found = await self._measure_old(Baseline(tree=tree, origin=origin), criteria)
         await asyncio.to_thread(lambda: self.sandbox.seal(self.snapshots.ignored_folders()))
         return found
 
-    def _say_what_is_not_kept(self, tree: str) -> None:
+    def _warn_about_large_files(self, tree: str) -> None:
         large = self.snapshots.large_in(tree)
         if large:
             most = self.spec.runner.sandbox.keep_files_up_to or KEPT
             self.emit("warning", code="large-files", message=large_files(large, most))
 
     async def look_again(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
-        """The same tree before the run, asked what a changed task asks now.
+        """Measure the tree before the run again, for a task that has changed since.
 
-        Also for a run that an older version began: what git ignores is sealed late, as it is now.
-        Raises EnvironmentNotReady.
+        Also for a run that an older version began: what git ignores is then sealed now, late, in
+        its present state. Raises EnvironmentNotReady.
         """
         if not await asyncio.to_thread(lambda: self.rooms.sealed.made):
             await asyncio.to_thread(self.rooms.sealed.seal, self.snapshots)
@@ -158,7 +158,7 @@ class Verifier:
     async def colours(
         self, criteria: Sequence[Criterion], baseline: Baseline, *, must_start: bool = False
     ) -> Baseline:
-        """The baseline with what these criteria's own checks say on the tree before the run."""
+        """Return the baseline with these criteria's own checks, run on the tree before the run."""
         if not criteria:
             return baseline
         self._recall(baseline)
@@ -177,7 +177,7 @@ class Verifier:
         )
 
     async def first_tries(self, criteria: Sequence[Criterion], baseline: Baseline) -> list[Tried]:
-        """These criteria's own checks on the tree before the run, with how they ran."""
+        """Try these criteria's own checks on the tree before the run; return how each ran."""
         self._recall(baseline)
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
         found = []
@@ -195,7 +195,11 @@ class Verifier:
     async def _first_test(
         self, room: Room, read: ReadFile, criteria: Sequence[Criterion]
     ) -> tuple[TestOutcome | None, list[str]]:
-        """The test command before the run, and what it writes; EnvironmentNotReady as above."""
+        """The test command's outcome before the run, and the paths that it writes.
+
+        None where there is no test command, or it is not run before the work. Raises
+        EnvironmentNotReady as `baseline` does.
+        """
         if self.test is None or not self.test.baseline:
             return None, []
         target = test_target(self.test)
@@ -227,10 +231,10 @@ class Verifier:
             red=as_values(shown_red(outcome)), output=path_of(outcome.output),
             known_red=sorted(self.claims(measured.results, criteria).known)[:MOST_KNOWN],
         )  # fmt: skip
-        await asyncio.to_thread(self._say_what_is_left_out, outcome)
+        await asyncio.to_thread(self._warn_about_left_out_files, outcome)
         return outcome, list(measured.written)
 
-    def _say_what_is_left_out(self, outcome: TestOutcome) -> None:
+    def _warn_about_left_out_files(self, outcome: TestOutcome) -> None:
         if named := self.left_out.named(words_of_red(outcome, [])):
             self.emit(
                 "warning", code="left-out",
@@ -266,11 +270,11 @@ class Verifier:
         suspicions: Sequence[Finding] = (),
         careful: bool = False,
     ) -> Evidence:
-        """Everything that can be executed or read about the present tree, once.
+        """Measure the present tree once: everything that can be executed or read about it.
 
         `worker_changes` are the run's worker runs so far: a person's edits between them are not
-        the worker's. `suspicions` are findings made elsewhere. With `careful` a red test is run
-        again before it counts. Raises SandboxError and OSError.
+        the worker's. `suspicions` are findings made elsewhere. With `careful` a red test command
+        is run again before it counts. Raises SandboxError and OSError.
         """
         tree, total, own = await asyncio.to_thread(self._compare, baseline, worker_changes)
         return await self.measure_tree(
@@ -288,7 +292,7 @@ class Verifier:
         suspicions: Sequence[Finding] = (),
         careful: bool = False,
     ) -> Evidence:
-        """The same for any tree; `own` is what of `total` the workers changed."""
+        """Measure any tree like `measure`; `own` is the part of `total` that workers changed."""
         self._recall(baseline)
         room_tree, lacking = await asyncio.to_thread(
             self.handed_over.of, tree, baseline.tree, total
@@ -297,7 +301,7 @@ class Verifier:
         protected = await asyncio.to_thread(
             self.trees.protected, own, self.spec.wanted, baseline.tree, tree
         )
-        findings = [*map(self._harmless, suspicions), *protected]
+        findings = [*map(self._as_notice_if_sealed, suspicions), *protected]
         unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
         findings += not_kept(sorted({*self.trees.unkept, *unkept}))
         findings += not_held(self.trees.skipped)
@@ -323,7 +327,7 @@ class Verifier:
             test=test,
             checks=checks,
             findings=findings,
-            proof=_turned(baseline, test, checks, criteria),
+            proof=_facts_of_turning(baseline, test, checks, criteria),
             changed_files=own.all[:MOST_PATHS],
             deleted_files=sorted(own.deleted)[:MOST_PATHS],
             lines_added=own.lines_added,
@@ -333,18 +337,21 @@ class Verifier:
     def _executes(
         self, criteria: Sequence[Criterion], read: ReadFile, *, test: bool = True
     ) -> bool:
-        """Whether the test command or a check runs anything."""
+        """Whether the test command (unless `test` is False) or a check executes anything."""
         if test and self.test is not None:
             return True
         return any(target_of(one, self.spec, read) is not None for one in criteria)
 
     def _recall(self, baseline: Baseline) -> None:
-        """By which means each target reports, as its first run found out."""
+        """Take from the baseline how each target reports and which tree is the old one."""
         self.measurer.means.update(baseline.reporters)
         self.rooms.since = baseline.tree
 
-    def _harmless(self, finding: Finding) -> Finding:
-        """A change of installed packages that are sealed decides nothing, and is a notice."""
+    def _as_notice_if_sealed(self, finding: Finding) -> Finding:
+        """Return a finding that no longer blocks where only sealed packages were changed.
+
+        Sealed packages decide nothing: every room has them as they were before the run.
+        """
         sealed = {one.name for one, _ in self.rooms.sealed.folders() if one.copied}
         if finding.code != "dependencies_changed" or not sealed.issuperset(finding.paths):
             return finding
@@ -353,7 +360,7 @@ class Verifier:
     def _compare(
         self, baseline: Baseline, worker_changes: Sequence[WorkerChange]
     ) -> tuple[str, Changes, Changes]:
-        """The present tree, what differs from the one before the run, and the workers' part."""
+        """The present tree, its changes against the tree before the run, and the workers' part."""
         tree = self.trees.now()
         total = self.trees.between(baseline.tree, tree)
         own = self.trees.by_workers(worker_changes, total)
@@ -368,13 +375,13 @@ class Verifier:
         )  # fmt: skip
 
     def sets_up_again(self, total: Changes) -> bool:
-        """Whether these changes ask for the set-up to be run again, in each room."""
+        """Whether these changes require the set-up to be run again, in each room."""
         return self.spec.task.setup is not None and installs_anew(total.all)
 
     async def set_up_room(self, room: Room, total: Changes) -> tuple[Room, list[Finding]]:
-        """Run the set-up again where what it installs from changed; a finding where it fails.
+        """Run the set-up again where the files it installs from changed; a finding where it fails.
 
-        It starts with a home of its own, which the room has from then on.
+        It starts with an empty home of its own, which the returned room uses from then on.
         """
         setup = self.spec.task.setup
         if setup is None or not room.clock or not self.sets_up_again(total):
@@ -391,7 +398,7 @@ class Verifier:
         return room, [set_up_fails(last[0][:300], withheld(setup), asked_for(ran.tail))]
 
     def claims(self, before: Results | None, criteria: Sequence[Criterion]) -> Claims:
-        """Which reds of the old tree have to turn, and which are known."""
+        """Which tests that are red on the old tree have to turn green, and which are known reds."""
         return claims_of(
             before,
             wanted_by(self.spec, criteria),
@@ -417,7 +424,7 @@ class Verifier:
         self.awaits(target)
         measured = await self.measurer.run(target, room, read)
 
-        def seen(one: Measured) -> TestOutcome:
+        def summarise(one: Measured) -> TestOutcome:
             return outcome_of(
                 one,
                 baseline.test,
@@ -428,11 +435,11 @@ class Verifier:
                 results=self.measurer.keep(one.results, target.id),
             )
 
-        outcome = await asyncio.to_thread(seen, measured)
+        outcome = await asyncio.to_thread(summarise, measured)
         if careful and not outcome.green and measured.results and not measured.ran.timed_out:
-            again, flaky = await self._again(target, room.tree, read, measured, claims)
+            again, flaky = await self._run_red_again(target, room.tree, read, measured, claims)
             if flaky:
-                outcome = (await asyncio.to_thread(seen, again)).model_copy(
+                outcome = (await asyncio.to_thread(summarise, again)).model_copy(
                     update={"flaky": flaky[:50]}
                 )
         self.emit(
@@ -443,10 +450,13 @@ class Verifier:
         )  # fmt: skip
         return outcome
 
-    async def _again(
+    async def _run_red_again(
         self, target: Target, tree: str, read: ReadFile, first: Measured, claims: Claims
     ) -> tuple[Measured, list[str]]:
-        """A red run once more, in another room; and which names have both colours now."""
+        """Run a red test command once more, in another room; return that run and the flaky names.
+
+        Flaky are those that were red first and pass now, known reds left out.
+        """
         self.awaits(target, ONCE_MORE)
         async with self.rooms.open(tree) as room:
             again = await self.measurer.run(target, room, read)
@@ -456,19 +466,19 @@ class Verifier:
         return again, [name for name in red if again.results.passed(name)]
 
     def before(self, baseline: Baseline) -> Results | None:
-        """The results by name of the test command on the old tree. Blocks."""
+        """The test command's results by name on the old tree. Blocks."""
         return self.measurer.kept(baseline.test.results) if baseline.test else None
 
 
 def colours_of(
     criteria: Sequence[Criterion], outcomes: Sequence[CheckOutcome]
 ) -> dict[str, Colour]:
-    """What each check said on the old tree."""
+    """Each check's colour on the old tree, by criterion id."""
     by_id = {criterion.id: criterion for criterion in criteria}
     found: dict[str, Colour] = {}
     for outcome in outcomes:
         criterion = by_id[outcome.criterion_id]
-        # Nothing has changed before the run: that it did later is no proof of a model's claim.
+        # Nothing has changed before the run: a later change proves nothing for a model's claim.
         empty = is_kind(criterion, "diff") and criterion.check_origin == "model"
         found[outcome.criterion_id] = "unknown" if empty else COLOURS[outcome.outcome]
     return found
@@ -480,7 +490,7 @@ def is_kind(criterion: Criterion, kind: str) -> bool:
 
 
 def large_files(paths: Sequence[str], most: str) -> str:
-    """What cannot be brought back, before anything is paid for."""
+    """A warning about files that undo cannot bring back, before anything is paid for."""
     more = f" and {len(paths) - 5} more" * (len(paths) > 5)
     what = "is a file" if len(paths) == 1 else "are files"
     return (
@@ -490,13 +500,13 @@ def large_files(paths: Sequence[str], most: str) -> str:
     )
 
 
-def _turned(
+def _facts_of_turning(
     baseline: Baseline,
     test: TestOutcome | None,
     checks: Sequence[CheckOutcome],
     criteria: Sequence[Criterion],
 ) -> list[str]:
-    """What was red on the tree before the run and is green now, as far as one run tells."""
+    """Sentences about what was red before the run and is green now, as far as one run shows."""
     by_model = {criterion.id for criterion in criteria if criterion.check_origin == "model"}
     proof = []
     if test is not None and test.green and baseline.test is not None and not baseline.test.green:

@@ -1,4 +1,4 @@
-"""Several judgements of one tree as one: the more negative word wins."""
+"""Merges several judgements of one tree into one: the more negative one wins."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ MOST_RISKS = 20
 
 
 def merged(votes: Sequence[Assessment]) -> Assessment:
-    """What the judges say together; at least one of them.
+    """One judgement made of at least one judge's vote.
 
-    A criterion that one calls failed has failed; it has passed where all say so. They are
-    satisfied only if every one is. The words are those of the first who is not.
+    A criterion that any judge calls failed has failed; it has passed where all say so. The result
+    is satisfied only if every judge is. The summary is that of the first judge who is not.
     """
     against = [vote for vote in votes if not vote.satisfied]
     first = (against or votes)[0]
     failed = set().union(*(vote.failed for vote in votes))
     passed = set(votes[0].passed).intersection(*(vote.passed for vote in votes)) - failed
-    # Of a criterion's comments the one that says what is wrong, else the first.
+    # Of a criterion's comments take one that says what is wrong, else the first.
     comments = {name: text for vote in reversed(votes) for name, text in vote.comments.items()}
     for vote in reversed(votes):
         comments |= {name: text for name, text in vote.comments.items() if name in vote.failed}

@@ -1,4 +1,4 @@
-"""What was asked for, as texts and as names of tests. Pure."""
+"""What was asked for: its texts, and the names of tests that stand for it. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentrunner.state.run_state import Criterion
 def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
     """All texts that say what is asked for: PRD, title, criteria and what their checks look for.
 
-    The test command says how tests are run, and is left out where a planner quotes it.
+    A planner may quote the test command, which only says how tests are run: that is left out.
     """
     texts = [spec.prd_text, spec.title]
     command = spec.task.test.command if spec.task.test else ""
@@ -25,5 +25,5 @@ def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
 
 
 def mapped_by(criteria: Sequence[Criterion]) -> set[str]:
-    """Names of tests that criteria stand on."""
+    """Names of tests that criteria are mapped to."""
     return {name for criterion in criteria for name in criterion.tests}

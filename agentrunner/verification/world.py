@@ -15,29 +15,29 @@ class InputChange:
     """Why it counts, one clause for people."""
     kind: Literal["added", "modified", "deleted"]
     understood: str = ""
-    """Why it needs no question: a test under a new name, a dependency; "" where it may."""
+    """Why the change raises no question (a renamed test, a dependency); "" where it may."""
     test: bool = False
-    """Whether it is a test, not what steers one."""
+    """Whether the file is a test itself, not something that steers tests."""
 
 
 @dataclass(frozen=True)
 class SnapshotTrees:
-    """Trees by their ids."""
+    """Ids of the trees that an examination compares, and what is known of their differences."""
 
     old: str
-    """Before the run."""
+    """The tree before the run."""
     new: str
-    """What is handed over."""
+    """The tree that is handed over."""
     kept: str
-    """`new` with all inputs of the proof as they were, later ones taken out; `new` where none
-    was changed."""
+    """`new` with all inputs of the proof as they were in `old`, and without the added ones; `new`
+    itself where none was changed."""
     mixed: str
     """`old` with the inputs of the proof as the worker left them."""
     changes: tuple[InputChange, ...]
     old_paths: frozenset[str]
     product: tuple[str, ...]
-    """Changed paths that are no inputs."""
+    """Changed paths that are product: no inputs of the proof, or only in a region."""
     unsure: tuple[str, ...] = ()
-    """Changed paths that are taken as product and may decide: what rests on them is no proof."""
+    """Changed paths that are taken as product but may decide: what rests on them is no proof."""
     allowed: tuple[str, ...] = ()
     """Paths whose change a person allowed."""

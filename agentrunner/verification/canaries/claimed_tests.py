@@ -1,7 +1,7 @@
-"""Whether the test tool can still say no: canaries made of the claimed tests themselves.
+"""Whether the test tool can still report a failure: canaries made of the claimed tests themselves.
 
-Each claimed test gets a failing end, then its expected literals changed, in its own file and under
-its own name; both must be reported as failed. Beside them stand tests of a random name.
+Each claimed test gets a failing end, then its expected literals are changed, in its own file and
+under its own name; both must be reported as failed. Tests of a random name are added beside them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 200
-"""Claimed tests of which canaries are made; with more, what is claimed is shown at most."""
+"""Claimed tests that canaries are made of; with more, the claim is shown at most."""
 Places = Mapping[str, Sequence[str]]
-"""By file: names of tests in it."""
+"""Names of tests, by their file."""
 NO_CANARY = "no canary: none could be made of these tests"
 TOO_MANY = f"of more than {MOST_TESTS} claimed tests only so many were made to fail"
 PASSED_BY = "passes by the assertion that was red before; so this shows, and no more"
@@ -47,29 +47,29 @@ PASSED_BY = "passes by the assertion that was red before; so this shows, and no 
 
 @dataclass(frozen=True)
 class CanaryReport:
-    """What the canaries say; a finding where the tool is."""
+    """What running canaries showed; a finding where one did not fail."""
 
     finding: Finding | None = None
     notes: list[str] = field(default_factory=list)
     shows_only: bool = False
-    """Whether what is claimed is shown at most: no canary failed as the program itself does."""
+    """Whether the claim is shown at most: no canary failed as the program itself does."""
 
 
 @dataclass(frozen=True)
-class _Flock:
-    """A tree with canaries, and the names that must be red in it."""
+class _CanaryTree:
+    """A tree with canaries, and the names of tests that must be red in it."""
 
     tree: str
     names: tuple[str, ...]
     random: Mapping[str, str] = field(default_factory=dict)
-    """Of tests with a random name: their files."""
+    """The files of tests with a random name, by name."""
     may_be_red: tuple[str, ...] = ()
-    """Names with another value, of which nobody knows that it is expected."""
+    """Names of tests whose changed value is not known to be an expected one."""
 
 
 @dataclass(frozen=True)
 class Canaries:
-    """Makes and runs canaries. Methods raise what runs in rooms raise."""
+    """Makes and runs canaries. Methods raise what running in rooms raises."""
 
     snapshots: Snapshots
 
@@ -83,37 +83,51 @@ class Canaries:
         inputs: Inputs,
         before: Results | None = None,
     ) -> CanaryReport:
-        """A finding where a canary of `names`, which all pass on the new tree, is not seen.
+        """A finding where a canary of `names`, which all pass on the new tree, does not fail.
 
-        `before` has what was red on the old tree, and where: that is what is asked first.
+        `before` are the results on the old tree: what was red there, and where, is changed first.
         """
-        places = _places(names[:MOST_TESTS], target, now)
+        places = _names_by_file(names[:MOST_TESTS], target, now)
         old = await asyncio.to_thread(self.snapshots.reader, world.old)
         red = await asyncio.to_thread(red_lines, before, places, old)
-        ends = await self._asked(run, target, self._ends, places, world)
-        if ends and await self._swallowed(run, target, ends, places, world):
+        ends = await self._run_canaries(run, target, self._failing_ends, places, world)
+        if ends and await self._is_failure_lost(run, target, ends, places, world):
             return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
         if unread := await not_read(run, target, places, self.snapshots, world, inputs):
             return CanaryReport(tool_changed(target, unread))
-        literals = await self._asked(
-            run, target, partial(self._literals, red=red), places, world, narrow=True
+        literals = await self._run_canaries(
+            run, target, partial(self._changed_literals, red=red), places, world, narrow=True
         )
-        if not ends and not any(flock.names or _any_red(flock, seen) for flock, seen in literals):
+        if not ends and not any(
+            canaries.names or _any_red(canaries, seen) for canaries, seen in literals
+        ):
             return await self._by_programs(run, target, names, places, world, now, inputs, red)
-        changed = {name for flock, _ in literals for name in flock.names}
-        unseen_ends = [name for flock, seen in ends for name in _unseen(flock.names, seen)]
-        unseen_literals = [name for flock, seen in literals for name in _unseen(flock.names, seen)]
-        both = [name for name in unseen_ends if name not in changed] + unseen_literals
-        if both:
+        changed = {name for canaries, _ in literals for name in canaries.names}
+        unseen_ends = [
+            name
+            for canaries, seen in ends
+            for name in _not_reported_as_failed(canaries.names, seen)
+        ]
+        unseen_literals = [
+            name
+            for canaries, seen in literals
+            for name in _not_reported_as_failed(canaries.names, seen)
+        ]
+        unseen = [name for name in unseen_ends if name not in changed] + unseen_literals
+        if unseen:
             what = "another expected value" if unseen_literals else "a failing statement at its end"
-            return CanaryReport(tool_changed(target, f"{both[0]} passes with {what}"))
-        if gone := await self._row_not_asked(run, target, places, world):
-            return CanaryReport(tool_changed(target, gone))
+            return CanaryReport(tool_changed(target, f"{unseen[0]} passes with {what}"))
+        if unasked_row := await self._row_not_asked(run, target, places, world):
+            return CanaryReport(tool_changed(target, unasked_row))
         by_words = await self._by_words(run, target, places, world, now, red)
         notes = [TOO_MANY] * (len(names) > MOST_TESTS)
-        where_red = partial(self._literals, make=changed_where_red, red=red)
-        for flock, seen in await self._asked(run, target, where_red, places, world, narrow=True):
-            notes += [f"{name} {PASSED_BY}" for name in _unseen(flock.names, seen)][:1]
+        where_red = partial(self._changed_literals, make=changed_where_red, red=red)
+        for canaries, seen in await self._run_canaries(
+            run, target, where_red, places, world, narrow=True
+        ):
+            notes += [
+                f"{name} {PASSED_BY}" for name in _not_reported_as_failed(canaries.names, seen)
+            ][:1]
         return replace(
             by_words,
             notes=[*by_words.notes, *notes],
@@ -123,15 +137,15 @@ class Canaries:
     async def _row_not_asked(
         self, run: Run, target: Target, places: Places, world: SnapshotTrees
     ) -> str:
-        """Why claimed tests cannot say no in a row of a table that they loop over; "" for none."""
+        """Why claimed tests cannot fail in a row of a table that they loop over; "" for none."""
         for path, names in places.items():
 
             async def passes(tree: str, names: Sequence[str] = names) -> bool:
                 seen = await run(target, tree, names)
                 return seen.results is not None and all(map(seen.results.passed, names))
 
-            if gone := await row_of_test_not_asked(passes, self.snapshots, world, path):
-                return gone
+            if unasked_row := await row_of_test_not_asked(passes, self.snapshots, world, path):
+                return unasked_row
         return ""
 
     async def _by_words(
@@ -143,7 +157,7 @@ class Canaries:
         now: Results,
         red: RedLines,
     ) -> CanaryReport:
-        """Claimed tests in files without a grammar, each made to fail itself."""
+        """Make claimed tests fail in files without a grammar, each by its own words."""
 
         async def run_only(tree: str, names: Sequence[str]) -> Measured:
             return await run(target, tree, names)
@@ -155,72 +169,72 @@ class Canaries:
             return CanaryReport(notes=[f"{asked.unconfirmed[0]} {NOT_ITSELF}"], shows_only=True)
         return CanaryReport()
 
-    async def _asked(
+    async def _run_canaries(
         self,
         run: Run,
         target: Target,
-        make: Callable[[Places, SnapshotTrees], _Flock | None],
+        make: Callable[[Places, SnapshotTrees], _CanaryTree | None],
         places: Places,
         world: SnapshotTrees,
         *,
         narrow: bool = False,
-    ) -> list[tuple[_Flock, Measured]]:
-        """Canaries of all files at once, and what was seen of them; [] where none can be made.
+    ) -> list[tuple[_CanaryTree, Measured]]:
+        """Run canaries of all files at once, with what was seen; [] where none can be made.
 
-        A tool that stops at the first red file reports nothing of the others: those are asked
-        once more, each alone.
+        A tool that stops at the first red file reports nothing about the others: these run again,
+        each file alone.
         """
-        found: list[tuple[_Flock, Measured]] = []
+        found: list[tuple[_CanaryTree, Measured]] = []
 
-        async def ask(some: Places) -> tuple[_Flock, Measured] | None:
-            flock = await asyncio.to_thread(make, some, world)
-            if flock is None:
+        async def ask(subset: Places) -> tuple[_CanaryTree, Measured] | None:
+            canaries = await asyncio.to_thread(make, subset, world)
+            if canaries is None:
                 return None
             seen = await run(
-                target, flock.tree, [*flock.names, *flock.may_be_red] if narrow else ()
+                target, canaries.tree, [*canaries.names, *canaries.may_be_red] if narrow else ()
             )
-            found.append((flock, seen))
-            return flock, seen
+            found.append((canaries, seen))
+            return canaries, seen
 
         asked = await ask(places)
         if asked is not None and len(places) > 1:
-            for path in _not_reported(*asked, places):
+            for path in _files_not_reported(*asked, places):
                 await ask({path: places[path]})
         return found
 
-    async def _swallowed(
+    async def _is_failure_lost(
         self,
         run: Run,
         target: Target,
-        asked: Sequence[tuple[_Flock, Measured]],
+        asked: Sequence[tuple[_CanaryTree, Measured]],
         places: Places,
         world: SnapshotTrees,
     ) -> bool:
         """Whether a test of a random name, which has to fail, is not reported as failed.
 
-        Where the suite does not take up such a test on the old tree either, it says nothing.
+        Where the suite does not pick up such a test on the old tree either, it shows nothing.
         """
         unseen: dict[str, None] = {}
-        fine: set[str] = set()
-        for flock, seen in asked:
-            for name, path in flock.random.items():
+        reported: set[str] = set()
+        for canaries, seen in asked:
+            for name, path in canaries.random.items():
                 if _is_red(name, seen):
-                    fine.add(path)
+                    reported.add(path)
                 elif _is_there(name, seen) and not _is_skipped(name, seen):
                     return True
-                else:  # also one that a chosen name leaves out: Node reports such as skipped
+                else:  # or it was left out by a chosen name, which Node reports as skipped
                     unseen[path] = None
         for path in unseen:
-            if path not in fine and await self._seen_before(
+            if path not in reported and await self._is_reported_on_old_tree(
                 run, target, {path: places[path]}, world
             ):
                 return True
         return False
 
-    async def _seen_before(
+    async def _is_reported_on_old_tree(
         self, run: Run, target: Target, places: Places, world: SnapshotTrees
     ) -> bool:
-        """Whether a test of a random name beside those of the old tree is reported as failed."""
+        """Whether a test of a random name, added to the old tree, is reported as failed."""
         read = await asyncio.to_thread(self.snapshots.reader, world.old)
         entries = await asyncio.to_thread(self.snapshots.list, world.old)
         changed: dict[str, Entry | None] = {}
@@ -228,7 +242,7 @@ class Canaries:
         for path in places:
             source = read(path) if path in entries else None
             token = f"agentrunner_{secrets.token_hex(4)}"
-            made = _beside(source, path, token) if source is not None else None
+            made = _with_random_test(source, path, token) if source is not None else None
             if made is not None:
                 changed[path] = (entries[path][0], self.snapshots.write_blob(made))
                 names.append(token)
@@ -248,7 +262,7 @@ class Canaries:
         inputs: Inputs,
         red: RedLines,
     ) -> CanaryReport:
-        """Claimed tests that have no end here: themselves by their words, or their programs."""
+        """For claimed tests without a failing end: make them fail by words, or their programs."""
         by_words = await self._by_words(run, target, places, world, now, red)
         if by_words.finding or (
             places and not by_words.shows_only and all(language_of(path) is None for path in places)
@@ -260,12 +274,12 @@ class Canaries:
             named = seen.results and all(seen.results.passed(name) for name in names)
             return seen.passed or bool(named)
 
-        async def fails(one: FailingTree) -> tuple[bool, bool]:
-            if not one.programs:
-                return False, False  # texts may be those of other tests
-            seen = await run(target, one.tree, ())
+        async def fails(failing_tree: FailingTree) -> tuple[bool, bool]:
+            if not failing_tree.programs:
+                return False, False  # the texts may be those of other tests
+            seen = await run(target, failing_tree.tree, ())
             green = bool(seen.results and all(map(seen.results.passed, names)))
-            return seen.passed or (green and one.whole), not green
+            return seen.passed or (green and failing_tree.whole), not green
 
         return await self._programs(fails, passes, target, world, inputs)
 
@@ -277,19 +291,19 @@ class Canaries:
         world: SnapshotTrees,
         inputs: Inputs,
     ) -> CanaryReport:
-        """The programs behind a command, made to fail; `fails` says if one is dead, and if red."""
+        """Make the programs behind a command fail; `fails` returns whether one is dead, and red."""
         trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
         confirmed = False
-        for one in trees:
-            dead, red = await fails(one)
+        for failing_tree in trees:
+            dead, red = await fails(failing_tree)
             if dead:
-                return CanaryReport(tool_changed(target, one.what))
+                return CanaryReport(tool_changed(target, failing_tree.what))
             confirmed = confirmed or red
         asked = await ask_assertions(passes, self.snapshots, world, inputs)
         if asked.dead:
             return CanaryReport(tool_changed(target, asked.dead))
-        if gone := await row_not_asked(passes, self.snapshots, world, inputs, target.shell):
-            return CanaryReport(tool_changed(target, gone))
+        if unasked_row := await row_not_asked(passes, self.snapshots, world, inputs, target.shell):
+            return CanaryReport(tool_changed(target, unasked_row))
         notes = list(asked.notes)
         if not confirmed and not asked.confirmed:
             notes.append(NO_CANARY)
@@ -298,22 +312,22 @@ class Canaries:
     async def program_is_dead(
         self, run: Run, target: Target, world: SnapshotTrees, inputs: Inputs
     ) -> CanaryReport:
-        """The same for a command without names: its programs and tables, made to fail.
+        """The same for a command without test names: its programs and tables are made to fail.
 
-        A program fails wherever it ends, and by its own assertions where it has some; the tables
-        and texts that it compares with hold something else.
+        A program fails wherever it ends, and by its own assertions where it has some. The tables
+        and texts that it compares with get another content.
         """
 
         async def passes(tree: str) -> bool:
             return (await run(target, tree, ())).passed
 
-        async def fails(one: FailingTree) -> tuple[bool, bool]:
-            green = await passes(one.tree)
+        async def fails(failing_tree: FailingTree) -> tuple[bool, bool]:
+            green = await passes(failing_tree.tree)
             return green, not green
 
         return await self._programs(fails, passes, target, world, inputs)
 
-    def _ends(self, places: Places, world: SnapshotTrees) -> _Flock | None:
+    def _failing_ends(self, places: Places, world: SnapshotTrees) -> _CanaryTree | None:
         read = self.snapshots.reader(world.new)
         made: dict[str, bytes] = {}
         names: list[str] = []
@@ -338,16 +352,16 @@ class Canaries:
             text = combined(text, beside)
             if text != source:
                 made[path] = text
-        return self._flock(world, made, names, random)
+        return self._canary_tree(world, made, names, random)
 
-    def _literals(
+    def _changed_literals(
         self,
         places: Places,
         world: SnapshotTrees,
         *,
         red: RedLines,
         make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None] = changed_literal,
-    ) -> _Flock | None:
+    ) -> _CanaryTree | None:
         read = self.snapshots.reader(world.new)
         made: dict[str, bytes] = {}
         kinds: dict[str, str] = {}
@@ -360,16 +374,18 @@ class Canaries:
             if edits:
                 made[path] = applied(source, edits)
         sure = [name for name in kinds if kinds[name] != "case"]
-        return self._flock(world, made, sure, {}, [name for name in kinds if name not in sure])
+        return self._canary_tree(
+            world, made, sure, {}, [name for name in kinds if name not in sure]
+        )
 
-    def _flock(
+    def _canary_tree(
         self,
         world: SnapshotTrees,
         made: Mapping[str, bytes],
         names: Sequence[str],
         random: Mapping[str, str],
         may_be_red: Sequence[str] = (),
-    ) -> _Flock | None:
+    ) -> _CanaryTree | None:
         if not made:
             return None
         entries = self.snapshots.list(world.new)
@@ -377,7 +393,7 @@ class Canaries:
             path: (entries[path][0], self.snapshots.write_blob(text)) for path, text in made.items()
         }
         tree = self.snapshots.combine(world.new, changed)
-        return _Flock(tree, tuple(names), random, tuple(may_be_red))
+        return _CanaryTree(tree, tuple(names), random, tuple(may_be_red))
 
 
 def _edits(
@@ -387,7 +403,7 @@ def _edits(
     make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None],
     red: RedLines,
 ) -> tuple[list[Edit], dict[str, str]]:
-    """What makes canaries of these tests of a file, and the names and kinds of those made."""
+    """The edits that make canaries of these tests of a file, and the kind of each by test name."""
     edits: list[Edit] = []
     kinds: dict[str, str] = {}
     for name in wanted:
@@ -403,8 +419,8 @@ def _end(source: bytes, language: str, span: TestSpan, _: Collection[str]) -> Ca
     return failing_end(source, language, span)
 
 
-def _beside(source: bytes, path: str, name: str) -> bytes | None:
-    """A test file with failing tests of a random name."""
+def _with_random_test(source: bytes, path: str, name: str) -> bytes | None:
+    """A test file with failing tests of a random name; None where none can be added."""
     language = language_of(path)
     if language is None:
         return unequal_test(source, path, name)
@@ -412,8 +428,8 @@ def _beside(source: bytes, path: str, name: str) -> bytes | None:
     return combined(source, made) if made else None
 
 
-def _places(names: Sequence[str], target: Target, now: Results) -> dict[str, list[str]]:
-    """The files of tests, relative to the repository, with the names in each."""
+def _names_by_file(names: Sequence[str], target: Target, now: Results) -> dict[str, list[str]]:
+    """The names of tests by their file, relative to the repository."""
     files = {test.name: test.file for test in now.tests if test.file}
     found: dict[str, list[str]] = {}
     for name in names:
@@ -423,28 +439,28 @@ def _places(names: Sequence[str], target: Target, now: Results) -> dict[str, lis
     return found
 
 
-def _not_reported(flock: _Flock, seen: Measured, places: Places) -> list[str]:
-    """Files of which a canary is not in the results at all."""
+def _files_not_reported(canaries: _CanaryTree, seen: Measured, places: Places) -> list[str]:
+    """Files that have a canary which is missing in the results."""
     if seen.results is None:
         return []
-    missing = {flock.random[name] for name in flock.random if not _is_there(name, seen)}
-    names = {name for name in flock.names if name not in seen.results.names}
+    missing = {canaries.random[name] for name in canaries.random if not _is_there(name, seen)}
+    names = {name for name in canaries.names if name not in seen.results.names}
     return [path for path in places if path in missing or names.intersection(places[path])]
 
 
-def _unseen(names: Sequence[str], seen: Measured) -> list[str]:
+def _not_reported_as_failed(names: Sequence[str], seen: Measured) -> list[str]:
     """Canaries that are not reported as failed."""
     if seen.results is None:
         return list(names) if seen.passed else []
     if not seen.results.tests and not seen.passed:
-        return []  # everything broke, which is a no as well
+        return []  # everything broke, which is a failure as well
     return [name for name in names if seen.results.passed(name)]
 
 
-def _any_red(flock: _Flock, seen: Measured) -> bool:
-    """Whether a test that another value may turn red is so."""
+def _any_red(canaries: _CanaryTree, seen: Measured) -> bool:
+    """Whether a test that another value may turn red is red."""
     red = {test.name for test in seen.results.red} if seen.results else set()
-    return not red.isdisjoint(flock.may_be_red)
+    return not red.isdisjoint(canaries.may_be_red)
 
 
 def _is_there(name: str, seen: Measured) -> bool:

@@ -1,4 +1,4 @@
-"""The delivered tree with the programs and texts that decide made to fail. Blocks."""
+"""Builds delivered trees in which the programs and texts that decide are made to fail. Blocks."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ class FailingTree:
 
     tree: str
     what: str
-    """What is to be said where it is green, one clause."""
+    """What to report where the tree is green, one clause."""
     programs: bool = True
-    """Whether programs were changed, and not texts that something may compare with."""
+    """Whether programs were changed, not only texts that something may compare with."""
     whole: bool = False
-    """Whether it is all the programs that decide."""
+    """Whether all programs that decide were changed."""
 
 
 def failing_trees(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> list[FailingTree]:
-    """The new tree with what decides made to fail, in each way that can be."""
+    """The new tree with what decides made to fail, in each possible way."""
     read = snapshots.reader(world.new)
     entries = snapshots.list(world.new)
     programs = [
-        one.path
-        for one in inputs.tests
-        if one.path in entries and one.kind in ("test", "runner") and not one.region
+        input_.path
+        for input_ in inputs.tests
+        if input_.path in entries and input_.kind in ("test", "runner") and not input_.region
     ]
     texts = [
-        one.path
-        for one in inputs.tests
-        if one.path in entries
-        and one.kind == "fixture"
-        and not one.itself
-        and language_of(one.path) is None
+        input_.path
+        for input_ in inputs.tests
+        if input_.path in entries
+        and input_.kind == "fixture"
+        and not input_.itself
+        and language_of(input_.path) is None
     ]
-    made = [
+    changes = [
         (failing_programs(programs, read), "its program is green although it was made to fail"),
         (dying_programs(programs, read), "its program is green although it died of an error"),
         (
@@ -59,7 +59,7 @@ def failing_trees(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) ->
         (dict.fromkeys(texts, GARBAGE), "it is green with another text to compare with"),
     ]
     found = []
-    for files, what in made:
+    for files, what in changes:
         changed: dict[str, Entry | None] = {
             path: (entries[path][0], snapshots.write_blob(text)) for path, text in files.items()
         }

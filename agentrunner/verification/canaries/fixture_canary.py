@@ -1,7 +1,7 @@
-"""Files that claimed tests compare with: a test that passes without one reads something else.
+"""Removes files that claimed tests compare with: a test that still passes reads something else.
 
-The product can lead it there, by another folder, a variable or a function of its own. Whether a
-test reads a file at all is seen on the old tree, where it misses the file as soon as it is gone.
+The product can redirect it by another folder, a variable or a function of its own. Whether a test
+reads a file at all is seen on the old tree, where it reports the file as missing once it is gone.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
-MOST = 50
-"""Files that are taken away."""
+MOST_FILES = 50
+"""Data files of one test file that are removed."""
 
 
 async def not_read(
@@ -32,33 +32,35 @@ async def not_read(
 ) -> str:
     """Why a claimed test does not compare with its file any more; "" for none.
 
-    `places` has the names of tests by file; all of them pass on the new tree. Raises what `run`
+    `places` are the names of tests by file; all of them pass on the new tree. Raises what `run`
     does.
     """
-    files = await asyncio.to_thread(_mentioned, places, snapshots, world, inputs)
+    files = await asyncio.to_thread(_data_by_test_file, places, snapshots, world, inputs)
     names = [name for path in files for name in places[path]]
     if not names:
         return ""
-    gone = {path: None for some in files.values() for path in some}
-    without = await run(target, await asyncio.to_thread(snapshots.combine, world.new, gone), names)
+    removed = {path: None for data_files in files.values() for path in data_files}
+    without = await run(
+        target, await asyncio.to_thread(snapshots.combine, world.new, removed), names
+    )
     if without.results is None:
         return ""
-    left = [name for name in names if without.results.passed(name)]
-    if not left:
+    passing = [name for name in names if without.results.passed(name)]
+    if not passing:
         return ""
-    old = await asyncio.to_thread(snapshots.combine, world.old, gone)
-    missed = (await run(target, old, left)).results
-    for path, some in files.items():
+    old = await asyncio.to_thread(snapshots.combine, world.old, removed)
+    missed = (await run(target, old, passing)).results
+    for path, data_files in files.items():
         for name in places[path]:
-            if name in left and (file := _missed(missed, name, some)):
+            if name in passing and (file := _first_missed(missed, name, data_files)):
                 return f"{name} passes without {file}, which it misses on the old tree"
     return ""
 
 
-def _mentioned(
+def _data_by_test_file(
     places: Mapping[str, Sequence[str]], snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
 ) -> dict[str, list[str]]:
-    """By file of tests: files of data that stood before and that it names. Blocks."""
+    """Data files that existed before and that a test file names, by test file. Blocks."""
     read = snapshots.reader(world.new)
     data = [path for path in sorted(world.old_paths) if not family_of(path)]
     found = {}
@@ -67,12 +69,12 @@ def _mentioned(
         named = [one for one in data if PurePosixPath(one).name in text]
         named = [one for one in named if inputs.counts(one) and naming(one, text).in_full]
         if named:
-            found[path] = named[:MOST]
+            found[path] = named[:MOST_FILES]
     return found
 
 
-def _missed(results: Results | None, name: str, files: Sequence[str]) -> str:
-    """The first of these files that a test complains to miss; "" for none."""
+def _first_missed(results: Results | None, name: str, files: Sequence[str]) -> str:
+    """The first of these files that a test reports as missing; "" for none."""
     complained = complaints(
         "\n".join(one.message for one in results.named(name)) if results else ""
     )

@@ -1,7 +1,7 @@
-"""Programs without names of tests: their own assertions made to fail, each kind by itself.
+"""Makes the assertions of programs without test names fail, each kind by itself.
 
-A program that is made to end with a failure says nothing of its assertions: a product may have
-turned off those, or what follows an exception. Here they fail in the way in which they themselves
+A program that is made to end with a failure says nothing about its assertions: a product may have
+turned these off, or what follows an exception. Here they fail in the way in which they would really
 fail, and the command has to be red.
 """
 
@@ -27,10 +27,10 @@ from agentrunner.verification.syntax.programs import KILLS, WITH_TREES, program_
 from agentrunner.verification.syntax.stated_literals import other_expectations
 from agentrunner.verification.world import SnapshotTrees
 
-MOST = 8
-"""Kinds of assertions that are asked, all files together."""
-ALONE = 30
-"""Assertions that are made to fail alone, all files together."""
+MOST_KINDS = 8
+"""Kinds of assertions that are tried, in all files together."""
+MOST_ALONE = 30
+"""Assertions that are made to fail alone, in all files together."""
 ALONE_SEC = 120
 NOT_AS_IT_FAILS = "no assertion of this program could be made to fail; so this shows, and no more"
 NOT_ALL = "it has more kinds of assertions than are made to fail; so this shows, and no more"
@@ -42,17 +42,17 @@ Passes = Callable[[str], Awaitable[bool]]
 
 @dataclass(frozen=True)
 class Asked:
-    """What failing assertions say."""
+    """What happened when assertions were made to fail."""
 
     dead: str = ""
-    """Why the program cannot say no; "" where it can."""
+    """Why the program cannot fail; "" where it can."""
     notes: tuple[str, ...] = ()
     confirmed: bool = False
     """Whether some assertion was seen to fail."""
 
     @property
     def shows_only(self) -> bool:
-        """Whether the program's yes is worth less than a proof."""
+        """Whether the program's success is worth less than a proof."""
         return bool(self.notes)
 
 
@@ -74,118 +74,118 @@ async def ask_assertions(
 ) -> Asked:
     """Run the programs of `inputs` with their assertions made to fail; raises what `passes` does.
 
-    An assertion that fails and does not turn the command red is a finding where it is reached: a
-    process that is killed in its place is seen to end.
+    An assertion that fails without turning the command red is a finding if it is reached: the
+    command turns red when the process is killed in its place.
     """
-    asking = _Asking(passes, snapshots, world)
-    groups, other = await asyncio.to_thread(asking.groups, inputs)
+    programs = _Programs(passes, snapshots, world)
+    groups, other = await asyncio.to_thread(programs.groups, inputs)
     confirmed, unseen = False, False
     not_run: set[str] = set()
     decisive: list[_Group] = []
-    for group in groups[:MOST]:
+    for group in groups[:MOST_KINDS]:
         if group.path in not_run:
             continue
-        if not await asking.green(group, lambda one: one.edits):
+        if not await programs.green(group, lambda one: one.edits):
             confirmed = True
             decisive.append(group)
             continue
         if not group.sure:
             continue
-        if not await asking.green(group, lambda one: one.kill):
-            return Asked(dead=_dead(group))
-        if await asking.green_without(group.path):
+        if not await programs.green(group, lambda one: one.kill):
+            return Asked(dead=_why_dead(group))
+        if await programs.green_without(group.path):
             not_run.add(group.path)
         else:
             unseen = True
-    dead, all_asked = await _each_alone(asking, decisive)
+    dead, all_asked = await _try_each_alone(programs, decisive)
     if dead:
         return Asked(dead=dead)
     if unseen:
         return Asked(notes=(NOT_REACHED,), confirmed=confirmed)
     if not all_asked:
         return Asked(notes=(NOT_EACH,), confirmed=confirmed)
-    if any(group.sure for group in groups[MOST:]):
+    if any(group.sure for group in groups[MOST_KINDS:]):
         return Asked(notes=(NOT_ALL,), confirmed=confirmed)
     if not confirmed and other:
         return Asked(notes=(NOT_AS_IT_FAILS,))
     return Asked(confirmed=confirmed)
 
 
-async def _each_alone(asking: _Asking, groups: Sequence[_Group]) -> tuple[str, bool]:
-    """Why a program whose assertions fail together cannot say no to one of them; "" for nothing.
+async def _try_each_alone(programs: _Programs, groups: Sequence[_Group]) -> tuple[str, bool]:
+    """Why a program whose assertions fail together cannot fail by one of them; "" for none.
 
-    And whether each was asked. What fails first of all, and so ends the program, hides nothing.
-
-    A product may let the first pass and stop a later one, or forget what was counted so far.
+    The second value says whether each was tried. The first assertion to fail ends the program, so
+    its failure shows nothing about the others: a product may let the first pass and stop a later
+    one, or forget what was counted so far.
     """
     deadline = monotonic() + ALONE_SEC
-    several = [
+    by_group = [
         [_Group(group.path, (one,)) for one in reversed(group.failing) if one.kill]
         for group in groups
         if len(group.failing) > 1
     ]
-    places = [one for row in zip_longest(*several) for one in row if one is not None]
-    for place in places[:ALONE]:
+    singles = [one for row in zip_longest(*by_group) for one in row if one is not None]
+    for single in singles[:MOST_ALONE]:
         if monotonic() > deadline:
             return "", False
-        if not await asking.green(place, lambda one: one.edits):
+        if not await programs.green(single, lambda one: one.edits):
             continue
-        if not await asking.green(place, lambda one: one.kill):
-            return _dead(place), True
-    return "", len(places) <= ALONE
+        if not await programs.green(single, lambda one: one.kill):
+            return _why_dead(single), True
+    return "", len(singles) <= MOST_ALONE
 
 
-def _dead(group: _Group) -> str:
+def _why_dead(group: _Group) -> str:
     last = group.failing[-1]
     where = for_people(group.path)
     return f"it is green although `{last.kind}` in {where} (line {last.line}) has to fail"
 
 
 @dataclass(frozen=True)
-class _Asking:
+class _Programs:
     passes: Passes
     snapshots: Snapshots
     world: SnapshotTrees
 
     def groups(self, inputs: Inputs) -> tuple[list[_Group], bool]:
-        """What can fail, and whether there is a program that cannot be made to in another way."""
+        """Assertions that can fail, and whether a program cannot be made to fail in another way."""
         read = self.snapshots.reader(self.world.new)
         entries = self.snapshots.list(self.world.new)
         found: list[_Group] = []
         known = some_program = False
-        for one in inputs.tests:
-            if one.path not in entries or one.kind not in ("test", "runner") or one.region:
+        for input_ in inputs.tests:
+            if input_.path not in entries or input_.kind not in ("test", "runner") or input_.region:
                 continue
-            source = read(one.path) or b""
+            source = read(input_.path) or b""
             some_program = True
-            language = program_language(one.path, source)
-            if language not in WITH_TREES | BY_WORDS or language in ALSO_ENDED:
-                known = known or program_is_known(one.path, source)
+            language = program_language(input_.path, source)
+            if language not in WITH_TREES | WITHOUT_GRAMMAR or language in ALSO_ENDED:
+                known = known or program_is_known(input_.path, source)
             if not language:
                 continue
             kinds: dict[tuple[str, bool], list[Failing]] = {}
             for failing in _failing(source, language):
-                # Comparisons turned round: each alone says little, so all of them are one kind.
+                # Inverted comparisons: each alone says little, so all of them are one kind.
                 kind = failing.kind if failing.kill else ""
                 kinds.setdefault((kind, failing.sure), []).append(failing)
-            for several in kinds.values():
-                edits = [edit for failing in several for edit in failing.edits]
-                if _readable(applied(source, edits), language):
-                    found.append(_Group(one.path, tuple(several)))
+            for failings in kinds.values():
+                edits = [edit for failing in failings for edit in failing.edits]
+                if _is_well_formed(applied(source, edits), language):
+                    found.append(_Group(input_.path, tuple(failings)))
         found.sort(key=lambda group: not group.sure)
         return found, some_program and not known
 
     async def green(self, group: _Group, change: Callable[[Failing], Sequence[Edit]]) -> bool:
         """Whether the command passes with a change at all places of a group."""
         edits = [edit for failing in group.failing for edit in change(failing)]
-        return await self.passes(await asyncio.to_thread(self._tree, group.path, edits))
+        return await self.passes(await asyncio.to_thread(self._with_edits, group.path, edits))
 
     async def green_without(self, path: str) -> bool:
         """Whether the command passes with a program that ends where it begins."""
-        edit = await asyncio.to_thread(self._first, path)
-        return await self.passes(await asyncio.to_thread(self._tree, path, [edit]))
+        edit = await asyncio.to_thread(self._end_at_start, path)
+        return await self.passes(await asyncio.to_thread(self._with_edits, path, [edit]))
 
-    def _tree(self, path: str, edits: Sequence[Edit]) -> str:
+    def _with_edits(self, path: str, edits: Sequence[Edit]) -> str:
         source = self.snapshots.reader(self.world.new)(path) or b""
         mode = self.snapshots.list(self.world.new)[path][0]
         changed: dict[str, Entry | None] = {
@@ -193,8 +193,8 @@ class _Asking:
         }
         return self.snapshots.combine(self.world.new, changed)
 
-    def _first(self, path: str) -> Edit:
-        """What ends a program before anything else of it runs."""
+    def _end_at_start(self, path: str) -> Edit:
+        """The edit that ends a program before anything else of it runs."""
         source = self.snapshots.reader(self.world.new)(path) or b""
         language = program_language(path, source)
         at = source.find(b"\n") + 1 if source.startswith(b"#!") else 0
@@ -207,8 +207,8 @@ class _Asking:
 
 
 IN_MAIN = frozenset({"c", "java", "go", "rust"})
-"""Languages whose programs begin in a function of that name."""
-BY_WORDS = frozenset({"php", "ruby", "c"})
+"""Languages whose programs begin in a function `main`."""
+WITHOUT_GRAMMAR = frozenset({"php", "ruby", "c"})
 """Languages without a grammar here whose assertions are known all the same."""
 ALSO_ENDED = frozenset({"c"})
 """Those of them whose programs often compare in ways of their own, beside `assert`."""
@@ -219,15 +219,15 @@ def _failing(source: bytes, language: str) -> list[Failing]:
     found: list[Failing] = []
     if language in WITH_TREES:
         found = failing_in_tree(source, language)
-    elif language in BY_WORDS:
+    elif language in WITHOUT_GRAMMAR:
         found = failing_by_words(source, language)
     lines = {one.line for one in found if one.kill}
-    several = other_expectations(source, KILLS[language])
-    others = [one for one in several if one.line not in lines]
+    expectations = other_expectations(source, KILLS[language])
+    others = [one for one in expectations if one.line not in lines]
     return [*found, *others]
 
 
-def _readable(source: bytes, language: str) -> bool:
+def _is_well_formed(source: bytes, language: str) -> bool:
     """Whether a changed program is well-formed, as far as that can be seen here."""
     if language not in WITH_TREES:
         return True

@@ -1,4 +1,4 @@
-"""Where a test said no: the lines of its own file that the message of its failure names. Pure."""
+"""Where a test failed: the lines of its own file that the failure's message names. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from agentrunner.verification.results.model import Results
 
 ReadFile = Callable[[str], bytes | None]
 RedLines = Mapping[str, frozenset[str]]
-"""By name of a test: the text of such lines, without the space around it."""
+"""The text of such lines by test name, without the space around it."""
 MOST_LINES = 20
 
 
 def red_lines(
     before: Results | None, places: Mapping[str, Sequence[str]], read: ReadFile
 ) -> RedLines:
-    """By test: what stood in the lines that were red, in files of the tree that `read` reads.
+    """The text of the lines that were red, by test, in files of the tree that `read` reads.
 
-    `places` has the names of tests by file. A test whose tool says no line has none.
+    `places` are the names of tests by file. A test whose tool reports no line is left out.
     """
     found: dict[str, frozenset[str]] = {}
     for path, names in places.items() if before is not None else ():

@@ -1,4 +1,4 @@
-"""Programs that decide by their exit code, made to fail wherever they end. Pure."""
+"""Makes programs that decide by their exit code fail wherever they end. Pure."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ NODE_EXIT = re.compile(r"\bprocess\.exit\((?:[^()]|\([^()]*\))*\)")
 NODE_CODE = re.compile(r"\bprocess\.exitCode\s*=(?!=)[^;\n]*")
 C_ENDINGS = (".c", ".cc", ".cpp", ".cxx")
 C_MAIN = re.compile(r"\bmain\s*\([^)]*\)[^{;]*\{")
-KIT_TEST = re.compile(r"(?m)^[A-Z][A-Z0-9_]*\s*\([^;{}]*\)\s*\{")
+FRAMEWORK_TEST = re.compile(r"(?m)^[A-Z][A-Z0-9_]*\s*\([^;{}]*\)\s*\{")
 """A macro that opens a function: `TEST(Shop, adds) {`, `TEST_CASE("adds") {`."""
 C_RETURN = re.compile(r"\breturn\b[^;]*;")
 C_EXIT = re.compile(r"\b(_?exit|_Exit|quick_exit)\s*\([^;]*\)\s*;")
 FAIL = 1
-"""The exit code of a program that was made to fail: the one that programs fail with."""
+"""The exit code of a program that was made to fail, the usual one for a failure."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """How the programs of a language end, and what takes the place of that."""
+    """How programs of a language end, and what replaces these ends."""
 
     exits: re.Pattern[str]
     by_code: str
     by_error: str
     joint: str = ""
-    """What stands before and behind a statement in a line of its own."""
+    """What surrounds a statement on a line of its own."""
 
 
 ENDS = {
@@ -74,37 +74,37 @@ ENDS = {
     ),
 }
 GARBAGE = b"agentrunner: this is another text\n"
-"""What stands in the place of a text that something is compared with."""
+"""What replaces a text that something is compared with."""
 
 Make = Callable[[str, str], str | None]
 
 
 def failing_programs(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
-    """These programs, each with a failure at all of its ends; those that are not known left out."""
-    return _made(paths, read, _by_code)
+    """These programs, each failing at all of its ends; unknown kinds of programs are left out."""
+    return _changed_texts(paths, read, _failing_by_code)
 
 
 def dying_programs(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
-    """The same with an error that nobody catches, where a language has errors."""
-    return _made(paths, read, _by_error)
+    """The same with an error that nobody catches, for languages that have errors."""
+    return _changed_texts(paths, read, _failing_by_error)
 
 
 def program_is_known(path: str, source: bytes) -> bool:
     """Whether `failing_programs` can make a program fail."""
-    return _by_code(path, source.decode("utf-8", "surrogateescape")) is not None
+    return _failing_by_code(path, source.decode("utf-8", "surrogateescape")) is not None
 
 
 def failing_assertions(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
-    """Programs in C that assert, each with an assertion that fails at the end of `main`."""
-    return _made(paths, read, _asserting)
+    """C programs that assert, each with an assertion that fails at the end of `main`."""
+    return _changed_texts(paths, read, _with_failing_assertion)
 
 
 def unequal_scripts(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
-    """Shell scripts whose comparisons, as far as they end the script, expect something else."""
-    return _made(paths, read, _unequal)
+    """Shell scripts whose comparisons expect another value, if these can end the script."""
+    return _changed_texts(paths, read, _with_other_values)
 
 
-def _unequal(path: str, text: str) -> str | None:
+def _with_other_values(path: str, text: str) -> str | None:
     if program_language(path, text.encode("utf-8", "surrogateescape")) != "sh":
         return None
     ends = re.search(r"(?m)^\s*set\s+-\w*e", text)
@@ -117,16 +117,16 @@ def _unequal(path: str, text: str) -> str | None:
 
 
 MINITEST_END = re.compile(r"(?ms)^class [^\n]*\bTest\w*\n.*?^(?P<end>end)\b")
-"""A class of tests at the top of a file."""
-FOREIGN = re.compile(r"\s*#\s*language:\s*(?!en\b)")
-"""A feature whose keywords are not English."""
+"""A class of tests at the top level of a file."""
+OTHER_LANGUAGE = re.compile(r"\s*#\s*language:\s*(?!en\b)")
+"""A feature file whose keywords are not English."""
 
 
 def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
-    """A test file with one more test, in its framework's own equality, that has to fail.
+    """A test file with one more test that has to fail, by the framework's own equality.
 
-    For languages without a syntax tree here: RSpec, Minitest, PHPUnit, GoogleTest, Perl's
-    Test::More, and Gherkin, where it has a step that nobody defines.
+    For languages without a grammar here: RSpec, Minitest, PHPUnit, GoogleTest, Perl's
+    Test::More, and Gherkin, where the test has a step that nobody defines.
     """
     text = source.decode("utf-8", "surrogateescape")
     if path.endswith("_spec.rb") and (hit := list(re.finditer(r"(?m)^end\b", text))):
@@ -146,14 +146,14 @@ def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
         added, at = f'is("made", "to fail", "{name}");\n', ends.start() if ends else len(text)
     elif program_language(path, source) == "c" and GTEST.search(text):
         added, at = f"\nTEST({name}, HasToFail) {{ EXPECT_EQ(1, 2); }}\n", len(text)
-    elif path.endswith(".feature") and not FOREIGN.match(text):
+    elif path.endswith(".feature") and not OTHER_LANGUAGE.match(text):
         added, at = f"\n  Scenario: {name}\n    Then {name} has to fail\n", len(text)
     else:
         return None
     return (text[:at] + added + text[at:]).encode("utf-8", "surrogateescape")
 
 
-def _made(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[str, bytes]:
+def _changed_texts(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[str, bytes]:
     found: dict[str, bytes] = {}
     for path in paths:
         content = read(path)
@@ -163,11 +163,11 @@ def _made(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[str, byte
     return found
 
 
-def _by_code(path: str, text: str) -> str | None:
-    """A program that ends with an exit code at each of its ends."""
+def _failing_by_code(path: str, text: str) -> str | None:
+    """The program with a failing exit code at each of its ends; None for an unknown language."""
     language = program_language(path, text.encode("utf-8", "surrogateescape"))
     if language == "sh":
-        # The trap is for an exit in the middle of a line, the rest for a trap of the script's own.
+        # The trap is for an exit in the middle of a line, the rest for a trap of the script itself.
         head, body = _after_first_line(text)
         made = SHELL_EXIT.sub(rf"\g<1>exit {FAIL}", body).rstrip("\n")
         return f"{head}trap 'exit {FAIL}' EXIT\n{made}\nexit {FAIL}\n"
@@ -178,29 +178,31 @@ def _by_code(path: str, text: str) -> str | None:
     if path.endswith(".java"):
         made = re.sub(r"\bSystem\.exit\s*\([^;]*\)\s*;", f"System.exit({FAIL});", text)
         hit = C_MAIN.search(made)
-        end = _closing(made, hit.end()) if hit else -1
+        end = _end_of_block(made, hit.end()) if hit else -1
         return f"{made[:end]} System.exit({FAIL}); {made[end:]}" if end >= 0 else None
     if language in ENDS:
-        return _ended(text, ENDS[language], ENDS[language].by_code)
-    return _in_main(path, text, f"return {FAIL};", everywhere=True) or _at_start(path, text)
+        return _with_ends(text, ENDS[language], ENDS[language].by_code)
+    return _with_in_main(path, text, f"return {FAIL};", everywhere=True) or _dying_at_start(
+        path, text
+    )
 
 
-def _at_start(path: str, text: str) -> str | None:
-    """Tests in C or C++ whose `main` a kit brings: their program dies at its start."""
-    if not path.endswith(C_ENDINGS) or C_MAIN.search(text) or not KIT_TEST.search(text):
+def _dying_at_start(path: str, text: str) -> str | None:
+    """C or C++ tests whose `main` comes from a framework: their program dies as it starts."""
+    if not path.endswith(C_ENDINGS) or C_MAIN.search(text) or not FRAMEWORK_TEST.search(text):
         return None
     dies = "__attribute__((constructor)) static void agentrunner_dies(void)"
     return f"{text.rstrip()}\n{dies} {{ __builtin_trap(); }}\n"
 
 
-def _by_error(path: str, text: str) -> str | None:
-    """A program that dies of an error at each of its ends, where its language has errors."""
+def _failing_by_error(path: str, text: str) -> str | None:
+    """The program dying of an error at each of its ends, for languages that have errors."""
     ends = ENDS.get(program_language(path, text.encode("utf-8", "surrogateescape")))
-    return _ended(text, ends, ends.by_error) if ends else None
+    return _with_ends(text, ends, ends.by_error) if ends else None
 
 
-def _ended(text: str, ends: Ends, statement: str) -> str | None:
-    """A program whose every exit is this statement, which also stands at its end."""
+def _with_ends(text: str, ends: Ends, statement: str) -> str | None:
+    """The program with `statement` instead of every exit, and at its end."""
     made = ends.exits.sub(lambda hit: (hit.groupdict().get("indent") or "") + statement, text)
     last = made.rstrip("\n").rsplit("\n", 1)[-1]
     if "?>" in text or last.startswith("return"):
@@ -211,23 +213,23 @@ def _ended(text: str, ends: Ends, statement: str) -> str | None:
 
 
 def _after_first_line(text: str) -> tuple[str, str]:
-    """The line that names the interpreter, "" where there is none, and the rest."""
+    """The line that names the interpreter ("" where there is none), and the rest."""
     if not text.startswith("#!"):
         return "", text
     line, _, rest = text.partition("\n")
     return f"{line}\n", rest
 
 
-def _asserting(path: str, text: str) -> str | None:
+def _with_failing_assertion(path: str, text: str) -> str | None:
     if not re.search(r"\bassert\s*\(", text):
         return None
-    return _in_main(path, text, 'assert(0 && "made to fail");', everywhere=False)
+    return _with_in_main(path, text, 'assert(0 && "made to fail");', everywhere=False)
 
 
-def _in_main(path: str, text: str, statement: str, *, everywhere: bool) -> str | None:
+def _with_in_main(path: str, text: str, statement: str, *, everywhere: bool) -> str | None:
     """A C program with a statement before each end of `main`."""
     hit = C_MAIN.search(text) if path.endswith(C_ENDINGS) else None
-    end = _closing(text, hit.end()) if hit else -1
+    end = _end_of_block(text, hit.end()) if hit else -1
     if hit is None or end < 0:
         return None
     body = C_RETURN.sub(lambda one: f"{{ {statement} {one[0]} }}", text[hit.end() : end])
@@ -236,8 +238,8 @@ def _in_main(path: str, text: str, statement: str, *, everywhere: bool) -> str |
     return f"{text[: hit.end()]}{body} {statement} {text[end:]}"
 
 
-def _closing(text: str, start: int) -> int:
-    """Where the block that begins at `start` ends; -1 where it does not."""
+def _end_of_block(text: str, start: int) -> int:
+    """The position where the block that begins at `start` ends; -1 where it does not."""
     depth, at = 1, start
     while at < len(text):
         if text[at] in "\"'":

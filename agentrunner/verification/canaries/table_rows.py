@@ -1,8 +1,8 @@
-"""Programs that run through a table: is each row of it asked?
+"""Whether each row of a table that a program loops over is really tested.
 
-A product can empty a table, or read the rest of it away, as soon as it is called. Then rows that
-stand behind decide nothing. Where another value in a row is not seen, the row is put first: where
-it makes the command red there, it is not asked where it stands.
+A product can empty a table, or consume the rest of it, as soon as it is called. Then later rows
+decide nothing. Where another value in a row is not noticed, the row is put first. If it makes the
+command red there, it is not tested in its own place.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from agentrunner.verification.world import SnapshotTrees
 Passes = Callable[[str], Awaitable[bool]]
 MOST_TABLES = 4
 MOST_ROWS = 10
-"""Rows of one table that are asked, the latest first."""
+"""Rows of one table that are tried, the last ones first."""
 ROWS_SEC, TEST_SEC = 90, 20
-"""For all tables of a program, and for those of a file of tests with names."""
+"""Seconds for all tables of a program, and for those of one file of named tests."""
 
 
 async def row_not_asked(
     passes: Passes, snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs, shell: str
 ) -> str:
-    """Why a program cannot say no in a row of its table; "" where none was found.
+    """Why a program cannot fail in a row of its table; "" where no such row was found.
 
     Raises what `passes` does.
     """
-    found = await asyncio.to_thread(_tables, snapshots, world, inputs, shell)
+    found = await asyncio.to_thread(_tables_of_programs, snapshots, world, inputs, shell)
     return await _first_not_asked(passes, snapshots, world, found, ROWS_SEC)
 
 
 async def row_of_test_not_asked(
     passes: Passes, snapshots: Snapshots, world: SnapshotTrees, path: str
 ) -> str:
-    """The same for tests in a file, which `passes` asks alone, and the tables they loop over."""
+    """The same for the tests in one file, which `passes` runs, and the tables they loop over."""
     language = language_of(path)
     source = await asyncio.to_thread(lambda: snapshots.reader(world.new)(path) or b"")
     found = [(path, table) for table in tables_in(source, language)] if language else []
@@ -55,15 +55,15 @@ async def _first_not_asked(
     passes: Passes,
     snapshots: Snapshots,
     world: SnapshotTrees,
-    found: Sequence[tuple[str, Table]],
+    tables: Sequence[tuple[str, Table]],
     seconds: float,
 ) -> str:
     deadline = monotonic() + seconds
 
     async def green(path: str, edits: Sequence[Edit]) -> bool:
-        return await passes(await asyncio.to_thread(_tree, snapshots, world, path, edits))
+        return await passes(await asyncio.to_thread(_with_edits, snapshots, world, path, edits))
 
-    for path, table in found[:MOST_TABLES]:
+    for path, table in tables[:MOST_TABLES]:
         if await green(path, [row.edit for row in table.rows]):
             continue  # what was changed is not what it expects
         for row in last_first(table.rows, MOST_ROWS):
@@ -79,34 +79,36 @@ async def _first_not_asked(
     return ""
 
 
-def _tables(
+def _tables_of_programs(
     snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs, shell: str
 ) -> list[tuple[str, Table]]:
     read, entries = snapshots.reader(world.new), snapshots.list(world.new)
     found: list[tuple[str, Table]] = []
     reads_lines = bool(READS.search(shell))
-    for one in inputs.tests:
-        if one.path not in entries or one.region:
+    for input_ in inputs.tests:
+        if input_.path not in entries or input_.region:
             continue
-        source = read(one.path) or b""
-        language = program_language(one.path, source)
-        alone = one.kind == "fixture"
+        source = read(input_.path) or b""
+        language = program_language(input_.path, source)
+        alone = input_.kind == "fixture"
         if language:
-            found += [(one.path, table) for table in tables_in(source, language, alone=alone)]
+            found += [(input_.path, table) for table in tables_in(source, language, alone=alone)]
         text = source.decode("utf-8", "replace") if language == "sh" else ""
         reads_lines = reads_lines or bool(READS.search(text))
-    for one in inputs.tests if reads_lines else ():
-        if one.path in entries and one.kind == "fixture" and language_of(one.path) is None:
-            table = table_of_lines(read(one.path) or b"")
-            found += [(one.path, table)] if table else []
+    for input_ in inputs.tests if reads_lines else ():
+        if input_.path in entries and input_.kind == "fixture" and language_of(input_.path) is None:
+            table = table_of_lines(read(input_.path) or b"")
+            found += [(input_.path, table)] if table else []
     return found
 
 
 READS = re.compile(r"\bread\s+-?\w")
-"""How a shell runs through lines."""
+"""How a shell script loops over lines."""
 
 
-def _tree(snapshots: Snapshots, world: SnapshotTrees, path: str, edits: Sequence[Edit]) -> str:
+def _with_edits(
+    snapshots: Snapshots, world: SnapshotTrees, path: str, edits: Sequence[Edit]
+) -> str:
     source = snapshots.reader(world.new)(path) or b""
     mode = snapshots.list(world.new)[path][0]
     changed: dict[str, Entry | None] = {path: (mode, snapshots.write_blob(applied(source, edits)))}

@@ -1,8 +1,8 @@
-"""Assertions of programs in PHP, Ruby and C, each made to fail, by their words alone. Pure.
+"""Makes assertions of programs in PHP, Ruby and C fail, each by its words alone. Pure.
 
-There is no grammar of these here. Comments and strings are blanked first; a change is only made
-where the text stays well-formed whatever stands around it, since a program that cannot be read is
-red for another reason.
+There is no grammar for these languages here. Comments and strings are blanked first. A change is
+only made where the text stays well-formed whatever surrounds it, since a program that cannot be
+parsed is red for another reason.
 """
 
 from __future__ import annotations
@@ -39,20 +39,23 @@ _RUBY_ENDS = re.compile(r"\b(raise|fail|abort)\b|\b(exit)!?[ (]\s*(?:[1-9]|false
 _RUBY_BLOCK = re.compile(r"^([ \t]*)(if|unless)[ ](.+?)(?:[ ]then)?[ \t]*$", re.MULTILINE)
 _RUBY_ELSE = re.compile(r"[ ](or|\|\|)[ ](?=(?:raise|fail|abort|exit!?)\b)")
 _COMPARED = re.compile(r"(?<![=!<>])(===|!==|==|!=)(?![=>~])")
-_FLIP = {"===": "!==", "!==": "===", "==": "!=", "!=": "=="}
+_INVERSE = {"===": "!==", "!==": "===", "==": "!=", "!=": "=="}
 _ZERO = re.compile(r"\bexit!?[ (]\s*(0|true)\b")
 
 
 def failing_by_words(source: bytes, language: str) -> list[Failing]:
-    """The assertions of a program in "php", "ruby" or "c"; [] where none is known for certain."""
+    """The assertions of a program in "php", "ruby" or "c".
+
+    Where none is known: inverted comparisons in PHP and Ruby, [] in C.
+    """
     blank, find = _LANGUAGES[language]
-    # One character a byte: what is found in the text stands at the same place in the source.
-    text = blank.sub(_blanked, source).decode("latin-1")
+    # One character per byte: a position in the text is the same position in the source.
+    text = blank.sub(_blank_out, source).decode("latin-1")
     found = sorted(find(text), key=lambda one: one.line)
-    return found if found or language == "c" else list(_flipped(text, language))
+    return found if found or language == "c" else list(_inverted_comparisons(text, language))
 
 
-def _blanked(hit: re.Match[bytes]) -> bytes:
+def _blank_out(hit: re.Match[bytes]) -> bytes:
     inner = re.sub(rb"[^\n]", b" ", hit[0])
     return b"_" + inner[1:-1] + b"_" if hit[0][:1] in b"'\"" and len(hit[0]) > 1 else inner
 
@@ -61,7 +64,7 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-def _put(at: int, text: str) -> Edit:
+def _inserted(at: int, text: str) -> Edit:
     return Edit(at, at, text)
 
 
@@ -72,20 +75,20 @@ def _php(text: str) -> Iterator[Failing]:
     edits: tuple[Edit, ...]
     kill: tuple[Edit, ...]
     for hit in re.finditer(r"(?<![\w>:$\\])\\?assert\s*\(", text):
-        first, _ = _closing(text, hit.end())
+        first, _ = _end_of_arguments(text, hit.end())
         if first is not None and not re.search(r"\bfunction\s+$", text[: hit.start()][-20:]):
-            edits = (_put(hit.end(), "!("), _put(first, ")"))
-            kill = (_put(hit.start(), f"{PHP_KILL} and "),)
+            edits = (_inserted(hit.end(), "!("), _inserted(first, ")"))
+            kill = (_inserted(hit.start(), f"{PHP_KILL} and "),)
             yield Failing("assert", True, _line(text, hit.start()), edits, kill)
     for hit in re.finditer(r"(?<![\w$>:])(?:else)?if\s*\(", text):
-        _, end = _closing(text, hit.end())
-        then = _php_then(text, end + 1) if end is not None else ""
+        _, end = _end_of_arguments(text, hit.end())
+        then = _php_branch(text, end + 1) if end is not None else ""
         ends = _PHP_ENDS.search(then)
         if end is None or ends is None:
             continue
         condition = text[hit.end() : end]
-        edits = (_put(hit.end(), "!("), _put(end, ")"))
-        kill = (_put(hit.end(), f"{PHP_KILL} && ("), _put(end, ")"))
+        edits = (_inserted(hit.end(), "!("), _inserted(end, ")"))
+        kill = (_inserted(hit.end(), f"{PHP_KILL} && ("), _inserted(end, ")"))
         sure = bool(re.search(r"!==?|^\s*!", condition)) and not re.search(r"\+\+|--", condition)
         kind = f"if … {ends[1] or ends[2]}"
         yield Failing(kind, sure, _line(text, hit.start()), edits, kill)
@@ -97,18 +100,18 @@ def _php(text: str) -> Iterator[Failing]:
     yield from _exits(text, PHP_KILL, ";")
 
 
-def _php_then(text: str, at: int) -> str:
+def _php_branch(text: str, at: int) -> str:
     """The statement or block after a condition."""
     rest = text[at:]
     if rest.lstrip().startswith("{"):
         start = at + rest.index("{") + 1
-        _, end = _closing(text, start)
+        _, end = _end_of_arguments(text, start)
         return text[start:end] if end is not None else ""
     return rest[: rest.find(";") + 1]
 
 
-def _closing(text: str, start: int) -> tuple[int | None, int | None]:
-    """Where the first argument ends, and the brackets that were opened before `start`."""
+def _end_of_arguments(text: str, start: int) -> tuple[int | None, int | None]:
+    """Where the first argument ends, and where the bracket opened before `start` closes."""
     depth, first = 0, None
     for at in range(start, len(text)):
         if text[at] in "([{":
@@ -125,15 +128,15 @@ def _closing(text: str, start: int) -> tuple[int | None, int | None]:
 def _exits(text: str, kill: str, joint: str) -> Iterator[Failing]:
     """`exit(total() === 15 ? 0 : 1)`, and Ruby's `exit(total == 15)`."""
     for hit in re.finditer(r"^[ \t]*exit!?\s*\(", text, re.MULTILINE):
-        _, end = _closing(text, hit.end())
+        _, end = _end_of_arguments(text, hit.end())
         if end is not None:
             edits = tuple(
-                Edit(hit.end() + one.start(), hit.end() + one.end(), _FLIP[one[0]])
+                Edit(hit.end() + one.start(), hit.end() + one.end(), _INVERSE[one[0]])
                 for one in _COMPARED.finditer(text[hit.end() : end])
             )
             if edits:
                 at = _line(text, hit.end())
-                yield Failing("exit", True, at, edits, (_put(hit.start(), f"{kill}{joint} "),))
+                yield Failing("exit", True, at, edits, (_inserted(hit.start(), f"{kill}{joint} "),))
 
 
 # Ruby ---------------------------------------------------------------------------------------------
@@ -148,17 +151,17 @@ def _ruby(text: str) -> Iterator[Failing]:
         other = "if" if hit[2] == "unless" else "unless"
         sure = hit[2] == "unless" or bool(re.search(r"!=|^\s*(!|not\b)", hit[3]))
         edits = (Edit(hit.start(2), hit.end(2), other),)
-        kill = (_put(hit.start(1), f"{RUBY_KILL}; "),)
+        kill = (_inserted(hit.start(1), f"{RUBY_KILL}; "),)
         yield Failing(hit[1], sure, _line(text, hit.start(1)), edits, kill)
     for hit in _RUBY_BLOCK.finditer(text):
         then = re.match(rf"\n((?:(?:{hit[1]}[ \t]+[^\n]*)?\n)*)", text[hit.end() :])
         ends = _RUBY_ENDS.search(then[1]) if then else None
         condition = hit[3]
-        if ends is None or _open(condition):
+        if ends is None or _is_unfinished(condition):
             continue
-        edits = (_put(hit.start(3), "!("), _put(hit.end(3), ")"))
+        edits = (_inserted(hit.start(3), "!("), _inserted(hit.end(3), ")"))
         sure = hit[2] == "unless" or bool(re.search(r"!=|^\s*(!|not\b)", condition))
-        kill = (_put(hit.start(2), f"{RUBY_KILL}; "),)
+        kill = (_inserted(hit.start(2), f"{RUBY_KILL}; "),)
         kind = f"if … {ends[1] or ends[2]}"
         yield Failing(kind, sure, _line(text, hit.start(2)), edits, kill)
     for hit in _RUBY_ELSE.finditer(text):
@@ -168,8 +171,8 @@ def _ruby(text: str) -> Iterator[Failing]:
     yield from _exits(text, RUBY_KILL, ";")
 
 
-def _open(condition: str) -> bool:
-    """Whether a condition goes on in the next line, or is more than one."""
+def _is_unfinished(condition: str) -> bool:
+    """Whether a condition continues in the next line, or is more than one condition."""
     if re.search(r"(&&|\|\||\band|\bor|\bnot|[,\\+*/.=<>!-])\s*$|;|\bdo\b", condition):
         return True
     return any(condition.count(one) != condition.count(other) for one, other in ("()", "[]", "{}"))
@@ -190,12 +193,12 @@ def _c(text: str) -> Iterator[Failing]:
             yield Failing("assert", True, _line(text, hit.start()), edits, kill)
 
 
-def _flipped(text: str, language: str) -> Iterator[Failing]:
-    """Every comparison turned round, where a program has no assertion that is known."""
+def _inverted_comparisons(text: str, language: str) -> Iterator[Failing]:
+    """Every comparison inverted, for a program that has no known assertion."""
     for hit in _COMPARED.finditer(text):
         if language == "ruby" and len(hit[0]) == 3:
             continue
-        edit = Edit(hit.start(), hit.end(), _FLIP[hit[0]])
+        edit = Edit(hit.start(), hit.end(), _INVERSE[hit[0]])
         yield Failing("comparison", False, _line(text, hit.start()), (edit,), ())
 
 

@@ -1,7 +1,8 @@
 """Canaries of claimed tests whose language has no grammar here, made by their words.
 
-Each claimed test expects another value, under its own name; where it says of no value that it has
-to be equal, it fails at its end instead. What is reached and passes all the same is a finding.
+Each claimed test is changed to expect another value, under its own name. A test that has no value
+that must be equal is made to fail at its end instead. A statement that is reached and passes all
+the same is a finding.
 """
 
 from __future__ import annotations
@@ -20,67 +21,69 @@ from agentrunner.verification.syntax.word_tests import Statement, WordTest, kill
 from agentrunner.verification.target import Measured
 
 RunOnly = Callable[[str, Sequence[str]], Awaitable[Measured]]
-"""The command in a tree, for tests of these names where it can be narrowed to them."""
+"""Runs the command in a tree, narrowed to tests of these names where that is possible."""
 NOT_ITSELF = "could not be made to fail itself; so this shows, and no more"
 
 MOST_ALONE = 10
-"""Tests that are asked one by one, where nothing is reported of them together."""
+"""Tests that are run one by one, where nothing is reported about them together."""
 
 
 @dataclass(frozen=True)
 class WordsAsked:
-    """What such canaries say."""
+    """What such canaries showed."""
 
     dead: str = ""
-    """Why a test cannot say no; "" where none was found that cannot."""
+    """Why a test cannot fail; "" where no such test was found."""
     unconfirmed: tuple[str, ...] = ()
     """Names of tests of which nothing was seen to fail."""
 
 
 @dataclass(frozen=True)
 class WordCanaries:
-    """Makes and runs them. Methods raise what runs in rooms raise."""
+    """Makes and runs such canaries. Methods raise what running in rooms raises."""
 
     run: RunOnly
     snapshots: Snapshots
     tree: str
-    """The delivered one."""
+    """The delivered tree."""
     _made: dict[str, list[WordTest]] = field(default_factory=dict)
     _files: dict[str, str] = field(default_factory=dict)
     _sources: dict[str, bytes] = field(default_factory=dict)
     _silent: set[str] = field(default_factory=set)
-    """Names that were not reported when they were changed last, while the command was red."""
+    """Names that were not reported when they were last changed, while the command was red."""
 
     async def ask(
         self, places: Mapping[str, Sequence[str]], now: Results, red: RedLines
     ) -> WordsAsked:
-        """Canaries of the tests in files without a grammar; what was `red` is asked alone, too."""
-        await asyncio.to_thread(self._find, places, now)
-        left = list(self._made)
-        sure = [name for name in left if self._is_sure(name)]
-        left = await self._unseen(left, self._others)
-        # A value of one test can be what another one is loaded by: then each is asked by itself.
-        for one in [one for one in sure if one in left and one in self._silent][:MOST_ALONE]:
-            if not await self._unseen([one], self._others):
-                left.remove(one)
-        if lost := [name for name in sure if name in left and name not in self._silent]:
-            # One statement that is not reached says nothing, any that is has to be seen.
-            if (name := await self._reached(lost, {})) is not None:
+        """Run canaries of tests in files without a grammar; red statements are also tried alone."""
+        await asyncio.to_thread(self._read_tests, places, now)
+        remaining = list(self._made)
+        sure = [name for name in remaining if self._is_sure(name)]
+        remaining = await self._not_failed(remaining, self._changed_values)
+        # A value of one test may be what loads another one: then each is tried by itself.
+        for test_name in [
+            test_name for test_name in sure if test_name in remaining and test_name in self._silent
+        ][:MOST_ALONE]:
+            if not await self._not_failed([test_name], self._changed_values):
+                remaining.remove(test_name)
+        if lost := [name for name in sure if name in remaining and name not in self._silent]:
+            # A statement that is not reached shows nothing; any that is reached must fail.
+            if (name := await self._first_reached(lost, {})) is not None:
                 return WordsAsked(f"{name} passes with another expected value")
-            return WordsAsked(unconfirmed=tuple(left))
-        one_of_several = {name: some for name in sure if (some := self._where_red(name, red))}
-        lost = await self._unseen(
-            [*one_of_several], lambda name: [e for one in one_of_several[name] for e in one.edits]
+            return WordsAsked(unconfirmed=tuple(remaining))
+        red_statements = {name: some for name in sure if (some := self._where_red(name, red))}
+        lost = await self._not_failed(
+            [*red_statements], lambda name: [e for one in red_statements[name] for e in one.edits]
         )
         if lost:
             reported = [name for name in lost if name not in self._silent]
-            if (name := await self._reached(reported, one_of_several)) is not None:
+            if (name := await self._first_reached(reported, red_statements)) is not None:
                 return WordsAsked(f"{name} passes with another value where it was red before")
             return WordsAsked(unconfirmed=tuple(lost))
-        left = await self._unseen(left, self._end)
-        return WordsAsked(unconfirmed=tuple(left))
+        remaining = await self._not_failed(remaining, self._failing_end)
+        return WordsAsked(unconfirmed=tuple(remaining))
 
-    def _find(self, places: Mapping[str, Sequence[str]], now: Results) -> None:
+    def _read_tests(self, places: Mapping[str, Sequence[str]], now: Results) -> None:
         read = self.snapshots.reader(self.tree)
         lines = {test.name: test.line for test in now.tests}
         for path, names in places.items():
@@ -93,7 +96,7 @@ class WordCanaries:
     def _is_sure(self, name: str) -> bool:
         return any(one.sure for test in self._made[name] for one in test.statements)
 
-    def _others(self, name: str) -> list[Edit]:
+    def _changed_values(self, name: str) -> list[Edit]:
         return [
             edit
             for test in self._made[name]
@@ -107,14 +110,16 @@ class WordCanaries:
         sure = [one for test in self._made[name] for one in test.statements if one.sure]
         text = self._sources[self._files[name]].decode("latin-1")
         lines = {one.encode().decode("latin-1") for one in red.get(name, ())}
-        hit = [one for one in sure if text[one.at :].split("\n", 1)[0].strip() in lines]
-        return hit if len(hit) < len(sure) else []
+        red_ones = [one for one in sure if text[one.at :].split("\n", 1)[0].strip() in lines]
+        return red_ones if len(red_ones) < len(sure) else []
 
-    def _end(self, name: str) -> list[Edit]:
+    def _failing_end(self, name: str) -> list[Edit]:
         return [test.end for test in self._made[name] if test.end is not None]
 
-    async def _unseen(self, names: Sequence[str], change: Callable[[str], list[Edit]]) -> list[str]:
-        """Those of `names` that are not reported as failed with a change of each."""
+    async def _not_failed(
+        self, names: Sequence[str], change: Callable[[str], list[Edit]]
+    ) -> list[str]:
+        """Those of `names` that are not reported as failed when each of them is changed."""
         changed = {name: edits for name in names if (edits := change(name))}
         if not changed:
             return list(names)
@@ -124,12 +129,12 @@ class WordCanaries:
         self._silent.update(name for name in changed if _is_silent(name, seen))
         return [name for name in names if name not in changed or not _is_red(name, seen)]
 
-    async def _reached(
+    async def _first_reached(
         self, names: Sequence[str], only: Mapping[str, Sequence[Statement]]
     ) -> str | None:
         """The first of these tests whose statement with an expected value is known to run.
 
-        Of a test that `only` has, one of those statements.
+        For a test in `only`, one of the statements given there.
         """
         read = self.snapshots.reader(self.tree)
         for name in names:
@@ -154,14 +159,14 @@ class WordCanaries:
         read = self.snapshots.reader(self.tree)
         entries = self.snapshots.list(self.tree)
         edits: dict[str, set[Edit]] = {}
-        for name, some in changed.items():
-            edits.setdefault(self._files[name], set()).update(some)
+        for name, edits_of_name in changed.items():
+            edits.setdefault(self._files[name], set()).update(edits_of_name)
         blobs: dict[str, Entry | None] = {
             path: (
                 entries[path][0],
-                self.snapshots.write_blob(applied(read(path) or b"", sorted(some))),
+                self.snapshots.write_blob(applied(read(path) or b"", sorted(edits_of_name))),
             )
-            for path, some in edits.items()
+            for path, edits_of_name in edits.items()
         }
         return self.snapshots.combine(self.tree, blobs)
 
@@ -171,7 +176,7 @@ def _is_red(name: str, seen: Measured) -> bool:
 
 
 def _is_silent(name: str, seen: Measured) -> bool:
-    """Whether nothing is reported of a test, in a run that says no all the same."""
+    """Whether nothing is reported about a test, in a run that fails all the same."""
     return not seen.passed and not (seen.results is not None and seen.results.named(name))
 
 

@@ -1,9 +1,10 @@
-"""What a claimed test asked when it was red: does it ask the same, now that it is green?
+"""Whether a claimed test that is green now still asks what it asked when it was red.
 
-A test may expect what a constant of the product says, or run through rows that the product keeps
-or reads for it. Then a change of these makes it green and leaves the answer as it was. So the
-statement that was red before tells with which values it asked, and has to ask with them again.
-Values that the PRD wants otherwise are left alone, and so are those that differ from run to run.
+A test may expect what a constant of the product says, or loop over rows that the product keeps or
+reads for it. Then changing these turns the test green and leaves the product's answer as it was. So
+the statement that was red before is made to report the values it asked with, and has to ask with
+them again. Values that the PRD wants changed are left alone, and so are those that differ from run
+to run.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 50
-LEAVES = re.compile(
+REMOVES_OR_RENAMES = re.compile(
     r"(?i)\b(?:remov|delet|drop|obsolete|get rid|no longer|renam|replac)|削除|廃止|改名"
 )
 VALUE = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*")
@@ -43,7 +44,7 @@ VALUE = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*")
 
 @dataclass(frozen=True)
 class _Test:
-    """A claimed test that says the same before and after, and what it asks with."""
+    """A claimed test whose text is the same before and after, with the statements that ask."""
 
     path: str
     name: str
@@ -52,7 +53,7 @@ class _Test:
     after: Sequence[Asking]
 
 
-Seen = Mapping[str, tuple[int, tuple[object, ...]]]
+RedWith = Mapping[str, tuple[int, tuple[object, ...]]]
 """By name of a test: which of its statements was red, and with which values."""
 
 
@@ -64,74 +65,80 @@ async def not_asked_again(
     world: SnapshotTrees,
     wanted: str,
 ) -> str:
-    """Why a claimed test is green without asking what it asked before; "" for none.
+    """Why a claimed test is green without asking what it asked before; "" where none is.
 
-    `places` has by file the names of tests that were red and pass now; `wanted` is what was asked
-    for. Raises what `run` does.
+    `places` are the names of tests that were red and pass now, by file; `wanted` is the text of
+    what was asked for. Raises what `run` does.
     """
-    tests = await asyncio.to_thread(lambda: list(_read(places, snapshots, world))[:MOST_TESTS])
+    tests = await asyncio.to_thread(
+        lambda: list(_tests_with_askings(places, snapshots, world))[:MOST_TESTS]
+    )
     if not tests:
         return ""
-    looking = _Looking(run, target, snapshots, world)
-    seen = await looking.before(tests)
-    tests = [one for one in tests if one.name in seen]
-    left = await looking.passing(tests, seen)
-    if not left:
+    runner = _Runner(run, target, snapshots, world)
+    red_with = await runner.before(tests)
+    tests = [one for one in tests if one.name in red_with]
+    suspects = await runner.passing(tests, red_with)
+    if not suspects:
         return ""
-    left = await asyncio.to_thread(
-        lambda: [one for one in left if not _is_wanted(one, seen, snapshots, world, wanted)]
+    suspects = await asyncio.to_thread(
+        lambda: [
+            one
+            for one in suspects
+            if not _are_values_wanted(one, red_with, snapshots, world, wanted)
+        ]
     )
-    again = await looking.before(left) if left else {}
-    for one in left:
-        if again.get(one.name) == seen[one.name]:
-            place, values = seen[one.name]
+    again = await runner.before(suspects) if suspects else {}
+    for one in suspects:
+        if again.get(one.name) == red_with[one.name]:
+            index, values = red_with[one.name]
             known = [repr(value) for value in values if value is not None]
             what = f"with {', '.join(known)[:200]}" if known else "there"
             return (
-                f"{one.name} was red in line {one.before[place].line} as it asked {what}, and does"
+                f"{one.name} was red in line {one.before[index].line} as it asked {what}, and does"
                 " not ask so any more"
             )
     return ""
 
 
 @dataclass(frozen=True)
-class _Looking:
+class _Runner:
     run: Run
     target: Target
     snapshots: Snapshots
     world: SnapshotTrees
 
-    async def before(self, tests: Sequence[_Test]) -> Seen:
+    async def before(self, tests: Sequence[_Test]) -> RedWith:
         """With which values each test was red on the old tree."""
         name = f"agentrunner_{secrets.token_hex(4)}"
-        numbers = [(test, place) for test in tests for place in range(len(test.before))]
+        numbers = [(test, index) for test in tests for index in range(len(test.before))]
         edits: dict[str, list[Edit]] = {}
-        for number, (test, place) in enumerate(numbers):
-            edit = telling(test.before[place], test.language, number, name)
+        for number, (test, index) in enumerate(numbers):
+            edit = telling(test.before[index], test.language, number, name)
             edits.setdefault(test.path, []).append(edit)
-        seen = await self._ask(self.world.old, tests, edits, name)
+        seen = await self._run_with_edits(self.world.old, tests, edits, name)
         found: dict[str, tuple[int, tuple[object, ...]]] = {}
         for result in seen.results.red if seen.results else ():
             for number, values in values_in(result.message).items():
                 if number < len(numbers):
-                    test, place = numbers[number]
-                    found.setdefault(test.name, (place, values))
+                    test, index = numbers[number]
+                    found.setdefault(test.name, (index, values))
         return found
 
-    async def passing(self, tests: Sequence[_Test], seen: Seen) -> list[_Test]:
-        """Those that pass on the new tree, and fail as soon as they ask with these values."""
+    async def passing(self, tests: Sequence[_Test], red_with: RedWith) -> list[_Test]:
+        """Those that never ask with these values again: made to fail if they do, they pass."""
         if not tests:
             return []
         name = f"agentrunner_{secrets.token_hex(4)}"
         edits: dict[str, list[Edit]] = {}
         for test in tests:
-            place, values = seen[test.name]
-            edit = asking_again(test.after[place], test.language, values, name)
+            index, values = red_with[test.name]
+            edit = asking_again(test.after[index], test.language, values, name)
             edits.setdefault(test.path, []).append(edit)
-        ran = await self._ask(self.world.new, tests, edits, name)
+        ran = await self._run_with_edits(self.world.new, tests, edits, name)
         return [one for one in tests if ran.results and ran.results.passed(one.name)]
 
-    async def _ask(
+    async def _run_with_edits(
         self, tree: str, tests: Sequence[_Test], edits: Mapping[str, Sequence[Edit]], name: str
     ) -> Measured:
         languages = {test.path: test.language for test in tests}
@@ -139,8 +146,11 @@ class _Looking:
         def made() -> str:
             read, entries = self.snapshots.reader(tree), self.snapshots.list(tree)
             changed: dict[str, Entry | None] = {}
-            for path, some in edits.items():
-                text = applied(read(path) or b"", some) + helper(languages[path], name).encode()
+            for path, edits_of_file in edits.items():
+                text = (
+                    applied(read(path) or b"", edits_of_file)
+                    + helper(languages[path], name).encode()
+                )
                 changed[path] = (entries[path][0], self.snapshots.write_blob(text))
             return self.snapshots.combine(tree, changed)
 
@@ -148,36 +158,44 @@ class _Looking:
         return await self.run(self.target, changed, [test.name for test in tests])
 
 
-def _read(
+def _tests_with_askings(
     places: Mapping[str, Sequence[str]], snapshots: Snapshots, world: SnapshotTrees
 ) -> Iterator[_Test]:
-    """The tests that ask with values from elsewhere, and that the work left alone. Blocks."""
+    """The unchanged tests that ask with values from elsewhere. Blocks."""
     was, now = snapshots.reader(world.old), snapshots.reader(world.new)
     for path, names in places.items():
-        language, one, other = language_of(path), was(path), now(path)
-        if language is None or one is None or other is None:
+        language, before_text, after_text = language_of(path), was(path), now(path)
+        if language is None or before_text is None or after_text is None:
             continue
         for name in names:
-            span, later = find_test(one, language, name), find_test(other, language, name)
+            span, later = (
+                find_test(before_text, language, name),
+                find_test(after_text, language, name),
+            )
             if span is None or later is None:
                 continue
-            before, after = askings(one, language, span), askings(other, language, later)
-            same = one == other or definition(one, language, name) == definition(
-                other, language, name
+            before, after = (
+                askings(before_text, language, span),
+                askings(after_text, language, later),
             )
+            same = before_text == after_text or definition(
+                before_text, language, name
+            ) == definition(after_text, language, name)
             if before and same and len(before) == len(after):
                 yield _Test(path, name, language, before, after)
 
 
-def _is_wanted(
-    test: _Test, seen: Seen, snapshots: Snapshots, world: SnapshotTrees, wanted: str
+def _are_values_wanted(
+    test: _Test, red_with: RedWith, snapshots: Snapshots, world: SnapshotTrees, wanted: str
 ) -> bool:
-    """Whether the PRD wants other values where they come from: it speaks of it, or of them."""
-    place, values = seen[test.name]
-    names, asked = test.before[place].names, Asked(wanted)
-    leaves = Asked("\n".join(one for one in SENTENCE.split(wanted) if LEAVES.search(one)))
+    """Whether the PRD wants these values, or the code they come from, changed. Blocks."""
+    index, values = red_with[test.name]
+    names, asked = test.before[index].names, Asked(wanted)
+    removal_sentences = Asked(
+        "\n".join(one for one in SENTENCE.split(wanted) if REMOVES_OR_RENAMES.search(one))
+    )
     words = [value for value in values if isinstance(value, str) and re.search(r"\w", value)]
-    if any(map(leaves.writes, words)):
+    if any(map(removal_sentences.writes, words)):
         return True
     was, now = snapshots.reader(world.old), snapshots.reader(world.new)
     for path in world.product:
@@ -187,14 +205,14 @@ def _is_wanted(
         changed = names & names_changed(was(path), after, language)
         if any(map(asked.names_code, changed)):
             return True
-        new = _values(after, changed) - _values(was(path) or b"", changed)
+        new = _literals_given_to(after, changed) - _literals_given_to(was(path) or b"", changed)
         if new and all(map(asked.writes, new)):
             return True
     return False
 
 
-def _values(source: bytes, names: Collection[str]) -> set[str]:
-    """The literals in lines that give these names something."""
+def _literals_given_to(source: bytes, names: Collection[str]) -> set[str]:
+    """The literals in lines that assign something to these names."""
     text = source.decode("utf-8", "replace")
     lines = [
         line

@@ -1,6 +1,6 @@
-"""Claimed tests whose files the PRD lets change: asked once more as they were worded before.
+"""Runs claimed tests whose files the PRD lets change once more, as they were worded before.
 
-That a test may be adapted to a move or a new name settles its imports, and not what it asserts.
+That a test may be adapted to a move or a new name permits other imports, not other assertions.
 """
 
 from __future__ import annotations
@@ -28,35 +28,38 @@ MOST_MOVED = 20
 async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[str] | None:
     """Claimed tests of changed files that pass as they were worded before.
 
-    None where one of them passes by its new wording alone: then a finding is added.
-
-    Where the old wording cannot be carried over to the new code, nothing is said. Raises what runs
-    in rooms raise.
+    None where one of them passes only with its new wording and this stops the examination: then a
+    finding is added. [] where the old wording cannot be carried over to the new code. Raises what
+    running in rooms raises.
     """
-    claimed = _claimed(sorted(exam.claims(case).claimed), now)
+    claimed = _claimed_that_pass(sorted(exam.claims(case).claimed), now)
     changed = await asyncio.to_thread(_permitted_by_the_prd, exam)
     if not claimed or not changed:
         return []
     pairs = await asyncio.to_thread(_old_and_new, exam, changed)
     if not pairs:
         return []
-    instead = [
+    reworded_by = [
         f"{path} defines {', '.join(names)} itself, which it imported before"
-        for path, (one, other) in pairs.items()
-        if (names := defined_instead(one, other, language_of(path) or ""))
+        for path, (old_text, new_text) in pairs.items()
+        if (names := defined_instead(old_text, new_text, language_of(path) or ""))
     ]
     asked = exam.verifier.spec.wanted
-    went = await asyncio.to_thread(_went, exam)
-    instead += [
+    moved_modules = await asyncio.to_thread(_paths_of_moved_modules, exam)
+    reworded_by += [
         f"{path} imports {', '.join(names)} as something else than before"
-        for path, (one, other) in pairs.items()
-        if (names := bound_otherwise(one, other, language_of(path) or "", asked, went))
+        for path, (old_text, new_text) in pairs.items()
+        if (
+            names := bound_otherwise(
+                old_text, new_text, language_of(path) or "", asked, moved_modules
+            )
+        )
     ]
     target = case.target
-    if instead:
-        finding = tests_reworded(target, [], sorted(pairs), instead[0])
+    if reworded_by:
+        finding = tests_reworded(target, [], sorted(pairs), reworded_by[0])
         return None if exam.report.stopped_by(finding, target.id) else []
-    tree = await asyncio.to_thread(_tree, exam, pairs)
+    tree = await asyncio.to_thread(_with_old_wording, exam, pairs)
     if tree is None:
         return []
     if tree == exam.world.new:
@@ -78,8 +81,8 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
     return None if exam.report.stopped_by(finding, target.id) else []
 
 
-def _claimed(names: Sequence[str], now: Results) -> list[str]:
-    """The claimed tests that pass now, also where their module has another name now."""
+def _claimed_that_pass(names: Sequence[str], now: Results) -> list[str]:
+    """The claimed tests that pass now, including those whose module has another name now."""
     own = {own_name(name): name for name in names if name not in now.names}
     return [
         test.name
@@ -89,7 +92,7 @@ def _claimed(names: Sequence[str], now: Results) -> list[str]:
 
 
 def _permitted_by_the_prd(exam: Examination) -> list[str]:
-    """Changed inputs that the PRD's words let change; a person's own list settles it. Blocks."""
+    """Changed inputs that the PRD's words permit to change, without a person's own list. Blocks."""
     test = exam.verifier.test
     may = test.may_change if test is not None else []
     permitted = exam.differential.adapted(exam.world.allowed)
@@ -97,52 +100,54 @@ def _permitted_by_the_prd(exam: Examination) -> list[str]:
 
 
 def _old_and_new(exam: Examination, paths: list[str]) -> dict[str, tuple[bytes, bytes]]:
-    """Of changed files in known languages the old text and the new one, by where they are now."""
+    """Old and new text of changed files in known languages, by their present path. Blocks."""
     snapshots = exam.verifier.snapshots
     was, now = snapshots.reader(exam.world.old), snapshots.reader(exam.world.new)
-    left = {path: text for path in paths if (text := was(path)) is not None and now(path) is None}
+    gone_texts = {
+        path: text for path in paths if (text := was(path)) is not None and now(path) is None
+    }
     found: dict[str, tuple[bytes, bytes]] = {}
     for path in paths:
         language, after = language_of(path), now(path)
         if language is None or after is None:
             continue
         before = was(path)
-        if before is None:  # it has come here: from where most of its tests stood
-            before = _origin(definitions(after, language).keys(), language, left)
+        if before is None:  # it was moved here: take the file that had most of its tests
+            before = _origin(definitions(after, language).keys(), language, gone_texts)
         if before is not None and before != after:
             found[path] = (before, after)
     return found
 
 
-def _origin(names: Set[str], language: str, left: Mapping[str, bytes]) -> bytes | None:
-    """The text of the file that is gone and has most of these tests; None for none."""
+def _origin(names: Set[str], language: str, gone_texts: Mapping[str, bytes]) -> bytes | None:
+    """The text of the deleted file that had most of these tests; None for none."""
     common = {
         path: len(names & definitions(text, language).keys())
-        for path, text in left.items()
+        for path, text in gone_texts.items()
         if language_of(path) == language
     }
     best = max(common, key=lambda path: common[path], default="")
-    return left[best] if best and common[best] else None
+    return gone_texts[best] if best and common[best] else None
 
 
-def _tree(exam: Examination, pairs: Mapping[str, tuple[bytes, bytes]]) -> str | None:
+def _with_old_wording(exam: Examination, pairs: Mapping[str, tuple[bytes, bytes]]) -> str | None:
     """The new tree with the old wording carried over; None where none can be. Blocks."""
     snapshots = exam.verifier.snapshots
     entries = snapshots.list(exam.world.new)
     made: dict[str, Entry | None] = {}
-    read = False
+    any_carried = False
     for path, (before, after) in pairs.items():
         text = carried(before, after, language_of(path) or "")
-        read = read or text is not None
+        any_carried = any_carried or text is not None
         if text is not None and text != after:
             made[path] = (entries[path][0], snapshots.write_blob(text))
-    return snapshots.combine(exam.world.new, made) if read else None
+    return snapshots.combine(exam.world.new, made) if any_carried else None
 
 
-def _went(exam: Examination) -> dict[str, frozenset[str]]:
-    """By the name of a module whose file is gone: parts of the path where it stands now. Blocks.
+def _paths_of_moved_modules(exam: Examination) -> dict[str, frozenset[str]]:
+    """Where modules went whose files are gone: parts of the new path, by module name. Blocks.
 
-    That is the new file of its name, or else the one that is most like it.
+    The new path is that of the added file of the same name, else of the one most like it.
     """
     before = exam.verifier.snapshots.reader(exam.world.old)
     after = exam.verifier.snapshots.reader(exam.world.new)
@@ -162,5 +167,5 @@ def _went(exam: Examination) -> dict[str, frozenset[str]]:
 
 
 def _likeness(one: bytes, other: bytes) -> float:
-    """From 0 to 1: how many lines two files share."""
+    """The share of lines that two files have in common, from 0 to 1."""
     return SequenceMatcher(None, one.splitlines(), other.splitlines(), autojunk=False).ratio()

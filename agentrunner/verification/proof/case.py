@@ -1,4 +1,4 @@
-"""A command that is green now, and the record of its examination. Pure."""
+"""A command that is green now, and the report of its examination. Pure."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from agentrunner.verification.verdict import approval_of
 
 @dataclass(frozen=True)
 class Case:
-    """A command that is green now, and what it said before the run."""
+    """A command that is green now, with its results before the run."""
 
     target: Target
     before: Results | None
     was_red: bool
     now: Results | None
     seconds: float = 0
-    """How long it took now."""
+    """How long it takes now, in seconds."""
 
     @cached_property
     def old_files(self) -> Mapping[str, str]:
-        """By the name of each test before the run: its file, relative to the repository."""
+        """Each test's file before the run, relative to the repository, by the test's name."""
         tests = self.before.tests if self.before else ()
         return {test.name: in_repo(test.file, self.target.cwd) for test in tests}
 
 
 @dataclass
 class Report:
-    """What became of the cases."""
+    """The proofs, findings and doubts that examining the cases gave."""
 
     tree: str = ""
     approved: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ class Report:
     doubts: dict[str, str] = field(default_factory=dict)
 
     def stopped_by(self, finding: Finding | None, target: str) -> bool:
-        """Keep a finding; whether it stops the examination, as no person has settled it."""
+        """Keep a finding; return whether it stops the examination, as no person has settled it."""
         if finding is None:
             return False
         self.findings.append(finding)
@@ -54,7 +54,7 @@ class Report:
 
 
 def label(target: Target) -> str:
-    """What a sentence about a target begins with."""
+    """The beginning of a sentence about a target."""
     return "" if target.id == TEST else f"{target.id}: "
 
 

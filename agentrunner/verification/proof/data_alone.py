@@ -1,8 +1,9 @@
-"""Expected data that was changed: does a part of its changes alone make the old code green?
+"""Whether a part of the changes in expected data alone turns the old code green.
 
-Such is data that the PRD lets change, and code that the command compares as a text: it turns red
-with one more comment in that, and with one more blank, which nothing that runs the code can tell.
-So is code that only tests use, where what was asked for names other code.
+Expected data is data that the PRD permits to change, and code that the command compares as a text.
+A command compares code if it turns red with one more comment, and with one more blank, which it
+could not notice by running the code. Code that only tests use, where the task names other code as
+the work, is treated in the same way.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from agentrunner.verification.world import SnapshotTrees
 OWN_DATA = "what it expects is data that the task lets the worker change, and that it needs so"
 BY_DATA = "was changed so that the old code passes by that alone"
 IMPORTS = (C_INCLUDE, JS_IMPORT, PHP_REQUIRE, RUBY_REQUIRE)
-"""What names a file to run it."""
+"""Ways to name a file in order to run it."""
 COMMENTS = {
     **dict.fromkeys(("python", "ruby", "perl", "shell"), "#"),
     **dict.fromkeys(("javascript", "c", "php", "go", "rust", "jvm", "dotnet"), "//"),
 }
 NO_COMMENT = re.compile(rb"(?m)\?>|^__(?:END|DATA)__$|^\s*<")
-"""Text in which a last line is no comment."""
+"""Text in which an added last line would not be a comment."""
 FIRST_LINE = re.compile(rb"(?m)^(?!#!)[^\n]*[^\s\\][^\S\n]*$")
-MOST = 8
+MOST_CODE = 8
 MOST_TESTS = 2_000
 
 
@@ -46,9 +47,9 @@ async def turned_by_data(
     world: SnapshotTrees,
     names: Sequence[str] = (),
 ) -> tuple[str, Collection[str]]:
-    """The path of such data, and those of `names` that it turns; "" for none.
+    """The path of such data, and those of `names` that it turns green; ("", ()) for none.
 
-    Without names the command is asked as a whole. Raises what runs in rooms raise.
+    Without names the command is asked as a whole. Raises what running in rooms raises.
     """
 
     def turned(ran: Measured) -> set[str]:
@@ -58,14 +59,14 @@ async def turned_by_data(
 
     if beside := await asyncio.to_thread(differential.changed_beside, world, target):
         tree = await asyncio.to_thread(differential.with_paths, world.old, world.new, beside)
-        if by_them := turned(await run(target, tree, names)):
-            return ", ".join(beside), by_them
+        if turned_by_helpers := turned(await run(target, tree, names)):
+            return ", ".join(beside), turned_by_helpers
     texts = await asyncio.to_thread(differential.single_changes_of_data, world, target)
-    named = await asyncio.to_thread(_code_that_is_named, differential, world, target)
+    named = await asyncio.to_thread(_compared_code, differential, world, target)
 
     async def are_compared(paths: Sequence[str]) -> bool:
         for change in (_with_comment, _with_space):
-            tree = await asyncio.to_thread(_changed, differential, world, paths, change)
+            tree = await asyncio.to_thread(_with_change, differential, world, paths, change)
             if len(turned(await run(target, tree, names))) == max(len(names), 1):
                 return False
         return True
@@ -73,14 +74,14 @@ async def turned_by_data(
     if named and await are_compared(named):
         code = named if len(named) == 1 else [one for one in named if await are_compared([one])]
         tree = await asyncio.to_thread(differential.with_paths, world.old, world.new, code)
-        if by_all := turned(await run(target, tree, names)):
-            return ", ".join(code), by_all
+        if turned_by_code := turned(await run(target, tree, names)):
+            return ", ".join(code), turned_by_code
         texts += await asyncio.to_thread(differential.single_changes, world, code)
-    for path, several in texts:
-        for text in several:
+    for path, old_texts in texts:
+        for text in old_texts:
             tree = await asyncio.to_thread(differential.with_text, world.old, path, text)
-            if by_one := turned(await run(target, tree, names)):
-                return path, by_one
+            if turned_by_text := turned(await run(target, tree, names)):
+                return path, turned_by_text
     return "", ()
 
 
@@ -91,9 +92,9 @@ async def that_need_new_data(
     world: SnapshotTrees,
     names: Sequence[str] = (),
 ) -> Collection[str]:
-    """Those of `names` that do not pass with such data as it was; without names the command's id.
+    """Those of `names` that fail with such data as it was; without names the command's id.
 
-    What they expect is the worker's word then. Raises what runs in rooms raise.
+    What they expect is then the worker's word. Raises what running in rooms raises.
     """
     paths = await asyncio.to_thread(differential.rewritten_data, world, target)
     if not paths:
@@ -105,10 +106,8 @@ async def that_need_new_data(
     return [name for name in names if not ran.results.passed(name)]
 
 
-def _code_that_is_named(
-    differential: Differential, world: SnapshotTrees, target: Target
-) -> list[str]:
-    """Changed code whose path something that decides holds, and not only to run it."""
+def _compared_code(differential: Differential, world: SnapshotTrees, target: Target) -> list[str]:
+    """Changed code whose path an input of the proof contains, other than to run it. Blocks."""
     paths = [path for path in world.product if path in world.old_paths and family_of(path)]
     paths = [path for path in paths if family_of(path) in COMMENTS]
     inputs = differential.inputs(world.old, [target])
@@ -120,16 +119,16 @@ def _code_that_is_named(
     deciding = "\n".join(texts)
     now = differential.snapshots.reader(world.new)
     found = [path for path in paths if means(path, deciding)]
-    return [path for path in found if not NO_COMMENT.search(now(path) or b"<")][:MOST]
+    return [path for path in found if not NO_COMMENT.search(now(path) or b"<")][:MOST_CODE]
 
 
-def _changed(
+def _with_change(
     differential: Differential,
     world: SnapshotTrees,
     paths: Sequence[str],
     change: Callable[[str, bytes], bytes],
 ) -> str:
-    """The tree that is handed over with a change in these files that code does not know of."""
+    """The tree that is handed over, with a change in these files that does not alter behaviour."""
     snapshots = differential.snapshots
     read, entries = snapshots.reader(world.new), snapshots.list(world.new)
     made: dict[str, Entry | None] = {
@@ -145,5 +144,5 @@ def _with_comment(path: str, source: bytes) -> bytes:
 
 
 def _with_space(_: str, source: bytes) -> bytes:
-    """With a blank at the end of its first line of code: nothing that counts lines sees it."""
+    """The source with a blank behind its first line of code: the number of lines stays."""
     return FIRST_LINE.sub(rb"\g<0> ", source, count=1)

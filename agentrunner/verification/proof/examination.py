@@ -1,4 +1,4 @@
-"""One tree under examination: the commands it is asked with, and what is confirmed by them."""
+"""Runs commands on the trees of one examination, and confirms their results."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ from agentrunner.verification.verifier import ONCE_MORE, Verifier
 from agentrunner.verification.world import SnapshotTrees
 
 LONG_SEC = 60
-"""A suite that takes longer is confirmed by the names that matter."""
+"""A suite that takes longer is confirmed by the tests that matter, not as a whole."""
 TRIES, SUSPICIOUS_TRIES = 2, 5
-"""How often red on the old tree is seen once more."""
+"""How often a colour is asked for again; the second number is for trees of the same code."""
 FLAKY_TRIES = 6
-"""How often the old tree is asked whether a test was flaky before."""
+"""How often the old tree is run to see whether a test was flaky before."""
 
 
 @dataclass(frozen=True)
 class Examination:
-    """What is known of the tree, and how it is asked. Methods raise what runs in rooms raise."""
+    """What is known of the trees, and how commands run on them.
+
+    Methods raise what running in rooms raises: SandboxError and OSError.
+    """
 
     verifier: Verifier
     differential: Differential
@@ -41,25 +44,25 @@ class Examination:
     total: Changes
     """What differs between the old tree and the one that is examined."""
     writes: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By target: what its command wrote before the run as well."""
+    """Paths that a target's command also wrote before the run, by target."""
     report: Report = field(default_factory=Report)
     same_code: bool = False
-    """Whether only comments and layout were changed, which turns a test only by chance."""
+    """Whether only comments and layout were changed, which turns a test green only by chance."""
 
     async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
-        """Run a target on a tree, in a room of its own that is set up as that tree asks for."""
+        """Run a target on a tree, in a room of its own that is set up as that tree requires."""
         read = await asyncio.to_thread(self.verifier.trees.reader, tree)
-        self.verifier.awaits(target, why_on(tree, self.world))
+        self.verifier.awaits(target, _why_run_on(tree, self.world))
         async with self.verifier.rooms.open(tree) as room:
             if tree != self.world.old:
                 room, _ = await self.verifier.set_up_room(room, self.total)
             return await self.verifier.measurer.run(target, room, read, only=only)
 
     async def confirmed_red(self, case: Case, names: list[str]) -> list[str]:
-        """Those of `names` that are never green on the old tree in further runs.
+        """Those of `names` that are red in each further run on the old tree.
 
-        A test that is red only after others is green by itself, and red in the whole run. One
-        that is now red and now green was flaky before.
+        A test that is red only after others is always green by itself; such a test has to be red
+        in whole runs. A test that shows both colours was flaky before, and is left out.
         """
         if not names:
             return []
@@ -72,7 +75,7 @@ class Examination:
     async def _colours(
         self, case: Case, tree: str, names: Sequence[str], only: Sequence[str]
     ) -> tuple[list[str], list[str]]:
-        """Those of `names` that are red in all of a few runs, and those that are green in all."""
+        """The names that are red in all of a few runs, and those that are green in all."""
         red, green = list(names), list(names)
         for _ in range(self.tries):
             again = await self.run(case.target, tree, only)
@@ -88,7 +91,7 @@ class Examination:
 
     @property
     def tries(self) -> int:
-        """How often a colour is asked for: more often where nothing says that it could change."""
+        """How often a colour is asked for: more often where the code cannot have changed it."""
         return SUSPICIOUS_TRIES if self.same_code else TRIES
 
     async def confirmed_green(
@@ -97,13 +100,13 @@ class Examination:
         names: Sequence[str],
         only: Sequence[str],
     ) -> bool:
-        """Whether what passed once passes in other fresh rooms; else a finding about flakiness."""
+        """Whether what passed passes again in other rooms; else there is a finding, as `flaky`."""
         if self.verifier.test is not None and self.verifier.test.confirm == "once":
             return True
         again = await self.run(case.target, self.world.new, only)
         assert case.now is not None
         was_red = set(red_names(case.now))
-        red = (
+        failed_now = (
             []
             if again.results is None
             else [name for name in red_names(again.results) if name not in was_red]
@@ -117,13 +120,13 @@ class Examination:
         if self.same_code and not lost:
             _, green = await self._colours(case, self.world.new, names, names)
             lost = [name for name in names if name not in green]
-        both = list(dict.fromkeys([*lost, *red]))
-        if not both:
+        unsteady = list(dict.fromkeys([*lost, *failed_now]))
+        if not unsteady:
             return True
-        if not set(both) & set(names) and await self._was_flaky(case, both):
-            self.report.findings.append(flaky(both).model_copy(update={"blocks": False}))
+        if not set(unsteady) & set(names) and await self._was_flaky(case, unsteady):
+            self.report.findings.append(flaky(unsteady).model_copy(update={"blocks": False}))
             return True
-        return not self.report.stopped_by(flaky(both), case.target.id)
+        return not self.report.stopped_by(flaky(unsteady), case.target.id)
 
     async def _was_flaky(self, case: Case, names: Sequence[str]) -> bool:
         """Whether each of these tests has both colours on the old tree, too."""
@@ -140,11 +143,12 @@ class Examination:
         return bool(seen) and all(len(colours) > 1 for colours in seen.values())
 
     def deciding(self, paths: Sequence[str], target: Target) -> list[str]:
-        """Of files that changed during a run the inputs that were not written before. Blocks.
+        """Those of the files that changed during a run that are inputs and were not written before.
 
-        What the test command wrote before the run may be written by a check as well, which often
-        runs a part of it; but not what another check wrote. A file that the PRD wants changed may
-        be written by a command that compares it with its own copy: nothing changes on a second run.
+        A check often runs a part of the test command, so what that wrote before the run counts as
+        known for it, but not what another check wrote. A file that the PRD wants changed may be
+        written by a command that compares it with its own copy: nothing changes on a second run.
+        Blocks.
         """
         asked = self.differential.permitted(self.world.allowed)
         known = self.writes.get(TEST, frozenset()) | self.writes.get(target.id, frozenset())
@@ -157,21 +161,21 @@ class Examination:
         ]
 
     def by_names(self, case: Case) -> bool:
-        """Whether a command is confirmed by the names that matter, not whole."""
+        """Whether a command is confirmed by the tests that matter, not by a run of all."""
         mode = self.verifier.test.confirm if self.verifier.test else "auto"
         return mode == "names" or (mode == "auto" and case.seconds > LONG_SEC)
 
     def renames(self) -> list[tuple[str, str]]:
-        """Modules that stand elsewhere now: pairs of old and new names."""
+        """Pairs of old and new names of modules that stand elsewhere now."""
         return renamed_modules(sorted(self.total.deleted), sorted(self.total.added))
 
     def claims(self, case: Case) -> Claims:
-        """The red tests of before the run that this run has to turn, and those it need not."""
+        """Which tests that were red before the run have to turn green, and which need not."""
         return self.verifier.claims(case.before, self.criteria)
 
 
-def why_on(tree: str, world: SnapshotTrees) -> str:
-    """What a command is run on for the proof, in words for whoever waits."""
+def _why_run_on(tree: str, world: SnapshotTrees) -> str:
+    """Why a command runs on this tree, in words for whoever waits."""
     words = {
         world.mixed: "with the new tests on the code before the run",
         world.kept: "with what decides as it was before the run",

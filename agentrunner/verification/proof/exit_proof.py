@@ -54,7 +54,7 @@ FILES_ONLY = (
 TEXT_ONLY = "it reads the code and does not run it: let it run what was changed"
 BY_RECIPE = "the worker wrote the recipe that it runs; without what the recipe does it is red"
 FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
-"""Files that are spoken of without their ending: README, CHANGELOG, LICENSE."""
+"""Files that people name without their ending: README, CHANGELOG, LICENSE."""
 
 
 WHOSE: dict[Author, str] = {
@@ -112,7 +112,7 @@ class ExitProof:
             paths = await asyncio.to_thread(
                 self.differential.decided_by_the_worker, world.old, world.new, target
             )
-            return ExitFound(author, doubt=f"{GREEN_BY_ITSELF}{_settled_by(paths)}")
+            return ExitFound(author, doubt=f"{GREEN_BY_ITSELF}{_advice(paths)}")
         if author == "person":
             path, _ = await turned_by_data(self.run, self.differential, target, world)
             if path:
@@ -125,7 +125,7 @@ class ExitProof:
             return ExitFound(author, "shown")
         inputs = await asyncio.to_thread(self.differential.inputs, world.new, [target])
         if unsure := [path for path in world.unsure if inputs.is_unsure(path)]:
-            return ExitFound(author, "shown", notes=_of_unsure(unsure))
+            return ExitFound(author, "shown", notes=_notes_about_unsure(unsure))
         if await self._is_a_report(target, world, criteria):
             note = "the worker wrote the file that it reads, and no code of the project is run"
             return ExitFound("worker", "shown", notes=[note])
@@ -134,23 +134,23 @@ class ExitProof:
     async def _asks_too_little(
         self, target: Target, world: SnapshotTrees, criteria: Sequence[Criterion]
     ) -> str:
-        """Why a check that no person wrote shows nothing; "" where it may."""
+        """Why a check that no person wrote shows nothing; "" where it may show something."""
         about = _text_of(target, criteria)
-        hollow = await asyncio.to_thread(
+        emptied = await asyncio.to_thread(
             self.differential.with_emptied_files, world.old, world.new, target
         )
-        if hollow is not None and (await self.run(target, hollow, ())).passed:
+        if emptied is not None and (await self.run(target, emptied, ())).passed:
             added = [path for path in world.product if path not in world.old_paths]
-            return "" if _named(added, about) else FILES_ONLY
-        empty = await self.struck.emptied(world)
-        if empty is not None and await self._is_a_tool_of_the_person(target, world):
-            return ""  # it reads the code by settings of the worker: what they refuse is gone
-        if empty is not None and (await self.run(target, empty, ())).passed:
+            return "" if _is_any_named(added, about) else FILES_ONLY
+        without_bodies = await self.struck.emptied(world)
+        if without_bodies is not None and await self._is_a_tool_of_the_person(target, world):
+            return ""  # it reads the code by the worker's settings: emptied code leaves it nothing
+        if without_bodies is not None and (await self.run(target, without_bodies, ())).passed:
             return TEXT_ONLY
         return ""
 
     async def _is_a_tool_of_the_person(self, target: Target, world: SnapshotTrees) -> bool:
-        """Whether a person wrote the command, and the worker no more than settings asked for."""
+        """Whether a person wrote the command, and the worker only settings that were asked for."""
         if target.author != "person" or not self.differential.steered_as_wanted():
             return False
         return not await asyncio.to_thread(
@@ -172,7 +172,7 @@ class ExitProof:
     async def _is_a_report(
         self, target: Target, world: SnapshotTrees, criteria: Sequence[Criterion]
     ) -> bool:
-        """Whether files that are no code, that the worker added and nobody named, decide alone."""
+        """Whether files that are no code, and that the worker added unasked, decide alone."""
         added = [
             path
             for path in world.product
@@ -180,22 +180,23 @@ class ExitProof:
             and language_of(path) is None
             and not self.differential.is_wanted_new(path)
         ]
-        if not added or _named(added, _text_of(target, criteria)):
+        if not added or _is_any_named(added, _text_of(target, criteria)):
             return False
         made = await asyncio.to_thread(self.differential.with_paths, world.old, world.new, added)
         return (await self.run(target, made, ())).passed
 
 
 async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) -> None:
-    """Add the proof, doubt or finding of a command without names to the examination's report.
+    """Add the proof, doubt or finding of a command without test names to the report.
 
-    It was red before and is green now; by whose program is what counts. `red_with_old`: it is red
-    with the inputs of the proof as they were. Raises what runs in rooms raise.
+    The command was red before and is green now; what counts is whose program decides.
+    `red_with_old` says that it is red with the inputs of the proof as they were. Raises what
+    running in rooms raises.
     """
     target, world, report = case.target, exam.world, exam.report
     if not case.was_red:
         if target.id == TEST and (paths := [one.path for one in world.changes]):
-            report.doubts[target.id] = f"{GREEN_AND_NAMELESS} {_settled_by_a_check(paths)}"
+            report.doubts[target.id] = f"{GREEN_AND_NAMELESS} {_advice_to_add_a_check(paths)}"
         return
     if not await hold_with_old_data(exam, case, ()):
         return
@@ -224,7 +225,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     silent = await gone_silent(exam, target)
     if silent and report.stopped_by(tool_changed(target, silent), target.id):
         return
-    # A tool that reads sources can be made blind in them; what only looks says what a file says.
+    # A tool that reads sources can be blinded by them. A command that only looks reports the text.
     weak = dead.shows_only or (NO_CANARY in dead.notes and not only_reads(target.shell))
     report.proofs.append(
         Proof(
@@ -238,8 +239,8 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     )
 
 
-def _settled_by_a_check(paths: Sequence[str]) -> str:
-    """What a person writes where the worker's own tests cannot be told apart."""
+def _advice_to_add_a_check(paths: Sequence[str]) -> str:
+    """What a person can do where the worker's own tests cannot be told apart."""
     more = f" and {len(paths) - 3} more" * (len(paths) > 3)
     return (
         f"({', '.join(paths[:3])}{more}). A criterion with a check of its own that fails on the old"
@@ -247,8 +248,8 @@ def _settled_by_a_check(paths: Sequence[str]) -> str:
     )
 
 
-def _settled_by(paths: Sequence[str]) -> str:
-    """What a person writes where files that decide are the work itself."""
+def _advice(paths: Sequence[str]) -> str:
+    """What a person can do where files that decide are the work itself."""
     listed = ", ".join(paths[:3])
     return f" ({listed}); task.test.product: [{listed}] says that it is the work" if paths else ""
 
@@ -257,8 +258,8 @@ def _text_of(target: Target, criteria: Sequence[Criterion]) -> str:
     return "\n".join(f"{c.description}\n{c.detail}" for c in criteria if c.id == target.id)
 
 
-def _named(paths: Sequence[str], text: str) -> bool:
-    """Whether a text speaks of one of these files."""
+def _is_any_named(paths: Sequence[str], text: str) -> bool:
+    """Whether a text names one of these files."""
     for path in paths:
         name = posixpath.basename(path)
         stem = name.split(".")[0]
@@ -267,6 +268,6 @@ def _named(paths: Sequence[str], text: str) -> bool:
     return False
 
 
-def _of_unsure(paths: Sequence[str]) -> list[str]:
+def _notes_about_unsure(paths: Sequence[str]) -> list[str]:
     text = "is taken as product and checks something itself; so this shows, and does not prove"
     return [f"{path} {text}" for path in paths[:3]]

@@ -1,7 +1,7 @@
-"""Whether a command without names can still say no; programs in its text are written out for that.
+"""Whether a command without test names can still fail; its inline programs become files for that.
 
-So are those in the recipes and scripts that it runs. A program runs where it stood: one in a file
-could be told from one in a command.
+So do programs in the recipes and scripts that it runs. When run, each program is put back where it
+stood: one in a file could tell the difference from one in a command.
 """
 
 from __future__ import annotations
@@ -30,62 +30,71 @@ NOT_READ = (
     "the program in this command could not be read, and so not be made to fail; so this shows, and"
     " no more"
 )
-ELSEWISE = re.compile(r"\|\||\bif\b|\buntil\b|\bwhile\b")
+HAS_ALTERNATIVE = re.compile(r"\|\||\bif\b|\buntil\b|\bwhile\b")
 """What lets something else decide where a program fails."""
-MOST = 12
-"""Programs in recipes and scripts that are asked."""
+MOST_PROGRAMS = 12
+"""Programs in recipes and scripts that are tried."""
 NOT_ALL = "it runs more programs of its recipes than are made to fail; so this shows, and no more"
 KILLED = "it is green although its program was killed"
 
 
 async def canaries_of_programs(exam: Examination, target: Target) -> CanaryReport:
-    """What programs say that are made to fail; raises what runs in rooms raise."""
+    """Report what the command says where its programs fail; raises what running in rooms raises."""
     stem = f"{STEM}{secrets.token_hex(4)}_"
     command = written_out(target.shell, target.cwd, stem)
     inputs = await asyncio.to_thread(exam.differential.inputs, exam.world.new, [target])
     carriers = await asyncio.to_thread(_carriers, exam, inputs, f"{stem}r")
-    asking = _Asking(exam, target, command or WrittenOut(target.shell, {}), ())
-    carriers, notes = await asking.deciding(carriers)
-    asking = replace(asking, carriers=tuple(carriers))
-    found = await asking.report(inputs)
-    notes += [NOT_READ] * asking.command.unread
+    programs = _Programs(exam, target, command or WrittenOut(target.shell, {}), ())
+    carriers, notes = await programs.only_deciding(carriers)
+    programs = replace(programs, carriers=tuple(carriers))
+    found = await programs.report(inputs)
+    notes += [NOT_READ] * programs.command.unread
     if not notes:
         return found
     return replace(found, notes=list(dict.fromkeys([*found.notes, *notes])), shows_only=True)
 
 
 @dataclass(frozen=True)
-class _Asking:
+class _Programs:
+    """The inline programs of a command, and those in files that it runs (`carriers`)."""
+
     exam: Examination
     target: Target
     command: WrittenOut
     carriers: tuple[Carrier, ...]
 
-    async def deciding(self, carriers: Sequence[Carrier]) -> tuple[list[Carrier], list[str]]:
-        """The same with those programs that turn the command red where `false` runs instead.
-
-        And why not all of them are among these, though they may be so.
+    async def only_deciding(self, carriers: Sequence[Carrier]) -> tuple[list[Carrier], list[str]]:
+        """The carriers with only those programs that turn the command red where `false` replaces
+        them, and notes on why others that may decide are missing.
         """
         if not carriers:
             return [], []
-        unread = {one.path: one.blind for one in carriers if one.unread}
-        notes = [NOT_READ] if unread and not await self._green(unread) else []
-        if await self._green({one.path: one.failing([*one.files]) for one in carriers}):
+        unread = {carrier.path: carrier.blind for carrier in carriers if carrier.unread}
+        notes = [NOT_READ] if unread and not await self._is_green_with(unread) else []
+        if await self._is_green_with(
+            {carrier.path: carrier.failing([*carrier.files]) for carrier in carriers}
+        ):
             return [], notes
-        places = [(one, path) for one in carriers for path in one.files]
-        kept: dict[str, set[str]] = {}
-        for one, path in places[:MOST]:
-            if len(places) == 1 or not await self._green({one.path: one.failing([path])}):
-                kept.setdefault(one.path, set()).add(path)
-        found = [one.only(kept[one.path]) for one in carriers if one.path in kept]
-        return found, notes + [NOT_ALL] * (len(places) > MOST)
+        places = [(carrier, path) for carrier in carriers for path in carrier.files]
+        deciding_paths: dict[str, set[str]] = {}
+        for carrier, path in places[:MOST_PROGRAMS]:
+            if len(places) == 1 or not await self._is_green_with(
+                {carrier.path: carrier.failing([path])}
+            ):
+                deciding_paths.setdefault(carrier.path, set()).add(path)
+        found = [
+            carrier.only(deciding_paths[carrier.path])
+            for carrier in carriers
+            if carrier.path in deciding_paths
+        ]
+        return found, notes + [NOT_ALL] * (len(places) > MOST_PROGRAMS)
 
     async def report(self, inputs: Inputs) -> CanaryReport:
-        """What the programs say, killed and made to fail."""
+        """Report how the command answers to programs that are killed and that are made to fail."""
         exam, target, files = self.exam, self.target, self._files()
         if not files:
             return await exam.canaries.program_is_dead(exam.run, target, exam.world, inputs)
-        # `! python3 -c "…"` and the like are left alone: how these end is not what decides.
+        # `! python3 -c "…"` and the like are left alone: their exit code is not what decides.
         if self.command.files:
             fails = {path: killed_at_once(path) for path in self.command.files}
             if (await self.run(target, await self._tree(fails), ())).passed:
@@ -99,37 +108,39 @@ class _Asking:
         written = replace(target, shell=self.command.shell)
         inputs = await asyncio.to_thread(exam.differential.inputs, tree, [written])
         seen = {one.path for one in inputs.tests}
-        own = [Input(path, "the command holds it", "runner") for path in files if path not in seen]
-        inputs = replace(inputs, tests=[*inputs.tests, *own])
+        own_programs = [
+            Input(path, "the command holds it", "runner") for path in files if path not in seen
+        ]
+        inputs = replace(inputs, tests=[*inputs.tests, *own_programs])
         world = replace(exam.world, new=tree)
         return await exam.canaries.program_is_dead(self.run, target, world, inputs)
 
     async def run(self, _: Target, tree: str, only: Sequence[str]) -> Measured:
-        """With the programs where they stood."""
-        shell, bare = await asyncio.to_thread(self._put_back, tree)
-        return await self.exam.run(replace(self.target, shell=shell), bare, only)
+        """Run on a tree whose programs are files, with the programs put back where they stood."""
+        shell, without_files = await asyncio.to_thread(self._put_back, tree)
+        return await self.exam.run(replace(self.target, shell=shell), without_files, only)
 
     def _files(self) -> dict[str, bytes]:
         files = dict(self.command.files)
-        for one in self.carriers:
-            files |= one.files
+        for carrier in self.carriers:
+            files |= carrier.files
         return files
 
     def _put_back(self, tree: str) -> tuple[str, str]:
         snapshots, files = self.exam.verifier.snapshots, self._files()
         read = snapshots.reader(tree)
         texts = {path: read(path) or b"" for path in files}
-        bare = snapshots.combine(tree, dict.fromkeys(files))
+        without_files = snapshots.combine(tree, dict.fromkeys(files))
         made = {
             one.path: one.put_back(
                 (read(one.path) or b"").decode("utf-8", "surrogateescape"), texts
             )
             for one in self.carriers
         }
-        return self.command.put_back(texts), self._with(made, bare)
+        return self.command.put_back(texts), self._with(made, without_files)
 
     async def _tree(self, changed: Mapping[str, bytes], tree: str = "") -> str:
-        """A tree with the programs as files, and what starts them so."""
+        """A tree in which the programs are files, and the carriers start these files."""
 
         def made() -> str:
             text = self._with({one.path: one.text for one in self.carriers}, tree)
@@ -155,21 +166,21 @@ class _Asking:
         }
         return snapshots.combine(tree or self.exam.world.new, blobs)
 
-    async def _green(self, files: Mapping[str, str]) -> bool:
-        """Whether the command passes with other texts of files."""
+    async def _is_green_with(self, files: Mapping[str, str]) -> bool:
+        """Whether the command passes with other texts in these files."""
         tree = await asyncio.to_thread(self._with, files, "")
         return (await self.exam.run(self.target, tree)).passed
 
     async def _green_though_killed(self, killed: Mapping[str, bytes]) -> CanaryReport:
-        """What a command is worth whose programs may be killed: a negated one is as it should be.
+        """Judge a command that passes although its programs are killed, as a negated one may.
 
-        One that is so with the old product as well does not decide by how its programs end. One
-        that is red there has a product that keeps it from being killed.
+        One that passes with the old product as well does not depend on how its programs end. If it
+        is red there, the product keeps it from being killed.
         """
         before = await self._tree(killed, self.exam.world.old)
         if (await self.run(self.target, before, ())).passed:
             return CanaryReport()
-        if ELSEWISE.search(self.target.shell):
+        if HAS_ALTERNATIVE.search(self.target.shell):
             return CanaryReport(notes=[NOT_READ], shows_only=True)
         return CanaryReport(tool_changed(self.target, KILLED))
 

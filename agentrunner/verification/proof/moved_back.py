@@ -1,7 +1,7 @@
-"""What a check looked at and does not find any more: put back where it was, as it is now.
+"""Puts what a check looked at and no longer finds back in its old place, as it is now.
 
-A search that finds nothing is green also where it has nothing to search: a folder under another
-name, a file that is a link now. What the work made of a file has to satisfy it in the old place.
+A search that finds nothing is green also where it has nothing to search: a folder has another name,
+or a file is a link now. What the work made of a file has to satisfy the check in the old place.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from agentrunner.git.snapshots import LINK
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.target import Target
 
-ALIKE = 0.6
-"""Of two texts that are one file before and after, at least."""
-MOST = 100
-"""Files that are gone, and new ones that they are compared with."""
+LEAST_LIKENESS = 0.6
+"""The least likeness of two texts that are one file before and after."""
+MOST_FILES = 100
+"""Deleted files, and added ones that they are compared with."""
 MOST_BYTES = 200_000
 
 
 async def red_where_it_was(exam: Examination, target: Target, wanted: Collection[str]) -> list[str]:
-    """Files that a command no longer looks at, and that are red for it where they were.
+    """Files that a command no longer looks at, where their new content is red in the old place.
 
-    `wanted` are paths that may be gone. [] where it is green there as well. Raises what runs in
-    rooms raise.
+    `wanted` are paths that may be gone. [] where the command is green there as well. Raises what
+    running in rooms raises.
     """
     back = await asyncio.to_thread(_as_they_are_now, exam, wanted)
     if not back:
@@ -35,14 +35,14 @@ async def red_where_it_was(exam: Examination, target: Target, wanted: Collection
     tree = await asyncio.to_thread(snapshots.combine, new, back)
     if (await exam.run(target, tree)).passed:
         return []
-    nothing = ("100644", await asyncio.to_thread(snapshots.write_blob, b""))
-    emptied = await asyncio.to_thread(snapshots.combine, new, dict.fromkeys(back, nothing))
+    empty_file = ("100644", await asyncio.to_thread(snapshots.write_blob, b""))
+    emptied = await asyncio.to_thread(snapshots.combine, new, dict.fromkeys(back, empty_file))
     about_content = (await exam.run(target, emptied)).passed  # else it wants no file there at all
     return sorted(back) if about_content else []
 
 
 def _as_they_are_now(exam: Examination, wanted: Collection[str]) -> dict[str, Entry | None]:
-    """By path before the run: what has become of its file elsewhere. Blocks."""
+    """What became of files elsewhere, by their path before the run. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
     before, after = snapshots.list(world.old), snapshots.list(world.new)
     found: dict[str, Entry | None] = {}
@@ -51,17 +51,17 @@ def _as_they_are_now(exam: Examination, wanted: Collection[str]) -> dict[str, En
             place = snapshots.leads_to(world.new, path)
             if place in after:
                 found[path] = after[place]
-    gone = [path for path in sorted(exam.total.deleted) if path not in wanted][:MOST]
-    come = [path for path in sorted(exam.total.added) if after[path][0] != LINK][:MOST]
-    texts = snapshots.read_many(world.new, come)
-    for path, raw in snapshots.read_many(world.old, gone).items():
+    deleted = [path for path in sorted(exam.total.deleted) if path not in wanted][:MOST_FILES]
+    added = [path for path in sorted(exam.total.added) if after[path][0] != LINK][:MOST_FILES]
+    texts = snapshots.read_many(world.new, added)
+    for path, raw in snapshots.read_many(world.old, deleted).items():
         if new := _successor(path, raw, texts):
             found[path] = after[new]
     return found
 
 
 def _successor(path: str, before: bytes, texts: dict[str, bytes]) -> str:
-    """The new file that a gone one has become; "" for none."""
+    """The added file that a deleted one has become; "" for none."""
     name = path.rpartition("/")[2]
     if len(before) > MOST_BYTES:
         return ""
@@ -72,4 +72,4 @@ def _successor(path: str, before: bytes, texts: dict[str, bytes]) -> str:
         if len(text) <= MOST_BYTES
     }
     best = max(likeness, key=lambda new: likeness[new], default="")
-    return best if best and likeness[best] >= ALIKE else ""
+    return best if best and likeness[best] >= LEAST_LIKENESS else ""

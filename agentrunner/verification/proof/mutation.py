@@ -1,4 +1,4 @@
-"""How strong a proof is: of small changes to the worker's lines each must turn a test red."""
+"""Measures how strong a proof is: each small change of the worker's lines must turn a test red."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from agentrunner.verification.syntax.mutants import mutants
 from agentrunner.verification.target import TEST, Measured, Target, target_of, test_target
 from agentrunner.verification.verifier import Verifier
 
-MOST = 200
-"""Mutants that are made of one change."""
+MOST_MUTANTS = 200
+"""Mutants made of one file's change."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Survivor:
 
 @dataclass(frozen=True)
 class Mutation:
-    """What became of the mutants."""
+    """How many mutants were made, tried and noticed, and which were not noticed."""
 
     made: int
     struck: int
@@ -39,11 +39,11 @@ class Mutation:
 
     @property
     def share(self) -> float | None:
-        """Of those that were struck, how many turned a test red; None where none was struck."""
+        """The share of tried mutants that turned a test red; None where none was tried."""
         return self.killed / self.struck if self.struck else None
 
     def as_json(self) -> dict[str, object]:
-        """For `--json`."""
+        """The values for `--json`."""
         return {
             "made": self.made,
             "struck": self.struck,
@@ -60,10 +60,10 @@ async def strike(
     evidence: Evidence,
     seconds: float,
 ) -> Mutation:
-    """Strike the changed product lines with mutants for so many seconds at most.
+    """Try mutants of the changed product lines, for `seconds` at most.
 
-    The tests that prove something are run on each; where nothing has names, the whole command.
-    Raises SandboxError and OSError.
+    On each mutant the tests that prove something are run, or the whole command where tests have no
+    names. Raises SandboxError and OSError.
     """
     snapshots = verifier.snapshots
     tree = evidence.tree
@@ -72,17 +72,19 @@ async def strike(
     read_old = await asyncio.to_thread(snapshots.reader, baseline.tree)
     entries = await asyncio.to_thread(snapshots.list, tree)
     claimed = {name for proof in evidence.proofs for name in proof.tests}
-    tests = {test.file for test in _results(verifier, evidence) if test.file}
-    made = []
+    tests = {test.file for test in _test_results(verifier, evidence) if test.file}
+    candidates = []
     for path in total.all:
         language, after = language_of(path), read(path)
         if language is None or after is None or path not in entries or path in tests:
             continue
-        made += [(path, one) for one in mutants(read_old(path), after, language, MOST)]
+        candidates += [
+            (path, one) for one in mutants(read_old(path), after, language, MOST_MUTANTS)
+        ]
     targets = _targets(verifier, criteria, evidence)
     deadline = monotonic() + seconds
     struck, killed, survivors = 0, 0, []
-    for path, mutant in _spread(made):
+    for path, mutant in _spread(candidates):
         if monotonic() > deadline:
             break
         blob = await asyncio.to_thread(snapshots.write_blob, mutant.source)
@@ -92,15 +94,15 @@ async def strike(
             killed += 1
         else:
             survivors.append(Survivor(path, mutant.line, mutant.description))
-    return Mutation(len(made), struck, killed, survivors)
+    return Mutation(len(candidates), struck, killed, survivors)
 
 
 def _spread(made: list[Any]) -> list[Any]:
-    """Every third, then the others, so that a short time sees all of the change."""
+    """Every third mutant first, then the others, so that a short time covers all of the change."""
     return [one for start in range(3) for one in made[start::3]]
 
 
-def _results(verifier: Verifier, evidence: Evidence) -> Any:
+def _test_results(verifier: Verifier, evidence: Evidence) -> Any:
     kept = verifier.measurer.kept(evidence.test.results) if evidence.test else None
     return kept.tests if kept else ()
 

@@ -1,4 +1,4 @@
-"""Commands whose tests have names: what turned is confirmed, graded and tried by canaries."""
+"""Commands whose tests have names: confirms and grades what turned green, and tries canaries."""
 
 from __future__ import annotations
 
@@ -39,16 +39,17 @@ NOTHING_TURNED = "no test that was red before is green now"
 async def prove_by_name(exam: Examination, case: Case, now: Results, held: Results | None) -> None:
     """Add the proofs, doubts and findings of a command to the examination's report.
 
-    `held`: its results with the inputs of the proof as they were. Raises what runs in rooms raise.
+    `held` has its results with the inputs of the proof as they were. Raises what running in rooms
+    raises.
     """
     target, world, report = case.target, exam.world, exam.report
-    lost = await _lost(exam, case, now)
+    lost = await _lost_tests(exam, case, now)
     if lost and report.stopped_by(tests_gone(target, lost), target.id):
         return
     if (as_worded := await hold_as_worded(exam, case, now)) is None:
         return
-    stood = await exam.confirmed_red(case, _turned(exam, case, held))
-    stood += await _moved(exam, case, now, stood, held)
+    stood = await exam.confirmed_red(case, _turned_names(exam, case, held))
+    stood += await _moved_claimed(exam, case, now, stood, held)
     stood = await _red_without_the_work(exam, case, now, stood)
     if not await hold_with_old_data(exam, case, stood):
         return
@@ -61,14 +62,14 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     as_worded = [name for name in as_worded if name not in stood]
     stood += await exam.confirmed_red(case, as_worded)
     others = _not_seen_before(case.before, now, stood)
-    others += await _say_more(exam, case, now, held)
+    others += await _reworded_tests(exam, case, now, held)
     shown = await exam.struck.shown(exam.run, target, others, world, now, exam.criteria)
     names = [*stood, *shown.names]
     if not names:
         claimed = sorted(exam.claims(case).claimed)
         report.doubts[target.id] = _not_turned(claimed, now) or shown.why or NOTHING_TURNED
         return
-    # One that stood and has moved since passes with the old inputs only.
+    # A test that existed before and has moved since passes only with the old inputs.
     here = [name for name in names if now.passed(name)]
     only = here if exam.by_names(case) else ()
     if not await exam.confirmed_green(case, here, only):
@@ -86,10 +87,12 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
     if report.stopped_by(dead.finding, target.id):
         return
-    if await _asks_otherwise(exam, case, now, [name for name in stood if name in here]):
+    if await _stopped_for_other_questions(
+        exam, case, now, [name for name in stood if name in here]
+    ):
         return
     how = [BY_NAMES] if exam.by_names(case) else []
-    words = await asyncio.to_thread(_about, exam, case, now, names[:MOST_NAMES])
+    words = await asyncio.to_thread(_words_about, exam, case, now, names[:MOST_NAMES])
     wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
     denies = is_about_something(exam.verifier.spec.wanted)
     unasked = [name for name, own in words.items() if denies and not shares_a_word(own, wanted)]
@@ -134,10 +137,10 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         )
 
 
-async def _asks_otherwise(
+async def _stopped_for_other_questions(
     exam: Examination, case: Case, now: Results, names: Sequence[str]
 ) -> bool:
-    """Whether tests that were red pass without asking what they asked; a person is asked then."""
+    """Whether a finding stops the examination, as tests pass without asking what they asked red."""
     files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
     places: dict[str, list[str]] = {}
     for name in names:
@@ -149,48 +152,48 @@ async def _asks_otherwise(
     return bool(why) and exam.report.stopped_by(tool_changed(case.target, why), case.target.id)
 
 
-def _about(
+def _words_about(
     exam: Examination, case: Case, now: Results, names: Sequence[str]
 ) -> dict[str, list[str]]:
-    """What each of these tests is about, by name. Blocks."""
+    """Words that say what each of these tests is about, by its name. Blocks."""
     read = exam.verifier.snapshots.reader(exam.world.new)
     files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
     return {name: about(name, files.get(name, ""), read, exam.world.product) for name in names}
 
 
-async def _lost(exam: Examination, case: Case, now: Results) -> list[str]:
-    """Tests that are gone, and neither moved nor settled; claimed ones that were red among them.
+async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
+    """Tests that are gone and neither moved nor settled; claimed tests that failed are included.
 
-    Before they are missed, the old tree is asked once more: names that differ between two runs of
-    one tree are compared by what stays of them.
+    Before they count as lost, the old tree runs once more: names that differ between two runs of
+    one tree are compared by the part that stays the same.
     """
     if case.before is None:
         return []
-    # What could not even be loaded is no test yet.
+    # A test that could not even be loaded is no test yet.
     failed = {test.name for test in case.before.red if test.outcome == "failed"}
     claimed = sorted(failed.intersection(exam.claims(case).claimed))
-    red = [name for name in claimed if not _is_there(name, now)]
-    if not (lost := await _left(exam, case, now, [*gone(case.before, now), *red])):
+    red = [name for name in claimed if not _is_still_run(name, now)]
+    if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now), *red])):
         return []
     again = await exam.run(case.target, exam.world.old)
     unstable = unstable_names(case.before, again.results) if again.results else set()
     if not unstable:
         return lost
-    return await _left(exam, case, now, [*gone(case.before, now, unstable), *red])
+    return await _unsettled(exam, case, now, [*gone(case.before, now, unstable), *red])
 
 
-def _is_there(name: str, now: Results) -> bool:
-    """Whether a test is run now, by what stays of its name, or those of a file of that name are."""
+def _is_still_run(name: str, now: Results) -> bool:
+    """Whether a test still runs, by the stable part of its name, or tests of a file so named do."""
     parts = {stable(one) for one in now.names}
     return stable(name) in parts or is_of_others(name, parts)
 
 
-async def _left(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:
-    """Those of `lost` that stand nowhere else, and that nobody settled."""
+async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:
+    """Those of `lost` that stand nowhere else and that nobody settled."""
     if not lost or case.before is None:
         return []
     snapshots, world = exam.verifier.snapshots, exam.world
-    left = await asyncio.to_thread(
+    unmoved = await asyncio.to_thread(
         not_moved,
         lost,
         case.before,
@@ -201,16 +204,17 @@ async def _left(exam: Examination, case: Case, now: Results, lost: list[str]) ->
         exam.renames(),
     )
     files = case.old_files
-    return [name for name in left if not exam.differential.may_go(name, files.get(name, ""))]
+    return [name for name in unmoved if not exam.differential.may_go(name, files.get(name, ""))]
 
 
 async def _red_without_the_work(
     exam: Examination, case: Case, now: Results, stood: list[str]
 ) -> list[str]:
-    """Those of `stood` that are no permitted change of the test alone.
+    """Those of `stood` that did not turn green merely by a permitted change of the test.
 
-    A permit settles that a test may change, not what it says: one that says something else now is
-    the worker's own, and any has to be red on the old product as it stands now.
+    A permit settles that a test may change, not what it says. A test that says something else now
+    is the worker's own and dropped. One that says the same must be red on the old product with the
+    new inputs.
     """
     permitted = exam.differential.permitted(exam.world.allowed)
     cwd = case.target.cwd
@@ -228,11 +232,13 @@ async def _red_without_the_work(
     return [name for name in stood if name not in asked or not old.results.passed(name)]
 
 
-async def _say_more(exam: Examination, case: Case, now: Results, held: Results | None) -> list[str]:
-    """Tests that stood and passed all the time, and that the worker gave another wording.
+async def _reworded_tests(
+    exam: Examination, case: Case, now: Results, held: Results | None
+) -> list[str]:
+    """Tests that existed and always passed, and that the worker gave another wording.
 
-    One that asks for more is as good as a new one: it fails on the old code. That its old wording
-    holds as well was seen with the old inputs.
+    One that asks for more is as good as a new test: it fails on the old code. That its old wording
+    passes as well was seen with the old inputs.
     """
     before = case.before
     if before is None or held is None:
@@ -260,36 +266,36 @@ def _worded_as_before(
     same = []
     for name in names:
         path = files[name]
-        language, one, other = language_of(path), before(path), after(path)
-        if one is None:  # it has moved here, word for word
+        language, before_text, after_text = language_of(path), before(path), after(path)
+        if before_text is None:  # it has moved here, word for word
             same.append(name)
-        elif other is None:
+        elif after_text is None:
             continue
         elif language is None:
-            same += [name] if one == other else []
-        elif (text := definition(other, language, name)) is not None:
-            same += [name] if definition(one, language, name) == text else []
+            same += [name] if before_text == after_text else []
+        elif (text := definition(after_text, language, name)) is not None:
+            same += [name] if definition(before_text, language, name) == text else []
     return same
 
 
-async def _moved(
+async def _moved_claimed(
     exam: Examination, case: Case, now: Results, stood: Sequence[str], held: Results | None
 ) -> list[str]:
     """New names of claimed tests that stand elsewhere now, word for word.
 
-    One that still fails where it stood, asks something else there than here.
+    A test that still fails in its old place asks something else there than in its new one.
     """
     if case.before is None:
         return []
     world = exam.world
-    left = [name for name in sorted(exam.claims(case).claimed) if name not in stood]
-    left = [name for name in left if name not in now.names]
+    missing = [name for name in sorted(exam.claims(case).claimed) if name not in stood]
+    missing = [name for name in missing if name not in now.names]
     if held is not None and held is not now:
-        left = [n for n in left if all(one.outcome != "failed" for one in held.named(n))]
+        missing = [n for n in missing if all(one.outcome != "failed" for one in held.named(n))]
     snapshots = exam.verifier.snapshots
     pairs = await asyncio.to_thread(
         lambda: moved_to(
-            left,
+            missing,
             case.before or now,
             now,
             case.target.cwd,
@@ -302,12 +308,12 @@ async def _moved(
     return [pairs[name] for name in red]
 
 
-def _turned(exam: Examination, case: Case, held: Results | None) -> list[str]:
-    """Tests that stood before the run, did not pass then, and pass with the old inputs."""
+def _turned_names(exam: Examination, case: Case, held: Results | None) -> list[str]:
+    """Tests that existed before the run, did not pass then, and pass with the old inputs."""
     if held is None:
         return []
     found = turned(case.before, held, exam.claims(case).claimed)
-    # A file that could not be loaded told no names; it stood there all the same.
+    # A file that could not be loaded reported no test names, but its tests existed all the same.
     if case.was_red and (case.before is None or not case.before.complete):
         files = {test.name: test.file for test in held.tests}
         found += [
@@ -319,7 +325,7 @@ def _turned(exam: Examination, case: Case, held: Results | None) -> list[str]:
 
 
 def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str]) -> list[str]:
-    """Names that pass now and did not before, beside those that are known to have stood."""
+    """Names that pass now and did not before, without those known to have existed (`stood`)."""
     return [
         name
         for name in now.names
@@ -328,8 +334,8 @@ def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str])
 
 
 def _not_turned(claimed: Sequence[str], now: Results) -> str:
-    """What became of the first test that was red before and does not pass now; "" for none."""
-    words = {
+    """Why the first test that was red before and does not pass now did not turn; "" for none."""
+    phrases = {
         "skipped": "is skipped",
         "xfailed": "is expected to fail",
         "xpassed": "is expected to fail",
@@ -337,10 +343,10 @@ def _not_turned(claimed: Sequence[str], now: Results) -> str:
     for name in claimed:
         found = now.named(name)
         if not found and is_of_others(name, now.names):
-            continue  # its tests have names of their own now
+            continue  # its tests are reported by their own names now
         if not found:
             return f"{name} was red before and is not run now"
-        bad = [words[test.outcome] for test in found if test.outcome in words]
+        bad = [phrases[test.outcome] for test in found if test.outcome in phrases]
         if bad:
             return f"{name} was red before and {bad[0]} now"
     return ""

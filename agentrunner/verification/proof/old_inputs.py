@@ -1,4 +1,4 @@
-"""With all inputs of the proof as they were before the run, what has to pass must pass."""
+"""Checks that what has to pass passes with all inputs of the proof as they were before the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agentrunner.verification.target import Measured
 from agentrunner.verification.world import InputChange
 
 SEARCH_SEC = 120
-"""At most, of looking for the smallest set of changes that matters."""
+"""At most so many seconds are spent on finding the smallest set of changes that matters."""
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,27 @@ class Held:
 
 
 async def with_old_inputs(exam: Examination, case: Case) -> Held | None:
-    """What the command says with them; None where that stops the examination.
+    """Run the command with the old inputs; None where the result stops the examination.
 
-    Then the smallest set of changes that matters is a finding. Raises what runs in rooms raise.
+    Then the smallest set of changes that matters is a finding. Raises what running in rooms raises.
     """
     world = exam.world
     if world.kept == world.new:
         return Held(case.now, red=False)
     kept = await exam.run(case.target, world.kept)
     if problem := await asyncio.to_thread(differs, exam, case, kept):
-        finding = await _asked(exam, case, problem)
+        finding = await _finding_about_smallest_set(exam, case, problem)
         if exam.report.stopped_by(finding, case.target.id):
             return None
     return Held(kept.results, red=not kept.passed)
 
 
 async def hold_with_old_data(exam: Examination, case: Case, names: Sequence[str]) -> bool:
-    """Whether what was red and is green now, is so with data that a PRD frees by its kind alone.
+    """Whether the tests that turned green still pass with the old data that the PRD permits to
+    change only by their kind ("the snapshots").
 
-    "Update the snapshots" speaks of what the work makes different, and not of what was red because
-    the work was missing. Else there is a finding. Raises what runs in rooms raise.
+    "Update the snapshots" means what the work makes different, not what was red because the work
+    was missing. Else there is a finding. Raises what running in rooms raises.
     """
     paths = exam.differential.freed_by_kind.difference(exam.world.allowed)
     if not paths or not (names or case.now is None):
@@ -72,29 +73,31 @@ async def hold_with_old_data(exam: Examination, case: Case, names: Sequence[str]
 
 
 def differs(exam: Examination, case: Case, kept: Measured) -> str:
-    """What does not hold with the inputs of the proof as they were; "" for nothing. Blocks."""
+    """What fails with the inputs of the proof as they were; "" for nothing. Blocks."""
     if kept.ran.timed_out:
         return f"timed out after {case.target.timeout_sec:g} s"
     if case.now is None or kept.results is None:
-        if kept.passed or (case.was_red and not _stood(exam, case)):
+        if kept.passed or (case.was_red and not _decided_before(exam, case)):
             return ""
         return f"exit {kept.ran.exit_code}" + _last_line(kept)
     held = kept.results
     claims = exam.claims(case)
     tests = case.before.tests if case.before else ()
-    must = [test.name for test in tests if test.outcome == "passed"]
-    # One that failed and is not run any more has to pass where it stood, as it was worded. What
+    must_pass = [test.name for test in tests if test.outcome == "passed"]
+    # A test that failed and is not run any more has to pass where it stood, as it was worded. What
     # could not even be loaded is no test yet.
     now, failed = case.now, {test.name for test in tests if test.outcome == "failed"}
     claimed = sorted(claims.claimed)
-    must += [one for one in claimed if now.passed(one) or (one in failed - now.names.keys())]
-    lost = [name for name in dict.fromkeys(must) if not held.passed(name)]
+    must_pass += [
+        name for name in claimed if now.passed(name) or (name in failed - now.names.keys())
+    ]
+    lost = [name for name in dict.fromkeys(must_pass) if not held.passed(name)]
     # What is gone with and without the worker's tests is not their doing; see `tests_gone`.
-    there = held.names.keys() | case.now.names.keys()
-    lost = [name for name in lost if name in there]
-    settled = exam.differential.may_go
+    reported = held.names.keys() | case.now.names.keys()
+    lost = [name for name in lost if name in reported]
+    may_go = exam.differential.may_go
     files = case.old_files
-    lost = [n for n in lost if n in case.now.names or not settled(n, files.get(n, ""))]
+    lost = [n for n in lost if n in case.now.names or not may_go(n, files.get(n, ""))]
     if not lost:
         return ""
     red = {test.name: test for test in held.red}
@@ -105,20 +108,22 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     return why + f" (and {len(lost) - 1} more)" * (len(lost) > 1)
 
 
-def _stood(exam: Examination, case: Case) -> bool:
-    """Whether a command without names could decide something before the run."""
+def _decided_before(exam: Examination, case: Case) -> bool:
+    """Whether a command without test names could decide something before the run."""
     return exam.differential.runs_old_files(case.target, exam.world.old)
 
 
-async def _asked(exam: Examination, case: Case, problem: str) -> Finding | None:
+async def _finding_about_smallest_set(
+    exam: Examination, case: Case, problem: str
+) -> Finding | None:
     """The finding about the smallest set of changed inputs that matters."""
     world = exam.world
     deadline = monotonic() + min(SEARCH_SEC, 10 + 5 * case.seconds)
     items = [one for one in world.changes if not one.understood or one.test]
 
-    async def is_red(some: Sequence[InputChange]) -> bool:
+    async def is_red(subset: Sequence[InputChange]) -> bool:
         tree = await asyncio.to_thread(
-            exam.differential.with_old_inputs, world.old, world.new, list(some)
+            exam.differential.with_old_inputs, world.old, world.new, list(subset)
         )
         kept = await exam.run(case.target, tree)
         return bool(await asyncio.to_thread(differs, exam, case, kept))

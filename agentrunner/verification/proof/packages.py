@@ -1,9 +1,9 @@
-"""Installed packages after a set-up that ran again: what is not the product's goes back.
+"""Installed packages after a repeated set-up: puts back those that are not the product's.
 
-A set-up on the delivered tree runs what a worker wrote. Of what it installed stay new packages,
-and other versions of what the product imported before the run. What only tests and tools use is
-put back as it was, and with it programs and what Python loads by itself. Python and JavaScript;
-everything here blocks.
+A set-up on the delivered tree runs what a worker wrote. Of what it installed, new packages and
+other versions of what the product imported before the run stay. What only tests and tools use is
+put back as it was, and so are programs and what Python loads by itself. Handles Python and
+JavaScript. Everything here blocks.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ PROGRAMS = ("bin", "Scripts", ".bin")
 PLUGIN = re.compile(r"(?m)^\[pytest11\]|^\[nose2?\.")
 """What makes test tools load a package that nobody imports."""
 MOST_FILES = 400
-"""Files of one package that are read for what it imports."""
+"""Files of one package that are searched for imports."""
 SOURCES = (".py", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
 
 
 def names_imported(texts: Iterable[tuple[str, str]]) -> set[str]:
-    """Top names of the packages that sources import; each source is a path and its text."""
+    """Top-level names of the packages that sources import; each source is a path and its text."""
     found: set[str] = set()
     for path, text in texts:
         if path.endswith(".py"):
@@ -47,16 +47,16 @@ def names_imported(texts: Iterable[tuple[str, str]]) -> set[str]:
 def put_back_packages(
     new: Path, old: Path, imported: Collection[str], tools: Collection[str]
 ) -> list[str]:
-    """Bring a folder of packages back but for what the product imports; what was put back.
+    """Put a folder of packages back except what the product imports; return what was put back.
 
-    `old` is the folder at the baseline, `imported` the names that the product imported then, and
-    `tools` names that are never the product's. The paths are relative to `new`.
+    `old` is the folder at the baseline, `imported` are the names that the product imported then,
+    and `tools` are names that are never the product's. The paths returned are relative to `new`.
     """
     found = []
     for root in _roots(new):
         place = root.relative_to(new)
         before = old / place
-        names = _with_their_own(before, set(imported)) - set(tools)
+        names = _with_dependencies(before, set(imported)) - set(tools)
 
         def stays(name: str, *, is_new: bool, names: Collection[str] = names) -> bool:
             return name not in LOADED_UNASKED and (is_new or name in names)
@@ -64,11 +64,11 @@ def put_back_packages(
         found += [str(place / name) for name in _put_back(root, before, stays)]
     for name in PROGRAMS:
         if (new / name).is_dir():
-            found += [f"{name}/{one}" for one in _put_back(new / name, old / name, _nothing)]
+            found += [f"{name}/{one}" for one in _put_back(new / name, old / name, _keeps_nothing)]
     return found
 
 
-def _nothing(name: str, *, is_new: bool) -> bool:
+def _keeps_nothing(name: str, *, is_new: bool) -> bool:
     return False
 
 
@@ -81,7 +81,7 @@ def _roots(folder: Path) -> Iterator[Path]:
 
 
 def _entries(root: Path) -> set[str]:
-    """Packages, modules and what lies beside them; `@scope/name` of JavaScript's."""
+    """The packages and modules of a folder, and what lies beside them; `@scope/name` for scopes."""
     found: set[str] = set()
     if not root.is_dir():
         return found
@@ -94,63 +94,71 @@ def _entries(root: Path) -> set[str]:
 
 
 def _put_back(root: Path, before: Path, stays: Callable[..., bool]) -> list[str]:
+    """Put back each entry that changed and does not stay; return the names put back."""
     was, now = _entries(before), _entries(root)
     known = {_module(name) for name in was}
-    paths = {_shape(before / name) for name in was if name.endswith(".pth")}
-    put = []
+    paths = {_without_numbers(before / name) for name in was if name.endswith(".pth")}
+    replaced = []
     for name in sorted(was | now):
-        one, other = root / name, before / name
-        if (name in was and name in now and _same(one, other)) or _is_data(name):
+        new_path, old_path = root / name, before / name
+        if (name in was and name in now and _is_same(new_path, old_path)) or _is_metadata(name):
             continue
         module = _module(name)
         if name.endswith(".pth"):
-            if one.is_file() and _shape(one) in paths:
-                continue  # of another version of the project itself
+            if new_path.is_file() and _without_numbers(new_path) in paths:
+                continue  # it is from another version of the project itself
         elif stays(module, is_new=module not in known):
             continue
-        _replace(one, other)
-        put.append(name)
-    put += _plugins(root, before, now)
-    return put
+        _replace(new_path, old_path)
+        replaced.append(name)
+    replaced += _plugins(root, before, now)
+    return replaced
 
 
 def _plugins(root: Path, before: Path, now: Collection[str]) -> list[str]:
-    """Take new plug-ins of test tools out: a package is there, and nobody loads it unasked."""
-    out = []
-    for name in sorted(filter(_is_data, now)):
-        points, known = root / name / "entry_points.txt", before / name / "entry_points.txt"
-        if points.is_symlink() or not points.is_file() or _same(points, known):
+    """Remove new plug-ins of test tools: the package stays, but nothing loads it unasked."""
+    replaced = []
+    for name in sorted(filter(_is_metadata, now)):
+        entry_points, old_entry_points = (
+            root / name / "entry_points.txt",
+            before / name / "entry_points.txt",
+        )
+        if (
+            entry_points.is_symlink()
+            or not entry_points.is_file()
+            or _is_same(entry_points, old_entry_points)
+        ):
             continue
-        if PLUGIN.search(points.read_text(errors="replace")):
-            _replace(points, known)
-            out.append(f"{name}/entry_points.txt")
-    return out
+        if PLUGIN.search(entry_points.read_text(errors="replace")):
+            _replace(entry_points, old_entry_points)
+            replaced.append(f"{name}/entry_points.txt")
+    return replaced
 
 
-def _shape(place: Path) -> str:
-    """What a .pth says, numbers left out."""
+def _without_numbers(place: Path) -> str:
+    """The text of a .pth file, with each number replaced by N."""
     return re.sub(r"\d+", "N", place.read_text(errors="replace"))
 
 
-def _is_data(name: str) -> bool:
+def _is_metadata(name: str) -> bool:
     return name.endswith((".dist-info", ".egg-info"))
 
 
 def _module(name: str) -> str:
-    """The name that an import has: of `near.py` and `near.cpython-311-x86_64-linux-gnu.so` near."""
+    """The name to import: `near` for `near.py` and `near.cpython-311-x86_64-linux-gnu.so`."""
     return name if "/" in name else re.sub(r"\.(py|pth|so|pyd|[\w-]+\.so|[\w-]+\.pyd)$", "", name)
 
 
-def _with_their_own(root: Path, names: set[str]) -> set[str]:
-    """These names, and what the packages behind them import of this folder in turn."""
+def _with_dependencies(root: Path, names: set[str]) -> set[str]:
+    """These names, and what their packages import from this folder in turn."""
     there = {_module(name): name for name in _entries(root)}
-    waiting, found = sorted(names), set(names)
-    while waiting:
-        name = waiting.pop()
+    pending, found = sorted(names), set(names)
+    while pending:
+        name = pending.pop()
         if name in there:
             more = names_imported(_sources(root / there[name])) & there.keys() - found
             found |= more
-            waiting += sorted(more)
+            pending += sorted(more)
     return found
 
 
@@ -167,21 +175,21 @@ def _sources(place: Path) -> Iterator[tuple[str, str]]:
             yield path.name, path.read_text(errors="replace")
 
 
-def _same(one: Path, other: Path) -> bool:
-    """Whether two files, links or folders hold the same; byte code is left out."""
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two files, links or folders have the same content; byte code is ignored."""
     if one.is_symlink() or other.is_symlink():
         return (
             one.is_symlink() and other.is_symlink() and os.readlink(one) == os.readlink(other)  # noqa: PTH115 - its text
         )
     if not (one.is_dir() and other.is_dir()):
         return one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)
-    names = _names(one)
-    if names != _names(other):
+    names = _entry_names(one)
+    if names != _entry_names(other):
         return False
-    return all(_same(one / name, other / name) for name in names)
+    return all(_is_same(one / name, other / name) for name in names)
 
 
-def _names(folder: Path) -> set[str]:
+def _entry_names(folder: Path) -> set[str]:
     return {entry.name for entry in folder.iterdir() if not _is_byte_code(entry.name)}
 
 

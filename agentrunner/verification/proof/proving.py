@@ -1,12 +1,13 @@
-"""What a request for completion is answered with: who wrote the proof, and whether it holds.
+"""Examines a tree when completion is asked for: whether there is proof of the work, and by whom.
 
 For each command that decides:
 
 1. With all inputs of the proof as they were before the run, what passed before and what has to
-   turn must pass by name. Else the smallest set of changes that matters is asked about.
-2. What turned is confirmed: red once more on the old tree, green once more on the new one.
-3. Tests that the worker wrote must be red on the old code and where the functions of the change
-   are empty.
+   turn green must pass by name. Else a person is asked about the smallest set of changes that
+   matters.
+2. What turned green is confirmed: red again on the old tree, green again on the new one.
+3. Tests that the worker wrote must be red on the old code, and red where the functions of the
+   change are emptied.
 4. A canary made of each claimed test must be reported as failed.
 """
 
@@ -38,7 +39,7 @@ NO_CHANGE = "Nothing was changed: a tree that is as it was before the run comple
 
 @dataclass
 class Prover:
-    """Examines one tree for a verdict."""
+    """Examines trees for a verdict."""
 
     verifier: Verifier
     differential: Differential
@@ -53,10 +54,10 @@ class Prover:
         allowed: Sequence[str] = (),
         approved: Collection[str] = (),
     ) -> Evidence:
-        """The evidence with graded proofs, and findings that a person has to settle.
+        """The evidence with graded proofs, and with findings that a person has to settle.
 
         `allowed` are paths whose change a person allowed: they count as the worker left them.
-        `approved` are names of findings (`approval_of`) that a person settled: they stop nothing.
+        `approved` are ids of findings (`approval_of`) that a person settled: they stop nothing.
         Raises SandboxError and OSError.
         """
         old = baseline.tree
@@ -67,8 +68,8 @@ class Prover:
             report.doubts[TEST] = NO_CHANGE
         else:
             cases = await self._cases(criteria, baseline, evidence, new)
-            if leads := await asyncio.to_thread(self.verifier.rooms.leads_out):
-                finding = leads_out(leads, str(self.verifier.spec.repo))
+            if linked_out := await asyncio.to_thread(self.verifier.rooms.leads_out):
+                finding = leads_out(linked_out, str(self.verifier.spec.repo))
                 if report.stopped_by(finding, TEST):
                     cases = []
             world = await self._world(old, new, cases, allowed)
@@ -110,7 +111,7 @@ class Prover:
         evidence: Evidence,
         tree: str,
     ) -> list[Case]:
-        """The commands that are green now, with what they said before."""
+        """The commands that are green now, with their results before the run."""
         kept = self.verifier.measurer.kept
         read = await asyncio.to_thread(self.verifier.trees.reader, tree)
         cases = []
@@ -130,7 +131,7 @@ class Prover:
         for outcome in evidence.checks:
             criterion = by_id[outcome.criterion_id]
             target = target_of(criterion, self.verifier.spec, read)
-            if outcome.outcome != "passed" or target is None or _shows_nothing(criterion):
+            if outcome.outcome != "passed" or target is None or _proves_no_work(criterion):
                 continue
             old = before.get(outcome.criterion_id)
             cases.append(
@@ -146,7 +147,7 @@ class Prover:
     async def _world(
         self, old: str, new: str, cases: Sequence[Case], allowed: Sequence[str]
     ) -> SnapshotTrees:
-        """The trees of this examination."""
+        """Build the trees of this examination."""
         files = {
             posixpath.normpath(posixpath.join(case.target.cwd, test.file))
             for case in cases
@@ -172,7 +173,7 @@ class Prover:
         return await asyncio.to_thread(work_out)
 
     def _is_same_code(self, world: SnapshotTrees) -> bool:
-        """Whether the work has changed no more than comments and layout. Blocks."""
+        """Whether the work changed no more than comments and layout. Blocks."""
         read_old = self.verifier.snapshots.reader(world.old)
         read_new = self.verifier.snapshots.reader(world.new)
         for path in world.product:
@@ -185,7 +186,7 @@ class Prover:
 
 
 async def _examine(exam: Examination, case: Case) -> None:
-    """One command: with the old inputs first, then by names or by its exit code."""
+    """Examine one command: with the old inputs first, then by test names or by its exit code."""
     held = await with_old_inputs(exam, case)
     if held is None or not await hold_without_unexplained(exam, case):
         return
@@ -196,14 +197,14 @@ async def _examine(exam: Examination, case: Case) -> None:
 
 
 def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Report) -> None:
-    """Checks of kind file and diff, which are read and not run."""
+    """Add proofs or doubts for checks of kind file and diff, which are read and not run."""
     by_id = {criterion.id: criterion for criterion in criteria}
     for outcome in evidence.checks:
         criterion = by_id[outcome.criterion_id]
         read = outcome.exit_code is None and outcome.outcome == "passed"
         if not read or outcome.before != "red" or criterion.check is None:
             continue
-        if _shows_nothing(criterion):
+        if _proves_no_work(criterion):
             continue
         person = criterion.check_origin != "model"
         about = criterion.check.path and criterion.check.path in criterion.description
@@ -222,14 +223,14 @@ def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Repo
 
 
 def written_before(baseline: Baseline) -> dict[str, frozenset[str]]:
-    """By target: what its command wrote on the tree before the run."""
+    """The paths that each target's command wrote on the tree before the run, by target."""
     checks = {one.criterion_id: frozenset(one.writes) for one in baseline.check_outcomes}
     return {**checks, TEST: frozenset(baseline.test_writes)}
 
 
-def _shows_nothing(criterion: Criterion) -> bool:
-    """Whether a planner's check must hold and proves no work: it was written when work had begun,
-    or its tool was not there, so that it was never seen red.
+def _proves_no_work(criterion: Criterion) -> bool:
+    """Whether a planner's check must pass but proves no work: it was written after work had begun,
+    or its tool was not installed, so that it was never seen red.
     """
     tool = criterion.awaits is not None and criterion.awaits.kind == "tool"
     return criterion.check_origin == "model" and (criterion.late or tool)
@@ -240,7 +241,7 @@ def _worker_tests(proofs: Sequence[Proof]) -> set[str]:
 
 
 def make_prover(verifier: Verifier) -> Prover:
-    """What examines trees that `verifier` measures."""
+    """The prover of trees that `verifier` measures."""
     snapshots = verifier.snapshots
     return Prover(
         verifier,

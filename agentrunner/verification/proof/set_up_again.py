@@ -1,4 +1,4 @@
-"""The claimed tests once more with the packages of the baseline, where set-up ran on new code."""
+"""Runs claimed tests once more with the baseline's packages, where set-up ran on new code."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from agentrunner.verification.rooms.room import Room
 from agentrunner.verification.target import Target
 
 MOST_READ = 2_000
-"""Product files that are read for what they import."""
+"""Product files that are searched for imports."""
 
 
 async def holds_with_old_packages(exam: Examination, case: Case, names: Sequence[str]) -> bool:
-    """Whether what is claimed holds without what set-up made of the worker's code.
+    """Whether the claimed tests pass without what set-up made of the worker's code.
 
-    The packages that only tests and tools use are put back in a room of its own; without a new
-    set-up, or where it left them as they were, nothing is run. `names` are the claimed tests, none
-    for a command without names. Else a finding is kept, which a person may have settled.
+    The packages that only tests and tools use are put back in a separate room. Nothing is run
+    without a new set-up, or where it left these packages as they were. `names` are the claimed
+    tests, none for a command without test names. On failure a finding is kept; the result is true
+    if a person has settled it.
     """
     verifier, world, target = exam.verifier, exam.world, case.target
     if not verifier.sets_up_again(exam.total):
         return True
     read = await asyncio.to_thread(verifier.trees.reader, world.new)
-    imported, tools = await asyncio.to_thread(_of_the_product, exam, target)
+    imported, tools = await asyncio.to_thread(_imported_names, exam, target)
     async with verifier.rooms.open(world.new) as room:
         room, _ = await verifier.set_up_room(room, exam.total)
-        put = await asyncio.to_thread(_put_back, exam, room, imported, tools)
-        if not put:
+        replaced = await asyncio.to_thread(_put_back, exam, room, imported, tools)
+        if not replaced:
             return True
         verifier.awaits(target, "with the packages of before the run")
         again = await verifier.measurer.run(target, room, read, only=names)
@@ -44,11 +45,11 @@ async def holds_with_old_packages(exam: Examination, case: Case, names: Sequence
         red = [name for name in names if not results.passed(name)]
     if not red:
         return True
-    return not exam.report.stopped_by(packages_changed(target, put, red), target.id)
+    return not exam.report.stopped_by(packages_changed(target, replaced, red), target.id)
 
 
-def _of_the_product(exam: Examination, target: Target) -> tuple[set[str], set[str]]:
-    """Names that the product imported before the run, its own among them; and those of tools."""
+def _imported_names(exam: Examination, target: Target) -> tuple[set[str], set[str]]:
+    """Names that the product imported before the run, its own included; and those of tools."""
     inputs = exam.differential.inputs(exam.world.old, [target])
     snapshots = exam.verifier.snapshots
     paths = [path for path in exam.world.old_paths if path.endswith(SOURCES)]
@@ -65,14 +66,14 @@ def _of_the_product(exam: Examination, target: Target) -> tuple[set[str], set[st
 
 
 def _put_back(exam: Examination, room: Room, imported: set[str], tools: set[str]) -> list[str]:
-    put = []
-    for one, source in exam.verifier.rooms.sealed.folders():
-        place = room.copy.path / one.name
-        if one.copied and one.packages and place.is_dir() and not place.is_symlink():
+    replaced = []
+    for folder, source in exam.verifier.rooms.sealed.folders():
+        place = room.copy.path / folder.name
+        if folder.copied and folder.packages and place.is_dir() and not place.is_symlink():
             found = put_back_packages(place, source, imported, tools)
-            put += [str(Path(one.name, name)) for name in found]
+            replaced += [str(Path(folder.name, name)) for name in found]
     home, before = room.copy.home, exam.verifier.rooms.sealed.home
     if home == room.own_home and (home / ".local").is_dir():
         found = put_back_packages(home / ".local", before / ".local", imported, tools)
-        put += [f"~/.local/{name}" for name in found]
-    return put
+        replaced += [f"~/.local/{name}" for name in found]
+    return replaced

@@ -1,6 +1,6 @@
 """Whether a test that the worker wrote shows the work.
 
-It has to be red on the old code for a reason that is the work, and red where the functions that
+It has to be red on the old code because the work is missing there, and red where the functions that
 the work added or altered have empty bodies. A test that passes there is not about the work.
 """
 
@@ -27,38 +27,38 @@ from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
-UNSOUND = re.compile(
+SAYS_NOTHING = re.compile(
     r"SyntaxError|IndentationError|TabError|fixture '[^']+' not found|[Tt]imed? ?out|TimeoutError"
 )
-"""A red of this kind says nothing about the code that is tested."""
+"""A test that is red for such a reason says nothing about the code under test."""
 MISSING = re.compile(
     r"ImportError|ModuleNotFoundError|cannot find|Cannot find|not found|unresolved|undefined"
     r"|NameError|AttributeError|is not defined|is not a function|has no attribute|cannot import"
     r"|does not provide an export|no field|no method|undeclared|E0\d{3}|cannot find symbol"
 )
-"""A red that names something which is not there."""
+"""Messages of red tests that name something which does not exist."""
 ASSERTED = re.compile(r"\s*(?:[\w.]*\.)?assert(?:ion\w*)?\b", re.IGNORECASE)
 """The beginning of an assertion that failed; it may quote the message of another error."""
 WORD = re.compile(r"[^\W\d]\w{2,}")
 MOST_READ = 500_000
-"""Bytes of a file without a grammar that are read for its words."""
+"""Bytes of a file without a grammar that are searched for words."""
 
 
 @dataclass(frozen=True)
 class ShownTests:
-    """Tests of the worker that show something."""
+    """The worker's tests that show something."""
 
     names: list[str] = field(default_factory=list)
     uses: set[str] = field(default_factory=set)
-    """Identifiers in them."""
+    """Identifiers that these tests use."""
     notes: list[str] = field(default_factory=list)
     why: str = ""
-    """Why the first of the others shows nothing."""
+    """Why the first of the other tests shows nothing."""
 
 
 @dataclass(frozen=True)
 class TakenOut:
-    """Tries tests of the worker. Methods raise what runs in rooms raise."""
+    """Tries tests of the worker. Methods raise what running in rooms raises."""
 
     snapshots: Snapshots
 
@@ -76,42 +76,47 @@ class TakenOut:
             return ShownTests()
         read = await asyncio.to_thread(self.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.snapshots.reader, world.old)
-        added = await asyncio.to_thread(_changed_names, world, read_old, read)
-        wanted = added | {i for c in criteria for i in identifiers(f"{c.description} {c.detail}")}
+        names_of_work = await asyncio.to_thread(_changed_names, world, read_old, read)
+        wanted = names_of_work | {
+            i for c in criteria for i in identifiers(f"{c.description} {c.detail}")
+        }
         files = {test.name: test for test in now.tests}
         refused: dict[str, str] = {}
         uses: dict[str, set[str]] = {}
         words: dict[str, set[str]] = {}
         for name in names:
             refused[name], uses[name], words[name] = await asyncio.to_thread(
-                _read_test, files[name], target.cwd, read
+                _look_at_text, files[name], target.cwd, read
             )
-        left = [name for name in names if not refused[name]]
-        if left:
-            old = await run(target, world.mixed, left)
-            if any("[" in name for name in left) and not _ran_any(old, left):
-                # A case of a list that only the new tree gives keeps the tool from running others.
+        candidates = [name for name in names if not refused[name]]
+        if candidates:
+            old = await run(target, world.mixed, candidates)
+            if any("[" in name for name in candidates) and not _has_any_of(old, candidates):
+                # A case from a list that only the new tree has keeps the tool from running others.
                 old = await run(target, world.mixed, ())
-            refused |= _red_on_old_code(left, old, files, added)
-            left = [name for name in left if not refused[name]]
+            refused |= _why_not_red_on_old_code(candidates, old, files, names_of_work)
+            candidates = [name for name in candidates if not refused[name]]
         notes: list[str] = []
-        if left:
-            hollow = await asyncio.to_thread(self._emptied, world, read_old, read)
-            if hollow is None:
+        if candidates:
+            emptied = await asyncio.to_thread(self._emptied, world, read_old, read)
+            if emptied is None:
                 notes.append("not struck: no function was changed in a language that is known")
-                # What is no function may well be named in a text of the test: a column, a key.
+                # What is no function may be named in a text of the test: a column, a key.
                 refused |= {
-                    n: "" if added & words[n] else _unrelated(uses[n], wanted) for n in left
+                    n: "" if names_of_work & words[n] else _why_unrelated(uses[n], wanted)
+                    for n in candidates
                 }
             else:
-                struck = await run(target, hollow, left)
-                refused |= _red_where_empty(left, struck)
-            left = [name for name in left if not refused[name]]
+                struck = await run(target, emptied, candidates)
+                refused |= _why_not_red_where_empty(candidates, struck)
+            candidates = [name for name in candidates if not refused[name]]
         why = next((f"{name}: {text}" for name, text in refused.items() if text), "")
-        return ShownTests(left, {one for name in left for one in uses[name]}, notes, why)
+        return ShownTests(
+            candidates, {one for name in candidates for one in uses[name]}, notes, why
+        )
 
     async def emptied(self, world: SnapshotTrees) -> str | None:
-        """The new tree with empty bodies where functions were added or altered; None for none."""
+        """The new tree with empty bodies in functions that were added or altered, or None."""
         read = await asyncio.to_thread(self.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.snapshots.reader, world.old)
         return await asyncio.to_thread(self._emptied, world, read_old, read)
@@ -123,13 +128,13 @@ class TakenOut:
             after = read(path)
             if after is None or path not in entries:
                 continue
-            empty = _empty(path, read_old(path), after)
+            empty = _with_empty_functions(path, read_old(path), after)
             if empty is not None:
                 changed[path] = (entries[path][0], self.snapshots.write_blob(empty))
         return self.snapshots.combine(world.new, changed) if changed else None
 
 
-def _empty(path: str, before: bytes | None, after: bytes) -> bytes | None:
+def _with_empty_functions(path: str, before: bytes | None, after: bytes) -> bytes | None:
     """A file whose changed functions do nothing; None where none is known to have changed."""
     language = language_of(path)
     if language is not None:
@@ -139,9 +144,9 @@ def _empty(path: str, before: bytes | None, after: bytes) -> bytes | None:
 
 
 def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
-    """Names that the work added or altered: of functions, classes and modules.
+    """Names of functions, classes and modules that the work added or altered.
 
-    Of files without a grammar all words that are new in them.
+    For files without a grammar all words that are new in them.
     """
     found: set[str] = set()
     for path in world.product:
@@ -162,8 +167,8 @@ def _words(source: bytes) -> set[str]:
     return set(WORD.findall(source[:MOST_READ].decode("utf-8", "replace")))
 
 
-def _read_test(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[str], set[str]]:
-    """Why a test shows nothing, by its text alone ("" for none), what it uses, its words."""
+def _look_at_text(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[str], set[str]]:
+    """Why a test's text shows nothing ("" if it may), what the test uses, and its words."""
     path = posixpath.normpath(posixpath.join(cwd, test.file)) if test.file else ""
     language, source = language_of(path), read(path) if path else None
     span = find_test(source, language, test.name) if language and source is not None else None
@@ -174,20 +179,20 @@ def _read_test(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[str
     return "", names_called(source, language, span), _words(source[span.start : span.end])
 
 
-def _unrelated(uses: set[str], wanted: set[str]) -> str:
+def _why_unrelated(uses: set[str], wanted: set[str]) -> str:
     return "" if not uses or uses & wanted else "it uses nothing that was changed or asked for"
 
 
-def _red_on_old_code(
-    names: Sequence[str], old: Measured, files: dict[str, TestResult], added: set[str]
+def _why_not_red_on_old_code(
+    names: Sequence[str], old: Measured, files: dict[str, TestResult], names_of_work: set[str]
 ) -> dict[str, str]:
-    """Why tests are not red on the old code as tests of the work are; "" where they are."""
+    """Why each test is not red on the old code because of the work; "" where it is."""
     if old.ran.timed_out:
         return dict.fromkeys(names, "it does not end on the old code")
     if old.results is None:
         if old.passed:
             return dict.fromkeys(names, "it passes on the old code as well")
-        missing = _names_missing(old.ran.stdout + old.ran.stderr, added)
+        missing = _names_missing(old.ran.stdout + old.ran.stderr, names_of_work)
         return dict.fromkeys(names, "" if missing else "the tests do not run on the old code")
     broken = [test for test in old.results.red if test.outcome == "error"]
     found = {}
@@ -197,38 +202,38 @@ def _red_on_old_code(
             found[name] = "it passes on the old code as well"
             continue
         red = [test for test in results if test.red]
-        if any(_is_sound(test, added) for test in red):
+        if any(_is_sound(test, names_of_work) for test in red):
             found[name] = ""
             continue
-        mine = [test for test in broken if test.file == files[name].file or not test.file]
-        text = "\n".join(test.message for test in [*red, *mine])
+        of_this_file = [test for test in broken if test.file == files[name].file or not test.file]
+        text = "\n".join(test.message for test in [*red, *of_this_file])
         text = text or old.ran.stdout + old.ran.stderr
         found[name] = (
             ""
-            if _names_missing(text, added)
+            if _names_missing(text, names_of_work)
             else "on the old code it fails for a reason that is not the work"
         )
     return found
 
 
-def _ran_any(ran: Measured, names: Sequence[str]) -> bool:
+def _has_any_of(ran: Measured, names: Sequence[str]) -> bool:
     return ran.results is not None and any(ran.results.named(name) for name in names)
 
 
-def _is_sound(test: TestResult, added: set[str]) -> bool:
-    """Whether a red says something about the code: an assertion, or what the work adds."""
+def _is_sound(test: TestResult, names_of_work: set[str]) -> bool:
+    """Whether a red test says something about the code: it asserts, or needs what the work adds."""
     missing = MISSING.search(test.message) and not ASSERTED.match(test.message)
     if test.outcome == "error" or missing:
-        return _names_missing(test.message, added)
-    return not UNSOUND.search(test.message)
+        return _names_missing(test.message, names_of_work)
+    return not SAYS_NOTHING.search(test.message)
 
 
-def _names_missing(text: str, added: set[str]) -> bool:
-    """Whether an output names something that the work adds."""
-    return not added.isdisjoint(re.findall(r"\w+", text))
+def _names_missing(text: str, names_of_work: set[str]) -> bool:
+    """Whether an output contains a name that the work adds."""
+    return not names_of_work.isdisjoint(re.findall(r"\w+", text))
 
 
-def _red_where_empty(names: Sequence[str], struck: Measured) -> dict[str, str]:
+def _why_not_red_where_empty(names: Sequence[str], struck: Measured) -> dict[str, str]:
     if struck.results is None:
         text = "it passes with the changed functions emptied" if struck.passed else ""
         return dict.fromkeys(names, text)

@@ -1,9 +1,10 @@
-"""Changed files that nothing explains as product: does the result need them?
+"""Finds changed files that nothing explains as product, and whether the result needs them.
 
-Which files a tool or a test reads no list tells. Code is product, but for what `inputs` finds. Data
-and settings are where the PRD asks for them, or where product code that stood before names them,
-and better than the tests do. A new file that only the work names is, where it is missed as soon as
-it is gone. All others are put back together, once; where the result needs them, a person is asked.
+No list says which files a tool or a test reads. Code is product, except for what `inputs` finds.
+Data and settings are product where the PRD asks for them, or where product code that existed before
+names them at least as well as the tests do. A new file that only the work names is product if a run
+complains as soon as the file is gone. All others are put back together, once; where the result
+needs them, a person is asked.
 """
 
 from __future__ import annotations
@@ -40,34 +41,34 @@ BLOCK_COMMENT = re.compile(r"/\*.*?\*/|\"\"\".*?\"\"\"|'''.*?'''", re.DOTALL)
 
 
 async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
-    """Whether the command says the same without such changes; else a finding is added.
+    """Whether the command has the same result without unexplained changes; else adds a finding.
 
-    Raises what runs in rooms raise.
+    Raises what running in rooms raises.
     """
     found = await asyncio.to_thread(_unexplained, exam, case)
     paths = found.paths
     world = exam.world
     if new := [path for path in paths if path not in world.old_paths]:
         before = await exam.run(case.target, world.old)
-        paths = _not_missed(paths, new, _missing_in(before))
+        paths = _without_missed(paths, new, _missing_in(before))
 
-    async def run_without(some: Sequence[str]) -> tuple[str, Measured]:
-        without = await exam.run(case.target, await asyncio.to_thread(_put_back, exam, some))
+    async def run_without(subset: Sequence[str]) -> tuple[str, Measured]:
+        without = await exam.run(case.target, await asyncio.to_thread(_put_back, exam, subset))
         return await asyncio.to_thread(_problem, exam, case, without), without
 
     if not paths:
         return True
     problem, without = await run_without(paths)
     if problem and (named := found.by_work.intersection(paths)):
-        left = _not_missed(paths, sorted(named), _missing_in(without))
-        if left != paths:
-            paths = left
+        remaining = _without_missed(paths, sorted(named), _missing_in(without))
+        if remaining != paths:
+            paths = remaining
             problem = (await run_without(paths))[0] if paths else ""
     if not problem:
         return True
 
-    async def is_red(some: Sequence[str]) -> bool:
-        return bool((await run_without(some))[0])
+    async def is_red(subset: Sequence[str]) -> bool:
+        return bool((await run_without(subset))[0])
 
     deadline = monotonic() + min(SEARCH_SEC, 10 + 5 * case.seconds)
     smallest_set, cut = await smallest(paths, is_red, deadline)
@@ -83,14 +84,14 @@ async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
 
 
 def _problem(exam: Examination, case: Case, without: Measured) -> str:
-    """What does not hold without them; "" for nothing. Blocks."""
+    """What fails without these files; "" for nothing. Blocks."""
     if case.now is None and not without.passed:
         return f"exit {without.ran.exit_code}"
     return differs(exam, case, without)
 
 
 def _put_back(exam: Examination, paths: Sequence[str]) -> str:
-    """The tree that is handed over with these paths as they were. Blocks."""
+    """The tree that is handed over, with these paths as they were. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
     old = snapshots.list(world.old)
     return snapshots.combine(world.new, {path: old.get(path) for path in paths})
@@ -98,27 +99,27 @@ def _put_back(exam: Examination, paths: Sequence[str]) -> str:
 
 @dataclass
 class _Texts:
-    """What may explain a file, read once; code without comments, by its path."""
+    """Texts that may explain a file, read once: code without comments, by path."""
 
     asked: str
-    """All that was asked for."""
+    """The text of everything that was asked for."""
     product: dict[str, str]
-    """Product code that stood before."""
+    """Product code that existed before."""
     data: dict[str, str]
-    """Data, settings and pages of the product that stood before."""
+    """Data, settings and pages of the product that existed before."""
     work: dict[str, str]
     """Product code of the work."""
     deciding: dict[str, str]
-    """Tests, recipes and scripts that stood before, and the command."""
+    """Tests, recipes and scripts that existed before, and the command under the key ""."""
 
 
 @dataclass(frozen=True)
 class _Unexplained:
-    """Changed paths that may decide."""
+    """Changed paths that nothing explains and that may decide."""
 
     paths: list[str]
     by_work: frozenset[str]
-    """Those that are new, and that only code of the work names."""
+    """Those that are new and that only code of the work names."""
 
 
 def _unexplained(exam: Examination, case: Case) -> _Unexplained:
@@ -132,14 +133,16 @@ def _unexplained(exam: Examination, case: Case) -> _Unexplained:
     if not data and not code:
         return _Unexplained([], frozenset())
     texts = _texts(exam, case, data)
-    reads = only_reads(case.target.shell)
+    only_reads_files = only_reads(case.target.shell)
     found, by_work = [], set()
     for path in data:
         name, is_new = path.rpartition("/")[2], path not in world.old_paths
         if is_new and naming(path, texts.asked).leads_there:
             continue
-        if (reads and not name.startswith(".")) or naming(path, case.target.shell).in_full:
-            continue  # it is what the command is about
+        if (only_reads_files and not name.startswith(".")) or naming(
+            path, case.target.shell
+        ).in_full:
+            continue  # the command is about this file
         tests = best(path, texts.deciding)
         # Data beside it reads nothing, so that only its whole name says something there.
         by_data = any(naming(path, text).in_full for text in texts.data.values())
@@ -148,18 +151,20 @@ def _unexplained(exam: Examination, case: Case) -> _Unexplained:
         found.append(path)
         if is_new and not name.startswith(".") and _explains(best(path, texts.work), tests):
             by_work.add(path)
-    every = [*texts.product.values(), *texts.data.values(), *texts.work.values(), texts.asked]
+    all_texts = [
+        *texts.product.values(), *texts.data.values(), *texts.work.values(), texts.asked,
+    ]  # fmt: skip
     for path in code:
         stem = path.rpartition("/")[2].partition(".")[0]
         if any(has_word(stem, text) for text in texts.deciding.values()) and not any(
-            has_word(stem, text) for text in every
+            has_word(stem, text) for text in all_texts
         ):
             found.append(path)
     return _Unexplained(found, frozenset(by_work))
 
 
 def _programs(exam: Examination, changed: Sequence[str]) -> set[str]:
-    """Programs whose names have no ending: their first lines name what runs them. Blocks."""
+    """Programs without an ending, known by the first line that names their interpreter. Blocks."""
     world, snapshots = exam.world, exam.verifier.snapshots
     plain = [path for path in changed if "." not in path.rpartition("/")[2]]
     old = [path for path in plain if path in world.old_paths]
@@ -175,9 +180,10 @@ def _head(raw: bytes | None) -> str:
 
 
 def _explains(product: Naming, tests: Naming) -> bool:
-    """Whether product code is what reads a file: it says so, and no less than the tests do.
+    """Whether product code is what reads a file: it names the file at least as well as tests do.
 
-    By a folder or an ending it has to say more: a test that walks through all of them is one.
+    By a folder or an ending alone it has to name more of it: a test that walks through all files
+    names these as well.
     """
     if product.in_full:
         return product.much >= tests.much
@@ -195,9 +201,9 @@ def _texts(exam: Examination, case: Case, data: Sequence[str]) -> _Texts:
     of_data: dict[str, str] = {}
     deciding = {"": case.target.shell}
     for path, raw in snapshots.read_many(world.old, old).items():
-        one = inputs.counts(path)
+        counted = inputs.counts(path)
         is_code = family_of(path) or family_by_first_line(_head(raw))
-        texts = (product if is_code else of_data) if one is None or one.region else deciding
+        texts = (product if is_code else of_data) if counted is None or counted.region else deciding
         texts[path] = _code(path, raw)
     now = snapshots.read_many(world.new, [path for path in world.product if path not in data])
     work = {path: _code(path, raw) for path, raw in now.items()}
@@ -207,7 +213,7 @@ def _texts(exam: Examination, case: Case, data: Sequence[str]) -> _Texts:
 
 
 def _code(path: str, raw: bytes | None) -> str:
-    """The text of a file without comments; "" for what is no text, or only tells people."""
+    """The text of a file without comments; "" for binary files and for documentation."""
     raw = raw or b""
     prose = PROSE.search(path) and not family_of(path)
     if len(raw) > MOST_BYTES or b"\0" in raw[:4096] or prose:
@@ -217,18 +223,18 @@ def _code(path: str, raw: bytes | None) -> str:
 
 
 def _missing_in(ran: Measured) -> str:
-    """What a run says that it did not find: in its tests' own words, where they have names."""
+    """What a run reports as missing: in its red tests' messages, where tests have names."""
     text = f"{ran.ran.stdout}\n{ran.ran.stderr}"
     if ran.results is not None and ran.results.tests:
         text = "\n".join(test.message for test in ran.results.red)
     return complaints(text)
 
 
-def _not_missed(paths: Sequence[str], some: Sequence[str], complained: str) -> list[str]:
-    """Without those of some that a run complains to miss: it asked for them itself."""
+def _without_missed(paths: Sequence[str], candidates: Sequence[str], complained: str) -> list[str]:
+    """The paths without those candidates that the run itself complains to miss."""
     missed = {
         path
-        for path in some
+        for path in candidates
         if naming(path, complained).in_full
         or (family_of(path) and has_word(PurePosixPath(path).stem, complained))
     }

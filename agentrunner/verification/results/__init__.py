@@ -1,1 +1,1 @@
-"""Results of tests by name: what a runner reports, never only how many."""
+"""Reads what test tools report: the result of each test by name, never only totals."""

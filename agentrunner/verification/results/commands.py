@@ -1,4 +1,4 @@
-"""Which programs a command comes down to: through wrappers, recipes, scripts and tox. Pure."""
+"""Finds the programs that a command runs in the end: through wrappers, recipes, scripts. Pure."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ RUNNERS = {
     "nyc": (), "c8": (), "sudo": (), "coverage": (), "mise": ("exec",), "direnv": ("exec",),
     "setarch": (), "ionice": (), "unbuffer": (), "composer": ("exec",), "pnpx": (), "bunx": (),
 }  # fmt: skip
-"""Programs that run the command in their last arguments: after one of these words, where they have
-any. Which of their own options take a value need not be known: the first word that can be a program
-and is no value is looked for by its form."""
+"""Programs that run the command in their last arguments, after one of these words if they have any.
+Which of their own options take a value need not be known: the first word that has the form of a
+program, and not of a value, is taken."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One program that a command comes down to."""
+    """One program that a command finally runs."""
 
     words: tuple[str, ...]
-    """Wrappers are cut off: the program and its arguments."""
+    """The program and its arguments, without wrappers."""
     folder: str
-    """Where it runs, below the repository."""
+    """The folder in which it runs, relative to the repository."""
     assignments: tuple[str, ...] = ()
     """`NAME=value` before it, as in `PYTHONPATH=src pytest`."""
     outer: SimpleCommand | None = None
-    """The simple command of the text itself that leads to it."""
+    """The simple command in the text itself that leads to it."""
     direct: bool = False
-    """Whether that command is the program itself, behind wrappers at the most."""
+    """Whether that command is the program itself, at most with wrappers before it."""
     appended: str | None = None
-    """What stands before options that are added to `outer`: "" or " --"; None where such options
+    """What must come before options that are added to `outer`: "" or " --"; None where such options
     do not reach the program."""
     position: int = 0
-    """Of the words of `outer`, where direct: which one is the program."""
+    """The index of the program among the words of `outer`, where `direct`."""
 
     @property
     def program(self) -> str:
-        """Its name without folders."""
+        """The program's name without folders."""
         return self.words[0].rsplit("/", 1)[-1]
 
     @property
     def python(self) -> tuple[str, int] | None:
-        """What a Python runs, `-m` with a module's name or a path, and where that word stands."""
+        """What a Python runs, `-m` with a module's name or a path, and the index of that word."""
         if not PYTHON.match(self.program) and self.words[0] != "-m":
             return None
         position = 0 if self.words[0] == "-m" else 1
@@ -78,7 +78,7 @@ class Run:
 
 
 def runs_of(shell: str, cwd: str, read: ReadFile) -> list[Run]:
-    """All programs that a command comes down to, in the order of their appearance."""
+    """All programs that a command finally runs, in order of appearance."""
     found: list[Run] = []
     _follow(shell, posixpath.normpath(cwd), read, found, (), 0, None)
     return found
@@ -98,19 +98,21 @@ def _follow(
     if depth > MOST_DEPTH or (shell, folder) in seen:
         return
     seen |= {(shell, folder)}
-    commands = [each for each in simple_commands(shell) if each.words or each.assignments]
-    for each in commands:
+    all_commands = [
+        command for command in simple_commands(shell) if command.words or command.assignments
+    ]
+    for command in all_commands:
         if len(found) >= MOST_COMMANDS:
             return
-        texts = each.texts
+        texts = command.texts
         if texts and depth:
             texts[0] = texts[0].lstrip("@-+") or texts[0]
         if texts and (variable := VARIABLE.match(texts[0])):
-            # `$(PYTHON)` in a recipe is most likely what it is called after.
+            # `$(PYTHON)` in a recipe most likely is the program that it is named after.
             texts[0] = variable[1].lower()
-        assignments = inherited + tuple(word.text for word in each.assignments)
+        assignments = inherited + tuple(word.text for word in command.assignments)
         if not texts or texts[0] == "export":
-            inherited += tuple(word.text for word in each.assignments) + tuple(texts[1:])
+            inherited += tuple(word.text for word in command.assignments) + tuple(texts[1:])
             continue
         if texts[0] == "cd" and len(texts) > 1:
             folder = posixpath.normpath(posixpath.join(folder, texts[1]))
@@ -119,23 +121,35 @@ def _follow(
         words = tuple(texts[position:])
         if not words:
             continue
-        reaches = ("" if not depth else appended) if each is commands[-1] or not depth else None
+        options_prefix = (
+            ("" if not depth else appended) if command is all_commands[-1] or not depth else None
+        )
         run = Run(
             words,
             folder,
             assignments + more,
-            outer or each,
+            outer or command,
             not depth,
-            reaches,
+            options_prefix,
             position=position,
         )
-        inner = list(_inner(run, read))
-        if not inner:
+        texts_run = list(_texts_run_by(run, read))
+        if not texts_run:
             found.append(run)
-        for text, place, extra in inner:
-            dashes = None if extra is None or reaches is None else _joined(reaches, extra)
+        for text, place, extra in texts_run:
+            inner_prefix = (
+                None if extra is None or options_prefix is None else _joined(options_prefix, extra)
+            )
             _follow(
-                text, place, read, found, run.assignments, depth + 1, outer or each, dashes, seen
+                text,
+                place,
+                read,
+                found,
+                run.assignments,
+                depth + 1,
+                outer or command,
+                inner_prefix,
+                seen,
             )
 
 
@@ -144,7 +158,7 @@ def _joined(before: str, more: str) -> str:
 
 
 def unwrapped(words: Sequence[str]) -> tuple[int, tuple[str, ...]]:
-    """Where the program itself begins behind `env`, `timeout 5`, `uv run`, … and what they set."""
+    """The index of the program behind `env`, `timeout 5`, `uv run`, …, and what these assign."""
     position, more = 0, []
     while position < len(words):
         name = words[position].rsplit("/", 1)[-1]
@@ -164,7 +178,7 @@ def unwrapped(words: Sequence[str]) -> tuple[int, tuple[str, ...]]:
 
 
 def _program_from(words: Sequence[str], position: int, wrapper: str) -> int:
-    """The first word that is neither an option, an assignment, a number nor an option's value."""
+    """The index of the first word that is no option, assignment, number or option's value."""
     values = {
         "uv": {"--with", "--python", "-p", "--group", "--extra", "--package", "--env-file",
                "--project", "--directory", "--with-requirements", "--index", "--only-group",
@@ -175,7 +189,7 @@ def _program_from(words: Sequence[str], position: int, wrapper: str) -> int:
         "stdbuf": {"-i", "-o", "-e"}, "poetry": {"-C", "-P"}, "dotenv": {"-e", "-f"},
     }.get(wrapper, set())  # fmt: skip
     if wrapper == "coverage":
-        return _covered(words, position)
+        return _covered_program(words, position)
     while position < len(words):
         word = words[position]
         if word in values:
@@ -191,8 +205,8 @@ def _program_from(words: Sequence[str], position: int, wrapper: str) -> int:
     return position
 
 
-def _covered(words: Sequence[str], position: int) -> int:
-    """`coverage run [options] -m pytest` or `coverage run script.py`: from `-m` or the script."""
+def _covered_program(words: Sequence[str], position: int) -> int:
+    """The index of `-m` or the script in `coverage run [options] -m pytest`; else past the end."""
     if words[position : position + 1] != ["run"]:
         return len(words)
     while position + 1 < len(words):
@@ -202,58 +216,60 @@ def _covered(words: Sequence[str], position: int) -> int:
     return len(words)
 
 
-def _inner(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
+def _texts_run_by(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
     """The shell texts that this program runs, each with its folder and how options reach it."""
     words, program = list(run.words), run.program
     if SHELL.match(program):
-        yield from _shell(words[1:], run.folder, read)
+        yield from _shell_arguments(words[1:], run.folder, read)
     elif program in PACKAGE_MANAGERS and "exec" not in words:
-        texts = _elsewhere(list(delegated(words, run.folder, read)), run.folder)
+        texts = _only_elsewhere(list(delegated(words, run.folder, read)), run.folder)
         for text, folder in texts:
             dashes = (
                 ("" if program in ("yarn", "pnpm", "bun") else " --") if len(texts) == 1 else None
             )
-            added = _passed_on(words, dashes)
+            added = _passed_arguments(words, dashes)
             yield text + added, folder, dashes if not added else ""
     elif program in RECIPES:
-        for text, folder in _elsewhere(list(delegated(words, run.folder, read)), run.folder):
+        for text, folder in _only_elsewhere(list(delegated(words, run.folder, read)), run.folder):
             yield text, folder, None
     elif program == "tox" or (PYTHON.match(program) and words[1:3] == ["-m", "tox"]):
-        for command in _tox(run.folder, read):
+        for command in _tox_commands(run.folder, read):
             yield command, run.folder, None
     elif program == "composer":
-        for command in _composer(words[1:], run.folder, read):
+        for command in _composer_scripts(words[1:], run.folder, read):
             yield command, run.folder, None
     elif "/" in words[0] and not words[0].startswith("/"):
-        yield from _script(words[0], run.folder, read)
+        yield from _shell_script(words[0], run.folder, read)
 
 
-def _elsewhere(texts: list[tuple[str, str]], folder: str) -> list[tuple[str, str]]:
-    """Where the command names another folder (`make -C x`), only what is found there."""
-    there = [each for each in texts if each[1] != folder]
-    return there or texts
+def _only_elsewhere(texts: list[tuple[str, str]], folder: str) -> list[tuple[str, str]]:
+    """Where the command names another folder (`make -C x`), only the texts found there."""
+    in_other_folder = [each for each in texts if each[1] != folder]
+    return in_other_folder or texts
 
 
-def _passed_on(words: list[str], dashes: str | None) -> str:
-    """What the command hands to the script: `npm test -- -k x`."""
+def _passed_arguments(words: list[str], dashes: str | None) -> str:
+    """What the command passes to the script: the ` -k x` of `npm test -- -k x`."""
     if dashes is None or "--" not in words:
         return ""
     return "".join(f" {quoted(word)}" for word in words[words.index("--") + 1 :])
 
 
-def _shell(words: list[str], folder: str, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
+def _shell_arguments(
+    words: list[str], folder: str, read: ReadFile
+) -> Iterator[tuple[str, str, str | None]]:
     for position, word in enumerate(words):
         if re.fullmatch(r"-\w*c", word):
             for text in words[position + 1 : position + 2]:
                 yield text, folder, None
             return
         if not word.startswith(("-", "+")):
-            yield from _script(word, folder, read)
+            yield from _shell_script(word, folder, read)
             return
 
 
-def _script(path: str, folder: str, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
-    """A shell script of the tree."""
+def _shell_script(path: str, folder: str, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
+    """The text of a shell script of the tree."""
     content = read(posixpath.normpath(posixpath.join(folder, path)))
     if content is None or len(content) > 200_000:
         return
@@ -263,8 +279,8 @@ def _script(path: str, folder: str, read: ReadFile) -> Iterator[tuple[str, str, 
         yield text, folder, None
 
 
-def _composer(words: list[str], folder: str, read: ReadFile) -> Iterator[str]:
-    scripts = _loaded(read, folder, "composer.json").get("scripts", {})
+def _composer_scripts(words: list[str], folder: str, read: ReadFile) -> Iterator[str]:
+    scripts = _load_config(read, folder, "composer.json").get("scripts", {})
     if isinstance(scripts, dict):
         for word in words:
             value = scripts.get(word)
@@ -275,7 +291,7 @@ def _composer(words: list[str], folder: str, read: ReadFile) -> Iterator[str]:
                     yield f"composer {text[1:]}"
 
 
-def _loaded(read: ReadFile, folder: str, name: str) -> dict[str, object]:
+def _load_config(read: ReadFile, folder: str, name: str) -> dict[str, object]:
     content = read(posixpath.normpath(posixpath.join(folder, name)))
     try:
         text = (content or b"").decode("utf-8", "replace")
@@ -285,14 +301,14 @@ def _loaded(read: ReadFile, folder: str, name: str) -> dict[str, object]:
     return loaded if isinstance(loaded, dict) else {}
 
 
-def _tox(folder: str, read: ReadFile) -> Iterator[str]:
-    """The commands of all environments."""
+def _tox_commands(folder: str, read: ReadFile) -> Iterator[str]:
+    """The commands of all tox environments."""
     for name in ("tox.ini", "setup.cfg"):
         content = read(posixpath.normpath(posixpath.join(folder, name)))
         yield from _tox_ini((content or b"").decode("utf-8", "replace"))
     for tool in (
-        _loaded(read, folder, "tox.toml"),
-        _loaded(read, folder, "pyproject.toml").get("tool", {}),
+        _load_config(read, folder, "tox.toml"),
+        _load_config(read, folder, "pyproject.toml").get("tool", {}),
     ):
         settings = tool.get("tox", tool) if isinstance(tool, dict) else {}
         if isinstance(settings, dict):

@@ -1,10 +1,10 @@
-"""How many tests a runner says it ran, read off its output.
+"""Reads from a runner's output how many tests it ran.
 
 Exit codes lie when a module calls `os._exit(0)`; the count that is then missing does not.
-A command may run its runner several times (`pytest a && pytest b`): the summaries add up.
+A command may run its runner several times (`pytest a && pytest b`): the summaries are added up.
 Formats: pytest, unittest, Jest, Vitest, Mocha, node --test, Bun, Deno, go test, cargo test and
-nextest, Maven, dotnet, RSpec, PHPUnit, CTest, TAP; anything else stays uncounted. Gradle tells
-counts only of failures, which compares with nothing.
+nextest, Maven, dotnet, RSpec, PHPUnit, CTest, TAP; anything else is not counted. Gradle prints
+counts only of failures, which cannot be compared with anything.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ MAX_NAMES = 50
 
 @dataclass(frozen=True)
 class Counts:
-    """Tests by outcome; errors count as failed, expected failures as neither."""
+    """Numbers of tests by outcome; errors count as failed, expected failures as neither."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     failing: list[str] = field(default_factory=list)
     errors: int = 0
-    """Of the failed ones: what broke outside of a test, maybe beside one that was counted."""
+    """Those of the failed that broke outside of a test, maybe beside one that was counted."""
 
     @property
     def ran(self) -> int:
@@ -35,7 +35,7 @@ class Counts:
 
     @property
     def sure(self) -> int:
-        """How many tests were executed at the least: a broken fixture may be counted twice."""
+        """How many tests were executed at least: a broken fixture may be counted twice."""
         return self.ran - self.errors
 
 
@@ -55,21 +55,21 @@ def read_counts(*outputs: str) -> Counts | None:
     )
 
 
-def _all(pattern: str, text: str) -> list[re.Match[str]]:
+def _matches(pattern: str, text: str) -> list[re.Match[str]]:
     return list(re.finditer(pattern, text, re.MULTILINE))
 
 
-def _named(pattern: str, text: str) -> list[str]:
+def _names(pattern: str, text: str) -> list[str]:
     return list(dict.fromkeys(re.findall(pattern, text, re.MULTILINE)))[:MAX_NAMES]
 
 
 def _total(found: Iterable[re.Match[str]]) -> int:
-    """The sum of every first group that is a number."""
+    """The sum of the first groups, each of which is a number."""
     return sum(int(match[1]) for match in found)
 
 
-def _worded(summaries: Iterable[str]) -> dict[str, int]:
-    """By word: the sum of its numbers in summaries like `1 failed, 3 passed`."""
+def _numbers_by_word(summaries: Iterable[str]) -> dict[str, int]:
+    """The sum of numbers by word, in summaries like `1 failed, 3 passed`."""
     total: dict[str, int] = {}
     for summary in summaries:
         for number, word in re.findall(r"(\d+) ([A-Za-z]+)", summary):
@@ -82,25 +82,27 @@ def _sum(words: Mapping[str, int], *names: str) -> int:
 
 
 def _pytest(text: str) -> Counts | None:
-    lines = _all(r"^(?:=+ )?((?:no tests ran|\d+ [a-z]+)[a-z0-9, ]*) in [\d.]+s.*$", text)
+    lines = _matches(r"^(?:=+ )?((?:no tests ran|\d+ [a-z]+)[a-z0-9, ]*) in [\d.]+s.*$", text)
     if not lines:
         return None
-    words = _worded(line[1] for line in lines)
+    words = _numbers_by_word(line[1] for line in lines)
     errors = _sum(words, "error", "errors")
     return Counts(
         passed=_sum(words, "passed"),
         failed=_sum(words, "failed") + errors,
         skipped=_sum(words, "skipped", "deselected"),
-        failing=_named(r"^(?:FAILED|ERROR) (\S+)", text),
+        failing=_names(r"^(?:FAILED|ERROR) (\S+)", text),
         errors=errors,
     )
 
 
 def _unittest(text: str) -> Counts | None:
-    ends = _all(r"^Ran (\d+) tests? in [\d.]+s\n+(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$", text)
+    ends = _matches(
+        r"^Ran (\d+) tests? in [\d.]+s\n+(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$", text
+    )
     if not ends:
         return None
-    # "expected failures" ends in a word that counts by itself.
+    # "expected failures" ends in a word that is a count by itself.
     parts = re.findall(r"([a-z][a-z ]*)=(\d+)", " ".join(end[2] or "" for end in ends))
     words: dict[str, int] = {}
     for word, number in parts:
@@ -109,16 +111,16 @@ def _unittest(text: str) -> Counts | None:
     surprises = _sum(words, "unexpected successes")
     failed = _sum(words, "failures") + errors + surprises
     passed = max(0, _total(ends) - failed - skipped - _sum(words, "expected failures"))
-    names = _named(r"^(?:FAIL|ERROR): (\S+ \(\S+\)|\S+)", text)
+    names = _names(r"^(?:FAIL|ERROR): (\S+ \(\S+\)|\S+)", text)
     return Counts(passed, failed, skipped, names, errors=min(errors, failed))
 
 
 def _jest(text: str) -> Counts | None:
-    lines = _all(r"^\s*Tests:?[ \t]+((?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$", text)
+    lines = _matches(r"^\s*Tests:?[ \t]+((?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$", text)
     if not lines:
         return None
-    words = _worded(line[1] for line in lines)
-    names = _named(r"^\s+● (.+)$", text) or _named(r"^\s*(?:FAIL|×)\s+(.+)$", text)
+    words = _numbers_by_word(line[1] for line in lines)
+    names = _names(r"^\s+● (.+)$", text) or _names(r"^\s*(?:FAIL|×)\s+(.+)$", text)
     return Counts(
         _sum(words, "passed"), _sum(words, "failed"), _sum(words, "skipped", "todo", "pending"),
         names,
@@ -126,74 +128,77 @@ def _jest(text: str) -> Counts | None:
 
 
 def _mocha(text: str) -> Counts | None:
-    passing = _all(r"^\s+(\d+) passing\b", text)
+    passing = _matches(r"^\s+(\d+) passing\b", text)
     if not passing:
         return None
-    failing, pending = _all(r"^\s+(\d+) failing\b", text), _all(r"^\s+(\d+) pending\b", text)
+    failing, pending = (
+        _matches(r"^\s+(\d+) failing\b", text),
+        _matches(r"^\s+(\d+) pending\b", text),
+    )
     return Counts(_total(passing), _total(failing), _total(pending))
 
 
 def _node(text: str) -> Counts | None:
-    passed = _all(r"^(?:#|ℹ) pass (\d+)$", text)
-    failed = _all(r"^(?:#|ℹ) fail (\d+)$", text)
+    passed = _matches(r"^(?:#|ℹ) pass (\d+)$", text)
+    failed = _matches(r"^(?:#|ℹ) fail (\d+)$", text)
     if not passed or not failed:
         return None
-    skipped = _all(r"^(?:#|ℹ) skipped (\d+)$", text)
-    names = _named(r"^\s*not ok \d+ - (.+)$", text)
+    skipped = _matches(r"^(?:#|ℹ) skipped (\d+)$", text)
+    names = _names(r"^\s*not ok \d+ - (.+)$", text)
     return Counts(_total(passed), _total(failed), _total(skipped), names)
 
 
 def _bun(text: str) -> Counts | None:
-    if not _all(r"^Ran \d+ tests? across \d+ files?\.", text):
+    if not _matches(r"^Ran \d+ tests? across \d+ files?\.", text):
         return None
-    passed, failed = _all(r"^\s*(\d+) pass$", text), _all(r"^\s*(\d+) fail$", text)
-    skipped = _all(r"^\s*(\d+) (?:skip|todo)$", text)
+    passed, failed = _matches(r"^\s*(\d+) pass$", text), _matches(r"^\s*(\d+) fail$", text)
+    skipped = _matches(r"^\s*(\d+) (?:skip|todo)$", text)
     return Counts(
-        _total(passed), _total(failed), _total(skipped), _named(r"^\(fail\) (.+?)(?: \[.*)?$", text)
+        _total(passed), _total(failed), _total(skipped), _names(r"^\(fail\) (.+?)(?: \[.*)?$", text)
     )
 
 
 def _deno(text: str) -> Counts | None:
-    lines = _all(r"^(?:ok|FAILED) \| (\d+ passed.*?) \(\d+\w+\)$", text)
+    lines = _matches(r"^(?:ok|FAILED) \| (\d+ passed.*?) \(\d+\w+\)$", text)
     if not lines:
         return None
-    words = _worded(line[1] for line in lines)
-    names = _named(r"^(.+) \.\.\. FAILED", text)
+    words = _numbers_by_word(line[1] for line in lines)
+    names = _names(r"^(.+) \.\.\. FAILED", text)
     return Counts(_sum(words, "passed"), _sum(words, "failed"), _sum(words, "ignored"), names)
 
 
 def _cargo(text: str) -> Counts | None:
-    lines = _all(r"^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored)", text)
+    lines = _matches(r"^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored)", text)
     if not lines:
         return None
-    words = _worded(line[1] for line in lines)
-    names = _named(r"^test (\S+) \.\.\. FAILED$", text)
+    words = _numbers_by_word(line[1] for line in lines)
+    names = _names(r"^test (\S+) \.\.\. FAILED$", text)
     return Counts(_sum(words, "passed"), _sum(words, "failed"), _sum(words, "ignored"), names)
 
 
 def _nextest(text: str) -> Counts | None:
-    lines = _all(r"^\s+Summary \[.*?\] .*? tests? run: (.*)$", text)
+    lines = _matches(r"^\s+Summary \[.*?\] .*? tests? run: (.*)$", text)
     if not lines:
         return None
-    words = _worded(line[1] for line in lines)
+    words = _numbers_by_word(line[1] for line in lines)
     failed = _sum(words, "failed", "timed")
     return Counts(
         _sum(words, "passed"),
         failed,
         _sum(words, "skipped"),
-        _named(r"^\s+FAIL \[.*?\] (.+)$", text),
+        _names(r"^\s+FAIL \[.*?\] (.+)$", text),
     )
 
 
 def _go(text: str) -> Counts | None:
-    """Without -v go names packages only; a package is then counted as one test."""
+    """Without -v go names only packages; a package then counts as one test."""
     tests = re.findall(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", text, re.MULTILINE)
     packages = re.findall(
         r"^(ok|FAIL)\s+(\S+)\s+(?:[\d.]+s|\(cached\)|\[)(?!.*\[no tests to run\])",
         text,
         re.MULTILINE,
     )
-    if not packages and not _all(r"^ok .*\[no tests to run\]", text):
+    if not packages and not _matches(r"^ok .*\[no tests to run\]", text):
         return None
     verbose = any(outcome == "PASS" for outcome, _ in tests)
     named = tests if verbose else [("PASS" if o == "ok" else "FAIL", p) for o, p in packages]
@@ -207,22 +212,22 @@ def _go(text: str) -> Counts | None:
 
 
 def _maven(text: str) -> Counts | None:
-    """Surefire's totals of each module. `mvn -q` tells them only where something failed."""
+    """Surefire's totals of each module. `mvn -q` prints them only where something failed."""
     if "[INFO]" not in text:
         return None
-    lines = _all(
+    lines = _matches(
         r"^\[\w+\] Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$", text
     )
     if not lines:
         return None
     ran, failures, errors, skipped = (sum(int(line[n]) for line in lines) for n in range(1, 5))
     failed = failures + errors
-    names = _named(r"^\[ERROR\]\s+(\w+\.\w+):\d+", text)
+    names = _names(r"^\[ERROR\]\s+(\w+\.\w+):\d+", text)
     return Counts(max(0, ran - failed - skipped), failed, skipped, names)
 
 
 def _dotnet(text: str) -> Counts | None:
-    lines = _all(
+    lines = _matches(
         r"^(?:Passed|Failed|Skipped)! +- Failed: +(\d+), Passed: +(\d+), Skipped: +(\d+)"
         r"|^Test summary: total: \d+, failed: (\d+), succeeded: (\d+), skipped: (\d+)",
         text,
@@ -232,20 +237,20 @@ def _dotnet(text: str) -> Counts | None:
     failed, passed, skipped = (
         sum(int(line[n] or line[n + 3] or 0) for line in lines) for n in (1, 2, 3)
     )
-    return Counts(passed, failed, skipped, _named(r"^\s+Failed (\S+) \[", text))
+    return Counts(passed, failed, skipped, _names(r"^\s+Failed (\S+) \[", text))
 
 
 def _rspec(text: str) -> Counts | None:
-    lines = _all(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", text)
+    lines = _matches(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", text)
     if not lines:
         return None
     failed, pending = (sum(int(line[n] or 0) for line in lines) for n in (2, 3))
-    return Counts(_total(lines) - failed - pending, failed, pending, _named(r"^rspec (\S+)", text))
+    return Counts(_total(lines) - failed - pending, failed, pending, _names(r"^rspec (\S+)", text))
 
 
 def _phpunit(text: str) -> Counts | None:
-    good = _all(r"^OK \((\d+) tests?, \d+ assertions?\)$", text)
-    other = _all(r"^Tests: (\d+), Assertions: \d+(.*)\.$", text)
+    good = _matches(r"^OK \((\d+) tests?, \d+ assertions?\)$", text)
+    other = _matches(r"^Tests: (\d+), Assertions: \d+(.*)\.$", text)
     if not good and not other:
         return None
     words: dict[str, int] = {}
@@ -255,19 +260,19 @@ def _phpunit(text: str) -> Counts | None:
     failed = _sum(words, "Failures", "Errors")
     skipped = _sum(words, "Skipped", "Incomplete")
     passed = max(0, _total(good) + _total(other) - failed - skipped)
-    return Counts(passed, failed, skipped, _named(r"^\d+\) (\S+::\S+)", text))
+    return Counts(passed, failed, skipped, _names(r"^\d+\) (\S+::\S+)", text))
 
 
 def _ctest(text: str) -> Counts | None:
-    lines = _all(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$", text)
+    lines = _matches(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$", text)
     if not lines:
         return None
     failed, total = (sum(int(line[n]) for line in lines) for n in (1, 2))
-    return Counts(total - failed, failed, 0, _named(r"^\s+\d+ - (\S+) \(", text))
+    return Counts(total - failed, failed, 0, _names(r"^\s+\d+ - (\S+) \(", text))
 
 
 def _tap(text: str) -> Counts | None:
-    if not _all(r"^1\.\.\d+", text):
+    if not _matches(r"^1\.\.\d+", text):
         return None
     lines = re.findall(r"^(not ok|ok)\b(.*)$", text, re.MULTILINE)
     skipped = sum("# SKIP" in rest.upper() for _, rest in lines)
@@ -292,7 +297,7 @@ def disbelief(
 ) -> str:
     """Why exit 0 is not believed, as one clause; "" where it is, or where the exit is not 0.
 
-    `before` are the counts of the baseline, None where it had none to compare with.
+    `before` are the counts of the baseline; None where there are none to compare with.
     """
     if exit_code != 0:
         return ""

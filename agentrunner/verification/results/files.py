@@ -1,4 +1,4 @@
-"""Reports as files: no link, pipe or device is followed, and only so much is read."""
+"""Reads report files: no link, pipe or device is followed, and the amount is limited."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MOST_BYTES = 64 * 1024 * 1024
-"""What is read of all files of one pattern together."""
+"""Bytes that are read of all files of one pattern together."""
 MOST_FILES = 20_000
 PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -21,27 +21,27 @@ class Report:
     """One file of a report."""
 
     path: str
-    """Below the report's folder."""
+    """Relative to the report's folder."""
     content: bytes
     cut: bool = False
-    """Whether more was there than is read."""
+    """Whether the file is longer than what is read of it."""
 
 
 def reports(place: Path, pattern: str) -> Iterator[Report]:
-    """The regular files directly in `place` whose names match, in the order of their names."""
+    """The regular files directly in `place` whose names match, sorted by name."""
     yield from _read_all(place, ".", pattern, deep=False)
 
 
 def reports_below(place: Path, folder: str, pattern: str = "*") -> Iterator[Report]:
-    """All regular files below `place/folder` whose names match, in the order of their paths.
+    """All regular files below `place/folder` whose names match, sorted by path.
 
-    Their paths are those below that folder.
+    Their paths are relative to that folder.
     """
     yield from _read_all(place, folder, pattern, deep=True)
 
 
 def read_small(place: Path, name: str, most: int = 4096) -> str:
-    """The start of one small file, "" where it cannot be read."""
+    """The start of one small file; "" where it cannot be read."""
     return (read_plain(place, name, most) or b"").decode("utf-8", "replace")
 
 
@@ -70,24 +70,24 @@ def _listed(top: Path, pattern: str, *, deep: bool) -> list[str]:
 
 
 def read_plain(place: Path, path: str, most: int) -> bytes | None:
-    """At most so many bytes of a regular file below `place`; None where it is none.
+    """At most `most` bytes of a regular file below `place`; None where it cannot be read.
 
     No part of the path below `place` may be a link.
     """
-    held: list[int] = []
+    descriptors: list[int] = []
     try:
-        held.append(os.open(place, PLAIN | os.O_DIRECTORY))
+        descriptors.append(os.open(place, PLAIN | os.O_DIRECTORY))
         *folders, name = path.split("/")
         for folder in folders:
-            held.append(os.open(folder, PLAIN | os.O_DIRECTORY, dir_fd=held[-1]))
-        held.append(os.open(name, PLAIN, dir_fd=held[-1]))
-        if not stat.S_ISREG(os.fstat(held[-1]).st_mode):
+            descriptors.append(os.open(folder, PLAIN | os.O_DIRECTORY, dir_fd=descriptors[-1]))
+        descriptors.append(os.open(name, PLAIN, dir_fd=descriptors[-1]))
+        if not stat.S_ISREG(os.fstat(descriptors[-1]).st_mode):
             return None
-        return _up_to(held[-1], most)
+        return _up_to(descriptors[-1], most)
     except (OSError, ValueError):
         return None
     finally:
-        for fd in held:
+        for fd in descriptors:
             os.close(fd)
 
 

@@ -1,4 +1,7 @@
-"""What a test command does not tell, and what would make it: for who reads why it is red. Pure."""
+"""What a test command does not report, and what would make it: a hint for readers of red results.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import re
 
 from agentrunner.verification.results.model import Results
 
-STOPPED = re.compile(r"(?m)^error: test failed, to rerun pass ")
-WENT_ON = re.compile(r"(?m)^error: \d+ targets? failed:$")
+CARGO_STOPPED = re.compile(r"(?m)^error: test failed, to rerun pass ")
+CARGO_RAN_ALL = re.compile(r"(?m)^error: \d+ targets? failed:$")
 MINITEST = re.compile(r"(?m)^\d+ (?:runs|tests), \d+ assertions, \d+ failures, ")
 
 
 def hint_of(shell: str, exit_code: int, tail: str, results: Results | None) -> str:
     """One sentence without a full stop; "" where there is nothing to say."""
-    stopped = STOPPED.search(tail) and not WENT_ON.search(tail)
+    stopped = CARGO_STOPPED.search(tail) and not CARGO_RAN_ALL.search(tail)
     if exit_code and stopped and "--no-fail-fast" not in shell:
         return (
             "cargo stops at the first test program that fails, so the later ones did not run;"

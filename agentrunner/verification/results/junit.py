@@ -1,4 +1,4 @@
-"""JUnit XML, which pytest, CTest, PHPUnit, Maven and Gradle write, each a bit differently."""
+"""Reads JUnit XML, which pytest, CTest, PHPUnit, Maven and Gradle write, each a bit differently."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agentrunner.verification.results.model import TestOutcomeKind, TestResult
 from agentrunner.verification.results.names import MOST_MESSAGE, made
 
 MOST_TESTS = 500_000
-WORDS: dict[str, TestOutcomeKind] = {
+OUTCOME_OF_TAG: dict[str, TestOutcomeKind] = {
     "failure": "failed", "error": "error", "skipped": "skipped", "rerunFailure": "failed",
     "rerunError": "error",
 }  # fmt: skip
-STATES: dict[str, TestOutcomeKind] = {
+OUTCOME_OF_STATUS: dict[str, TestOutcomeKind] = {
     "fail": "failed", "failed": "failed", "disabled": "skipped", "notrun": "skipped",
 }  # fmt: skip
 
@@ -29,23 +29,23 @@ class Case:
     line: int | None = None
     outcome: TestOutcomeKind = "passed"
     kind: str = ""
-    """What a failure or skip says of its type."""
+    """The type that a failure or skip states."""
     message: str = ""
     suite: str = ""
     problems: list[TestOutcomeKind] = field(default_factory=list)
 
 
 def dotted(case: Case) -> str:
-    """`classname#name`, as Maven takes it."""
+    """`classname#name`, as Maven accepts it."""
     return f"{case.classname}#{case.name}" if case.classname else case.name
 
 
 def read_junit(
     content: bytes, named: Callable[[Case], TestResult | None] | None = None
 ) -> tuple[list[TestResult], bool]:
-    """The tests of one document in its order, and whether it was whole.
+    """The tests of one document in their order, and whether it was complete.
 
-    `named` makes a result of each test; None leaves it out.
+    `named` makes a result of each test; None leaves the test out.
     """
     found: list[TestResult] = []
     current: list[Case] = []
@@ -55,16 +55,16 @@ def read_junit(
         element = path[-1]
         if element.tag == "testcase":
             current.append(_case(element, path))
-        elif current and path[-2].tag == "testcase" and element.tag in WORDS:
-            _problem(current[-1], element)
+        elif current and path[-2].tag == "testcase" and element.tag in OUTCOME_OF_TAG:
+            _add_problem(current[-1], element)
 
     def closed(path: list[xml.Element]) -> None:
         element = path[-1]
-        if current and path[-2:-1] and path[-2].tag == "testcase" and element.tag in WORDS:
+        if current and path[-2:-1] and path[-2].tag == "testcase" and element.tag in OUTCOME_OF_TAG:
             case = current[-1]
-            case.message = _joined(case.message, element.get("message"), element.text)
+            case.message = _joined_message(case.message, element.get("message"), element.text)
         elif current and element.tag == "system-out" and path[-2].tag == "testcase":
-            # CTest says what went wrong here alone.
+            # CTest reports what went wrong only here.
             case = current[-1]
             case.message = case.message or element.text[-MOST_MESSAGE:]
         elif element.tag == "testcase" and current:
@@ -86,24 +86,24 @@ def _case(element: xml.Element, path: list[xml.Element]) -> Case:
         element.get("classname") or element.get("class"),
         files[-1] if files else "",
         int(line) if line.isascii() and line.isdigit() and len(line) < 10 else None,
-        STATES.get(element.get("status"), "passed"),
+        OUTCOME_OF_STATUS.get(element.get("status"), "passed"),
         suite=suites[-1] if suites else "",
     )
 
 
-def _problem(case: Case, element: xml.Element) -> None:
-    outcome = WORDS[element.tag]
+def _add_problem(case: Case, element: xml.Element) -> None:
+    outcome = OUTCOME_OF_TAG[element.tag]
     if not element.tag.startswith("rerun"):
         case.problems.append(outcome)
         case.kind = element.get("type") or case.kind
-    # What broke outside of a test that failed leaves it failed.
+    # A test that failed stays failed when something outside of it broke, too.
     for wanted in ("failed", "error", "skipped"):
         if wanted in case.problems:
             case.outcome = wanted
             break
 
 
-def _joined(message: str, *more: str) -> str:
+def _joined_message(message: str, *more: str) -> str:
     parts = [message] if message else []
     for text in more:
         if text.strip() and not any(text.strip() in part for part in parts):

@@ -1,8 +1,8 @@
-"""Reports of our own reporters: one JSON object a line, in the order of what happened.
+"""Reads the reports of our own reporters: one JSON object per line, in order of events.
 
 `start` (tool, cwd), `begin` (name), `test` (name, outcome, file, line, message), `lost` (tests are
 missing because of what is named), `exchanged` (a function of the tool, the test), `end` (cut, how
-often was looked for such). A report without its end was cut by a crash.
+often the tool was inspected for that). A report without its end was cut by a crash.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ MOST_TESTS = 500_000
 MOST_EXCHANGED = 1000
 CUT_SHORT = "the run ended in the middle of this test"
 Naming = Callable[[str, str, str], str]
-"""The full name of a test by its own name, its file and the folder below the command's."""
+"""Makes a test's full name of its own name, its file and the folder below the command's."""
 
 
 def by_path(name: str, _file: str, folder: str) -> str:
-    """For names that begin with a path: the folder is put before it."""
+    """The full name where names begin with a path: the folder is put before it."""
     return f"{folder}/{name}" if folder else name
 
 
 def by_id(name: str, _file: str, folder: str) -> str:
-    """For dotted names."""
+    """The full name where names are dotted."""
     return f"{folder}:{name}" if folder else name
 
 
@@ -42,7 +42,7 @@ def read_lines(
     complete, any_report = True, False
     for report in reports(place, f"{tool}-*.jsonl"):
         any_report = True
-        complete &= _one(report, started, naming, found, looks)
+        complete &= _add_report(report, started, naming, found, looks)
     for report in reports(place, f"look-{tool}-*.jsonl"):
         looks.read(_events(report.content), started, naming)
     if not any_report:
@@ -58,14 +58,14 @@ def read_lines(
 
 @dataclass
 class Looks:
-    """What was seen of the tool's own functions."""
+    """What inspections found replaced among the tool's own functions."""
 
     count: int = 0
     found: dict[str, str] = field(default_factory=dict)
-    """What was exchanged, and at which test that was seen first."""
+    """What was replaced, and at which test that was first seen."""
 
     def add(self, event: dict[str, object], naming: Naming, folder: str) -> None:
-        """One event, of any kind."""
+        """Add one event, of any kind."""
         looked = event.get("looked")
         if isinstance(looked, int) and 0 < looked < 1e9:
             self.count += looked
@@ -75,7 +75,7 @@ class Looks:
             self.found.setdefault(what, clean(naming(test, "", folder)) if test else "")
 
     def read(self, events: Iterable[dict[str, object]], started: str, naming: Naming) -> None:
-        """A report of looks alone, beside the tool's own."""
+        """Read a report that contains only inspections, beside the tool's own."""
         folder = ""
         for event in events:
             if event.get("k") == "start":
@@ -83,10 +83,10 @@ class Looks:
             self.add(event, naming, folder)
 
 
-def _one(
+def _add_report(
     report: Report, started: str, naming: Naming, found: list[TestResult], looks: Looks
 ) -> bool:
-    """Add what one report tells; whether it is complete."""
+    """Add what one report contains; return whether it is complete."""
     running: dict[str, tuple[str, int | None]] = {}
     folder, ended, whole = "", False, not report.cut
     for event in _events(report.content):
@@ -97,8 +97,8 @@ def _one(
         elif kind == "begin":
             running[name] = (file, line)
         elif kind == "test":
-            began = running.pop(name, ("", None))
-            path = by_path(file or began[0], "", folder) if file or began[0] else ""
+            begun_at = running.pop(name, ("", None))
+            path = by_path(file or begun_at[0], "", folder) if file or begun_at[0] else ""
             message = str(event.get("m") or "")
             found.append(made(naming(name, path, folder), str(event.get("o")), path, line, message))
         elif kind == "lost":

@@ -1,4 +1,4 @@
-"""Results of tests by name, and what can make a runner report them. Pure.
+"""Results of tests by name, and the interface of what reads them. Pure.
 
 A `Reader` knows one test tool: how its command is made to write a report, how the report is read,
 and how the command is narrowed to a few tests. Readers know nothing of each other.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 ReadFile = Callable[[str], bytes | None]
-"""A file of the tree under judgement by its path, None where there is none."""
+"""Reads a file of the tree under judgement by its path; None where there is none."""
 
 
 def _nothing(path: str) -> bytes | None:
@@ -27,7 +27,7 @@ TestOutcomeKind = Literal["passed", "failed", "error", "skipped", "xfailed", "xp
 
 @dataclass(frozen=True)
 class TestResult:
-    """One test of one run."""
+    """The result of one test in one run."""
 
     __test__ = False
 
@@ -35,46 +35,46 @@ class TestResult:
     """Full and stable: with its package, file or program, as in `tests/test_a.py::test_x[1]`."""
     outcome: TestOutcomeKind
     file: str = ""
-    """The file it is defined in, relative to the folder the command ran in; "" where not told."""
+    """The file that defines it, relative to the folder the command ran in; "" where unknown."""
     line: int | None = None
     message: str = ""
-    """Of a red one: its assertion or error, at most 2,000 characters."""
+    """The assertion or error of a red test, at most 2,000 characters."""
 
     @property
     def red(self) -> bool:
-        """Whether it says no."""
+        """Whether the test failed or broke."""
         return self.outcome in ("failed", "error")
 
 
 @dataclass(frozen=True)
 class Exchanged:
-    """A function of the test tool that is another one than before the project's code ran."""
+    """A function of the test tool that was replaced after the project's code began to run."""
 
     what: str
-    """As in `unittest.case.TestCase.assertEqual`."""
+    """The function, as in `unittest.case.TestCase.assertEqual`."""
     test: str = ""
-    """At which test it was seen first; "" where that was before or after all of them."""
+    """The test at which it was first seen; "" where that was before or after all of them."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What one run of a command reported, in its order; one name may stand in it several times."""
+    """What one run of a command reported, in its order; a name may occur several times."""
 
     reader: str
-    """Which one read it: "pytest", "junit", …"""
+    """The name of the reader that read it: "pytest", "junit", …"""
     tests: tuple[TestResult, ...] = ()
     weak: bool = False
-    """Read off printed text, which the product can print as well."""
+    """Whether it was read from printed text, which the product can print as well."""
     complete: bool = True
     """False where the report is cut, or says that tests are missing in it."""
     looked: int = 0
-    """How often the tool's own process was looked into; 0 where that is not possible."""
+    """How often the tool's own process was inspected; 0 where that is not possible."""
     exchanged: tuple[Exchanged, ...] = ()
-    """What those looks found. What the tool's plug-ins exchange stands in it as well."""
+    """What these inspections found, including what the tool's plug-ins replace."""
 
     @cached_property
     def names(self) -> Counter[str]:
-        """How often each name stands in it."""
+        """How often each name occurs."""
         return Counter(test.name for test in self.tests)
 
     @cached_property
@@ -89,13 +89,13 @@ class Results:
         return self._by_name.get(name, [])
 
     def passed(self, name: str) -> bool:
-        """Whether a name is there and every result of it passed."""
+        """Whether a name is reported and every result of it passed."""
         found = self.named(name)
         return bool(found) and all(test.outcome == "passed" for test in found)
 
     @property
     def red(self) -> tuple[TestResult, ...]:
-        """Those that say no."""
+        """The results that failed or broke."""
         return tuple(test for test in self.tests if test.red)
 
 
@@ -108,18 +108,18 @@ class Instrumented:
 
     shell: str
     env: Mapping[str, str] = field(default_factory=dict)
-    """Joined to the sandbox's own: folders of PYTHONPATH and PATH come before what is there,
-    options in NODE_OPTIONS, PYTEST_ADDOPTS and the like after it. `registry.instrument` turns
-    them into shell text, and leaves nothing here."""
+    """Joined to the sandbox's own: folders in PYTHONPATH and PATH come before those that exist,
+    options in NODE_OPTIONS, PYTEST_ADDOPTS and the like after them. `registry.instrument` turns
+    these variables into shell text, and leaves nothing here."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Written below `place` before the command starts: relative path to text (reporters)."""
+    """Reporter files to write below `place` before the command starts: relative path to text."""
     after: str = ""
-    """Shell text that collects reports when the command has ended; its exit code is not used."""
+    """Shell text that collects reports after the command has ended; its exit code is not used."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that ran, as readers see it. All of it is hostile."""
+    """A command that ran, as readers see it. All of its content is hostile."""
 
     place: Path
     """The report's folder on this host."""
@@ -129,28 +129,28 @@ class Ran:
     folder: str = ""
     """The folder that the command ran in, absolute in the sandbox; "" where it is not known."""
     cwd: str = "."
-    """The same, seen from the repository."""
+    """The same folder, relative to the repository."""
     paths: Collection[str] = ()
-    """Files of the tree that it ran on, for tools that do not say where a test stands."""
+    """Files of the tree that it ran on, for tools that do not report where a test is defined."""
     source: ReadFile = _nothing
-    """Reads them."""
+    """Reads these files."""
 
 
 class Reader(Protocol):
-    """One test tool."""
+    """Reads the results of one test tool."""
 
     @property
     def name(self) -> str:
-        """Short, as in "pytest"."""
+        """A short name, as in "pytest"."""
 
     @property
     def means(self) -> Sequence[str]:
-        """How it can learn results, the strongest first, as in "plug-in", "junit", "text"."""
+        """How it can obtain results, the strongest first, as in "plug-in", "junit", "text"."""
 
     def fits(self, shell: str, cwd: str, read: ReadFile) -> bool:
-        """Whether this command runs this tool, seen from the folder `cwd` of the tree.
+        """Whether this command, run in the folder `cwd` of the tree, runs this tool.
 
-        Followed through `make`, `just`, `npm`, `tox` and the like as far as that is plain.
+        `make`, `just`, `npm`, `tox` and the like are followed as far as that is plain.
         """
 
     def instrument(
@@ -158,12 +158,12 @@ class Reader(Protocol):
     ) -> Instrumented | None:
         """The command that writes its report below `place`, an absolute path in the sandbox.
 
-        None where these means want nothing of the command, as where its text is read. Exit code,
-        selection and order of the tests must stay what they are. `means` is a place in that list.
+        None where these means need no other command, for example where its text is read. Exit code,
+        selection and order of the tests must not change. `means` is an index into `self.means`.
         """
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """What was reported; None where nothing can be made of it. Never raises."""
+        """The reported results; None where the report cannot be used. Never raises."""
 
     def select(self, shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | None:
-        """The command narrowed to these tests; None where the tool cannot."""
+        """The command narrowed to these tests; None where the tool cannot be narrowed."""

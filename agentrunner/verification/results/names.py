@@ -1,4 +1,4 @@
-"""Names of tests: made safe to show, reduced to what stays between runs, and compared."""
+"""Names of tests: makes them safe to show, reduces them to what is stable, and compares runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MESSAGE_CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
-CHANGING = re.compile(
+CHANGING_PART = re.compile(
     r"""
       [0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}   # uuid
     | \b0x[0-9a-fA-F]{4,}                                                           # address
@@ -32,9 +32,9 @@ CHANGING = re.compile(
 )
 PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
 NUMBERED = re.compile(r"(?<=[\[-])([^\W\d]\w*?)(\d+)(?=[\]-])")
-"""Pytest's own id of a value that has no text: the argument's name and the place in the list."""
-WITHOUT_NAME = re.compile(r"(?<= > )\d+$")
-"""The place of a TAP test without a description, which others before it move."""
+"""Pytest's own id of a value that has no text: the argument's name and its place in the list."""
+NUMBER_AS_NAME = re.compile(r"(?<= > )\d+$")
+"""The number of a TAP test without a description, which changes with the tests before it."""
 BRACKETED = re.compile(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\])?$", re.DOTALL)
 
 
@@ -44,9 +44,9 @@ def own_name(name: str) -> str:
 
 
 def is_of_others(name: str, names: Iterable[str]) -> bool:
-    """Whether this is the name of a file or group that the tests of `names` stand in.
+    """Whether this is the name of a file or group that contains tests of `names`.
 
-    Such a name is reported where the file could not be loaded, or the group says no.
+    Tools report such a name where the file could not be loaded, or the group itself fails.
     """
     return any(one.startswith((f"{name}.", f"{name}:", f"{name} > ")) for one in names)
 
@@ -63,7 +63,7 @@ def clean(name: str) -> str:
 def made(
     name: str, outcome: str, file: str = "", line: int | None = None, message: str = ""
 ) -> TestResult:
-    """A result whose texts are safe; an outcome that is none of the known ones is an error."""
+    """A result with safe texts; an unknown outcome becomes an error."""
     kind: TestOutcomeKind = outcome if outcome in OUTCOMES else "error"  # type: ignore[assignment]
     text = ""
     if message and kind in ("failed", "error"):
@@ -72,9 +72,9 @@ def made(
 
 
 def below(folder: str, started: str) -> str:
-    """The path of `folder` below the one the command started in; "" for that one itself.
+    """The path of `folder` below `started`, where the command started; "" for that folder itself.
 
-    A folder elsewhere, and one that is not known, count as that one.
+    A folder elsewhere, or an unknown one, counts as that folder.
     """
     if not folder or not started or folder == started:
         return ""
@@ -83,95 +83,103 @@ def below(folder: str, started: str) -> str:
 
 
 def stable(name: str) -> str:
-    """The part of a name that stays from run to run: parameters and what changes are cut."""
-    name = CHANGING.sub("*", name)
+    """The part of a name that stays from run to run: without parameters and changing parts."""
+    name = CHANGING_PART.sub("*", name)
     name = PARAMETERS.sub("[*]", name)
-    name = WITHOUT_NAME.sub("*", name)
+    name = NUMBER_AS_NAME.sub("*", name)
     return BRACKETED.sub("(*)", name)
 
 
-def _in_any_order(name: str) -> str:
-    """The words of a name's stable part, sorted: those of a hash or a folder have no order."""
+def _sorted_words(name: str) -> str:
+    """The words of a name's stable part, sorted: the items of a hash or folder have no order."""
     return " ".join(sorted(stable(name).split()))
 
 
 def settled(name: str) -> str:
     """A name without what changes from run to run: temporary paths, addresses, times."""
-    return CHANGING.sub("*", name)
+    return CHANGING_PART.sub("*", name)
 
 
 def changing(results: Results) -> set[str]:
-    """Names that hold such a part, which differ between two runs of one tree."""
+    """Names with such a changing part, which differ between two runs of one tree."""
     return {name for name in results.names if settled(name) != name}
 
 
 def unstable_names(one: Results, other: Results) -> set[str]:
-    """The names that stand more often in one of two runs of one tree than in the other."""
+    """The names that occur more often in one of two runs of one tree than in the other."""
     first, second = one.names, other.names
     return set((first - second) | (second - first))
 
 
 def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[str]:
-    """Names that passed before and are not run, skipped or expected to fail now, in their order.
+    """Names that passed before and are now missing, skipped or expected to fail, in their order.
 
-    Red ones are not among them: those are red. A name that stands several times is compared by
-    how often it ran. Names in `unstable` differ between two runs of one tree; they and all that
-    share their stable part, its words in any order, are compared by that part and its number, and
-    named by it. A case that has only another place in its list than before, and no other in its
-    old one, is not gone.
+    Red names are not among them, since they did run. A name that occurs several times is compared
+    by how often it ran. Names in `unstable` differ between two runs of one tree; they and all names
+    that share their stable part, in any order of its words, are compared by that part and its
+    number, and reported by it. A case that only has another place in its list than before, where no
+    other case has its old place, is not gone.
     """
-    parts = {_in_any_order(name) for name in unstable}
+    parts = {_sorted_words(name) for name in unstable}
     shown: dict[str, str] = {}
 
     def key(name: str) -> str:
-        if not parts or (part := _in_any_order(name)) not in parts:
+        if not parts or (part := _sorted_words(name)) not in parts:
             return name
         shown.setdefault(part, stable(name))
         return part
 
-    left = Counter(key(test.name) for test in now.tests if test.outcome == "passed" or test.red)
+    still_run = Counter(
+        key(test.name) for test in now.tests if test.outcome == "passed" or test.red
+    )
     lost = []
     for test in before.tests:
         if test.outcome != "passed":
             continue
         wanted = key(test.name)
-        if left[wanted] > 0:
-            left[wanted] -= 1
+        if still_run[wanted] > 0:
+            still_run[wanted] -= 1
         else:
             lost.append(wanted)
-    placed = _placed(before) & _placed(now)
-    elsewhere = Counter[str]()
-    for name, number in left.items():
-        elsewhere[_without_places(name, placed)] += number
-    there = {test.name for test in now.tests}  # one that is skipped now is not elsewhere
-    missing = (name for name in lost if name in there or not _found(name, placed, elsewhere))
+    numbered = _numbered_arguments(before) & _numbered_arguments(now)
+    by_case = Counter[str]()
+    for name, number in still_run.items():
+        by_case[_without_places(name, numbered)] += number
+    present = {test.name for test in now.tests}  # a test that is skipped now did not move
+    missing = (
+        name for name in lost if name in present or not _takes_other_place(name, numbered, by_case)
+    )
     return list(dict.fromkeys(shown.get(name, name) for name in missing))
 
 
-def _found(name: str, placed: set[str], elsewhere: Counter[str]) -> bool:
-    """Whether the case stands at another place, which is then taken."""
-    wanted = _without_places(name, placed)
-    if wanted == name or elsewhere[wanted] <= 0:
+def _takes_other_place(name: str, numbered: set[str], by_case: Counter[str]) -> bool:
+    """Whether the case has another place in its list now; that place is then used up."""
+    wanted = _without_places(name, numbered)
+    if wanted == name or by_case[wanted] <= 0:
         return False
-    elsewhere[wanted] -= 1
+    by_case[wanted] -= 1
     return True
 
 
-def _placed(results: Results) -> set[str]:
+def _numbered_arguments(results: Results) -> set[str]:
     """Arguments of tests whose numbers are places in a list: they are 0, 1, 2 and so on, all there.
 
-    An id that somebody wrote ("utf8") also ends in a number, and says which case it is.
+    An id that somebody wrote ("utf8") also ends in a number, but says which case it is.
     """
     numbers: dict[str, set[int]] = {}
     for test in results.tests:
         for argument in NUMBERED.finditer(test.name) if test.name.endswith("]") else ():
-            of = test.name.partition("[")[0] + "\0" + argument[1]
-            numbers.setdefault(of, set()).add(int(argument[2][:9]))
-    return {of for of, found in numbers.items() if found == set(range(len(found)))}
+            argument_of = test.name.partition("[")[0] + "\0" + argument[1]
+            numbers.setdefault(argument_of, set()).add(int(argument[2][:9]))
+    return {
+        argument_of for argument_of, found in numbers.items() if found == set(range(len(found)))
+    }
 
 
-def _without_places(name: str, placed: set[str]) -> str:
-    if not placed or not name.endswith("]"):
+def _without_places(name: str, numbered: set[str]) -> str:
+    if not numbered or not name.endswith("]"):
         return name
     test = name.partition("[")[0]
-    return NUMBERED.sub(lambda hit: f"{hit[1]}#" if f"{test}\0{hit[1]}" in placed else hit[0], name)
+    return NUMBERED.sub(
+        lambda hit: f"{hit[1]}#" if f"{test}\0{hit[1]}" in numbered else hit[0], name
+    )

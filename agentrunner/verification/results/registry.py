@@ -1,4 +1,4 @@
-"""The readers, and what the verifier calls: a command made to report, read, and narrowed."""
+"""Lists the readers, and makes a command report, reads its results and narrows it to some tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ READERS: list[Reader] = [
     Pytest(), Unittest(), Behave(), Jest(), Vitest(), Mocha(), Node(), Go(), Cargo(), CTest(),
     GTest(), Maven(), Gradle(), Console(), RSpec(), Minitest(), PHPUnit(), Dotnet(), Tap(),
 ]  # fmt: skip
-"""In the order of preference."""
+"""In order of preference."""
 FOLDERS = frozenset({"PATH", "PYTHONPATH", "RUBYLIB"})
 OPTIONS = frozenset({"NODE_OPTIONS", "PYTEST_ADDOPTS", "SPEC_OPTS"})
 STARTED = "started"
@@ -54,27 +54,27 @@ def register(reader: Reader, *, before: str = "") -> None:
 
 
 def readers_of(shell: str, cwd: str, read: ReadFile) -> list[Reader]:
-    """The readers of the tools that a command runs, in the order of preference."""
+    """The readers of the tools that a command runs, in order of preference."""
     return [reader for reader in READERS if reader.fits(shell, cwd, read)]
 
 
 def weaker(shell: str, cwd: str, read: ReadFile, means: int = 0) -> int | None:
     """The next weaker means for this command; None where only totals are left.
 
-    `means` is handed to `instrument` and `read_results`. A reader that has no more means stays at
-    its last.
+    `means` is passed to `instrument` and `read_results`. A reader that has no weaker means stays at
+    its last one.
     """
     most = max((len(reader.means) for reader in readers_of(shell, cwd, read)), default=0)
     return means + 1 if means + 1 < most else None
 
 
 def instrument(shell: str, cwd: str, read: ReadFile, place: str, means: int = 0) -> Instrumented:
-    """The command that reports to all readers that fit it; as it is where none does.
+    """The command, made to report to all readers that fit it; unchanged where none does.
 
     `place` is an absolute path in the sandbox, of a random name, that the command can write to.
-    What is returned needs nothing but its files written there: its `env` is empty. Exit code,
-    selection and order of the tests stay what they are; but cargo goes on behind the first program
-    that fails, as else nobody would know what is red in the others.
+    The result needs nothing but its files written there: its `env` is empty. Exit code, selection
+    and order of the tests do not change, except that cargo continues after the first program that
+    fails: otherwise nobody would know what is red in the others.
     """
     readers = readers_of(shell, cwd, read)
     if not readers:
@@ -83,15 +83,17 @@ def instrument(shell: str, cwd: str, read: ReadFile, place: str, means: int = 0)
     files: dict[str, str] = {}
     after: list[str] = []
     for reader in readers:
-        made = reader.instrument(shell, cwd, read, place, _of(reader, means))
-        if made is None:
+        instrumented = reader.instrument(shell, cwd, read, place, _index_of_means(reader, means))
+        if instrumented is None:
             continue
-        shell = made.shell
-        for name, value in made.env.items():
-            env[name] = _joined(name, env.get(name, ""), value)
-        files |= made.files
-        after += [made.after] * (bool(made.after) and made.after not in after)
-    files["enter.sh"] = _enter(place, env, any(name.startswith("bin/") for name in files))
+        shell = instrumented.shell
+        for name, value in instrumented.env.items():
+            env[name] = _joined_value(name, env.get(name, ""), value)
+        files |= instrumented.files
+        after += [instrumented.after] * (
+            bool(instrumented.after) and instrumented.after not in after
+        )
+    files["enter.sh"] = _enter_script(place, env, any(name.startswith("bin/") for name in files))
     enter = f"[ ! -r {place}/enter.sh ] || . {place}/enter.sh"
     if not after:
         return Instrumented(f"{enter}\n{shell}", files=files)
@@ -114,12 +116,10 @@ def read_results(
     means: int = 0,
     paths: Collection[str] = (),
 ) -> Results | None:
-    """What a command reported, of all its tools together; None where no tool reported anything.
+    """What a command reported, all its tools together; None where no tool reported anything.
 
-    `paths` are the files of the tree that it ran on.
-
-    It is not complete where a tool's own report is not, or where the command failed and a tool that
-    it names reported nothing.
+    `paths` are the files of the tree that it ran on. The results are not complete where a tool's
+    own report is not, or where the command failed and a tool that it names reported nothing.
     """
     folder = read_small(place_on_host, STARTED).rstrip("\n")
     ran = Ran(place_on_host, stdout, stderr, exit_code, folder, cwd, paths, read)
@@ -128,7 +128,7 @@ def read_results(
     parts = [results for results in found if results is not None]
     if not parts:
         return None
-    silent = len(parts) < len(found) and len(parts) < len(_stages(shell, cwd, read))
+    silent = len(parts) < len(found) and len(parts) < len(_runs_of_known_tools(shell, cwd, read))
     whole = all(part.complete for part in parts) and not (exit_code and silent)
     if len(parts) == 1:
         return replace(parts[0], complete=whole)
@@ -144,7 +144,7 @@ def read_results(
 
 
 def select(shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | None:
-    """The command narrowed to these tests, or to little more; None where it cannot be."""
+    """The command narrowed to these tests, or to little more; None where that is not possible."""
     readers = readers_of(shell, cwd, read)
     for reader in readers:
         narrowed = reader.select(shell, names, cwd, read)
@@ -155,22 +155,22 @@ def select(shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | 
 
 def _read(reader: Reader, ran: Ran, means: int) -> Results | None:
     try:
-        return reader.read(ran, _of(reader, means))
+        return reader.read(ran, _index_of_means(reader, means))
     except Exception:  # noqa: BLE001 - readers may come from elsewhere, and reports are hostile
         return Results(reader.name, complete=False)
 
 
-def _of(reader: Reader, means: int) -> int:
+def _index_of_means(reader: Reader, means: int) -> int:
     return min(means, len(reader.means) - 1)
 
 
-def _stages(shell: str, cwd: str, read: ReadFile) -> list[str]:
-    """The runs of known tools, each once."""
+def _runs_of_known_tools(shell: str, cwd: str, read: ReadFile) -> list[str]:
+    """The commands that run known tools, each as one text."""
     runs = [shlex.join(run.words) for run in runs_of(shell, cwd, read)]
     return [alone for alone in runs if any(reader.fits(alone, cwd, read) for reader in READERS)]
 
 
-def _joined(name: str, before: str, value: str) -> str:
+def _joined_value(name: str, before: str, value: str) -> str:
     if not before or before == value:
         return value
     if name in FOLDERS:
@@ -178,11 +178,11 @@ def _joined(name: str, before: str, value: str) -> str:
     return f"{before} {value}" if name in OPTIONS else value
 
 
-def _enter(place: str, env: Mapping[str, str], programs: bool) -> str:
-    """Done in the command's own shell before it: variables, and when and where it starts."""
+def _enter_script(place: str, env: Mapping[str, str], programs: bool) -> str:
+    """Shell text for the start of the command's own shell: sets variables, records the folder."""
     lines = [f"pwd -P >{quoted(f'{place}/{STARTED}')} 2>/dev/null"]
     if programs:
-        # Copies, since who runs this may not be the owner of the files.
+        # Copies, since whoever runs this may not be the owner of the files.
         here = quoted(place)
         lines.append(f"mkdir {here}/run && cp {here}/bin/* {here}/run && chmod 755 {here}/run/*")
         env = {**env, "PATH": f"{place}/run"}
@@ -197,8 +197,8 @@ def _enter(place: str, env: Mapping[str, str], programs: bool) -> str:
             lines.append(f"{name}={quoted(value)}")
         lines.append(f"export {name}")
     if env:
-        # tox hands on only what it is told to, in each of its two forms of configuration; tox 3
-        # has a variable of its own.
+        # tox passes on only the variables that it is configured to, in each of its two forms of
+        # configuration; tox 3 has a variable of its own.
         names = ",".join(env)
         passed = f"testenv.pass_env+={names};env_run_base.pass_env+={names}"
         lines.append(f'TOX_OVERRIDE="${{TOX_OVERRIDE:+$TOX_OVERRIDE;}}"{quoted(passed)}')

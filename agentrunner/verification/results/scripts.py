@@ -1,4 +1,4 @@
-"""What a command hands on: the shell texts behind make, just and package managers. Pure."""
+"""Finds the shell texts behind make, just and package managers. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 Read = Callable[[str], bytes | None]
-"""A file of the tree before the run, None where there is none."""
+"""Reads a file of the tree before the run; None where there is none."""
 
 SEPARATORS = re.compile(r"&&|\|\||[;|&()\n]")
 QUOTED_SHELL = re.compile(r"(\s-\w*c\s+)(['\"])(.+?)\2", re.DOTALL)
@@ -35,34 +35,34 @@ MOST_SCRIPTS = 100
 
 @dataclass(frozen=True)
 class _Text:
-    """A shell text, and the folder below the repository that it starts in."""
+    """A shell text, and the folder in which it starts, relative to the repository."""
 
     shell: str
     folder: str
 
 
 def texts_run(command: str, cwd: str, read: Read) -> list[str]:
-    """The shell texts that `command` runs: itself, then what is behind make, just and npm."""
+    """The shell texts that `command` runs: itself, then those behind make, just and npm."""
     return [text.shell for text in _followed(command, cwd, read)]
 
 
 def _followed(command: str, cwd: str, read: Read) -> Iterator[_Text]:
-    """The command and every text that it hands on to, each once."""
-    waiting = [_Text(command, posixpath.normpath(cwd))]
+    """The command and every text that it runs in turn, each once."""
+    pending = [_Text(command, posixpath.normpath(cwd))]
     seen: set[_Text] = set()
-    while waiting and len(seen) < MOST_SCRIPTS:
-        text = waiting.pop()
+    while pending and len(seen) < MOST_SCRIPTS:
+        text = pending.pop()
         if text in seen:
             continue
         seen.add(text)
         yield text
-        waiting += [_Text(quoted[3], text.folder) for quoted in QUOTED_SHELL.finditer(text.shell)]
+        pending += [_Text(quoted[3], text.folder) for quoted in QUOTED_SHELL.finditer(text.shell)]
         for words, folder in _commands(text):
-            waiting += _delegated(words, folder, read)
+            pending += _delegated(words, folder, read)
 
 
 def _commands(text: _Text) -> Iterator[tuple[list[str], str]]:
-    """Each simple command with the folder it runs in; `cd` is obeyed."""
+    """Each simple command with the folder it runs in; `cd` is followed."""
     folder = text.folder
     for piece in SEPARATORS.split(QUOTED_SHELL.sub(r"\1", text.shell)):
         words = _words(piece)
@@ -82,7 +82,7 @@ def _words(piece: str) -> list[str]:
 
 
 def delegated(words: list[str], folder: str, read: Read) -> Iterator[tuple[str, str]]:
-    """What make, just or a package manager runs for a command: shell texts and their folders."""
+    """The shell texts that make, just or a package manager runs for a command, with folders."""
     for text in _delegated(words, folder, read):
         yield text.shell, text.folder
 
@@ -102,25 +102,25 @@ def _delegated(words: list[str], folder: str, read: Read) -> Iterator[_Text]:
 
 
 def _recipes(makefile: str, words: list[str]) -> list[str]:
-    """The recipes of the targets that are named, or of the first one, with what they depend on."""
+    """The recipes of the named targets, or of the first one, with those they depend on."""
     rules = {
         target: (match[2].split("#")[0].split(), match[3])
         for match in RULE.finditer(makefile)
         for target in match[1].split()
     }
-    waiting = [word for word in words if word in rules]
-    waiting = waiting or [name for name in rules if not name.startswith(".")][:1]
+    pending = [word for word in words if word in rules]
+    pending = pending or [name for name in rules if not name.startswith(".")][:1]
     done: dict[str, str] = {}
-    while waiting:
-        target = waiting.pop()
+    while pending:
+        target = pending.pop()
         if target in rules and target not in done:
             depends, done[target] = rules[target]
-            waiting += depends
+            pending += depends
     return list(done.values())
 
 
 def _package_scripts(package: str, words: list[str]) -> list[str]:
-    """The scripts of a package.json that are named, with what runs before and after them."""
+    """The named scripts of a package.json, with what runs before and after them."""
     try:
         scripts = json.loads(package or "{}").get("scripts", {})
         names = ["test" if word == "t" else word for word in words]

@@ -1,6 +1,6 @@
-"""A shell text taken apart into simple commands, with the place of each word in it. Pure.
+"""Splits a shell text into simple commands, with the position of each word in it. Pure.
 
-Enough of POSIX sh to find test tools in a command line, and to add options to one of them.
+It covers enough of POSIX sh to find test tools in a command line, and to add options to one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KEYWORDS = frozenset("! if then elif else fi do done while until time".split())
 
 @dataclass(frozen=True)
 class Word:
-    """One word without its quotes, and where it stands in the text with them."""
+    """One word without its quotes, and its position in the text with them."""
 
     text: str
     start: int
@@ -27,7 +27,7 @@ class Word:
 
 @dataclass(frozen=True)
 class SimpleCommand:
-    """A simple command: its words, redirections left out, assignments apart."""
+    """A simple command: its words without redirections, and its assignments."""
 
     words: tuple[Word, ...]
     assignments: tuple[Word, ...] = ()
@@ -36,24 +36,24 @@ class SimpleCommand:
 
     @property
     def texts(self) -> list[str]:
-        """Its words as a list."""
+        """The texts of its words."""
         return [word.text for word in self.words]
 
 
 def simple_commands(shell: str) -> list[SimpleCommand]:
-    """All simple commands of a text in its order. What cannot be lexed ends the last one."""
+    """All simple commands of a text in their order. What cannot be lexed ends the last one."""
     return [*_simple_commands(shell)]
 
 
 @lru_cache(maxsize=64)
 def _simple_commands(shell: str) -> tuple[SimpleCommand, ...]:
-    """The same: a round asks hundreds of times what the test command comes down to."""
+    """The same, cached: a round asks hundreds of times what the test command runs."""
     found: list[SimpleCommand] = []
     words: list[Word] = []
     skip = False
     for word, operator in _tokens(shell):
         if operator:
-            _finish(found, words, operator)
+            _add_command(found, words, operator)
             words, skip = [], False
         elif skip:
             skip = False
@@ -61,11 +61,11 @@ def _simple_commands(shell: str) -> tuple[SimpleCommand, ...]:
             skip = hit.end() == word.end
         elif word is not None:
             words.append(word)
-    _finish(found, words, "")
+    _add_command(found, words, "")
     return tuple(found)
 
 
-def _finish(found: list[SimpleCommand], words: list[Word], operator: str) -> None:
+def _add_command(found: list[SimpleCommand], words: list[Word], operator: str) -> None:
     position = 0
     while position < len(words) and words[position].text in KEYWORDS:
         position += 1
@@ -112,9 +112,9 @@ def _word(shell: str, start: int) -> Word:
             text.append(shell[position + 1 : end])
             position = end + 1
         elif character == '"':
-            position = _double(shell, position + 1, text)
+            position = _after_double_quotes(shell, position + 1, text)
         elif shell.startswith(("$(", "${"), position):
-            end = _closing(shell, position + 1)
+            end = _after_bracket(shell, position + 1)
             text.append(shell[position:end])
             position = end
         elif character in " \t\r\n;|()" or (character == "&" and not _redirects(shell, position)):
@@ -129,7 +129,7 @@ def _redirects(shell: str, position: int) -> bool:
     return shell.startswith("&>", position) or shell[position - 1 : position] in (">", "<")
 
 
-def _double(shell: str, position: int, text: list[str]) -> int:
+def _after_double_quotes(shell: str, position: int, text: list[str]) -> int:
     while position < len(shell) and shell[position] != '"':
         if shell[position] == "\\" and shell[position + 1 : position + 2] in tuple('"\\$`\n'):
             position += 1
@@ -138,8 +138,8 @@ def _double(shell: str, position: int, text: list[str]) -> int:
     return position + 1
 
 
-def _closing(shell: str, position: int) -> int:
-    """Behind the bracket that closes the one at `position`."""
+def _after_bracket(shell: str, position: int) -> int:
+    """The position behind the bracket that closes the one at `position`."""
     opening, depth = shell[position], 0
     closing = {"(": ")", "{": "}"}[opening]
     for at in range(position, len(shell)):
@@ -150,7 +150,7 @@ def _closing(shell: str, position: int) -> int:
 
 
 def quoted(text: str) -> str:
-    """A word for a shell; plain ones stay as they are."""
+    """A word quoted for a shell; plain words stay as they are."""
     if re.fullmatch(r"[\w@%+=:,./-]+", text, re.ASCII):
         return text
     return "'" + text.replace("'", "'\"'\"'") + "'"

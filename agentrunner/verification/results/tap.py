@@ -1,4 +1,4 @@
-"""TAP, the Test Anything Protocol, versions 12 to 14, with subtests."""
+"""Reads TAP, the Test Anything Protocol, versions 12 to 14, with subtests."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SUBTEST = re.compile(r"^( *)# Subtest:? *(.*)$")
 
 @dataclass
 class Stream:
-    """What one TAP stream says."""
+    """What one TAP stream reports."""
 
     tests: list[TestResult] = field(default_factory=list)
     complete: bool = True
     any: bool = False
-    """Whether it is TAP at all."""
+    """Whether the text is TAP at all."""
 
 
 def parse(lines: Iterable[str], program: str = "") -> Stream:
-    """The tests of one stream. Names: the program, the titles of parents, the own one or number."""
+    """The tests of one stream, named by program, parents' titles, and own title or number."""
     stream = Stream()
     titles: dict[int, str] = {}
     counted: dict[int, int] = {}
@@ -48,7 +48,7 @@ def parse(lines: Iterable[str], program: str = "") -> Stream:
         elif hit := LINE.match(line):
             stream.any = True
             depth, word, directive = len(hit[1]), hit[2].lower(), hit[5]
-            # Titles of subtests stand before them, in some tools as deep as their parent's line.
+            # Titles of subtests come before them, in some tools as deep as their parent's line.
             sums_up = [each for each in counted if each > depth]
             for deeper in {*sums_up, *(each for each in titles if each > depth)}:
                 titles.pop(deeper, None)
@@ -57,8 +57,8 @@ def parse(lines: Iterable[str], program: str = "") -> Stream:
             title = hit[4].strip().replace("\\#", "#") or hit[3] or str(counted[depth])
             if titles.get(depth) == title:
                 del titles[depth]
-            above = [above for _, above in sorted(titles.items())]
-            name = " > ".join(part for part in (program, *above, title) if part)
+            parents = [parents for _, parents in sorted(titles.items())]
+            name = " > ".join(part for part in (program, *parents, title) if part)
             if not sums_up or word != "ok" or directive:
                 stream.tests.append(made(name, _outcome(word, directive), program))
     if stream.any and (planned is None or planned != counted.get(0, 0)):
@@ -76,7 +76,7 @@ def _outcome(word: str, directive: str | None) -> str:
 
 
 def read_tap(text: str, reader: str, exit_code: int) -> Results | None:
-    """Printed TAP, which the product can print as well; None where there is none."""
+    """The results in printed TAP, which the product can print as well; None without any TAP."""
     stream = parse(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in text.splitlines())
     if not stream.any:
         return None

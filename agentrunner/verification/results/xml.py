@@ -1,4 +1,4 @@
-"""XML of hostile origin as a stream of elements: no entities, no DTD, bounded depth and text."""
+"""Parses XML of hostile origin as a stream: no entities, no DTD, bounded depth and text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 MOST_DEPTH = 50
 MOST_TEXT = 8_000
-"""Of one element; what is longer is cut."""
+"""Characters of one element's text; what is longer is cut."""
 STEP = 1 << 20
 
 
@@ -19,7 +19,7 @@ class _RefusedError(Exception):
 
 @dataclass
 class Element:
-    """One open or closed element, without those inside of it."""
+    """One open or closed element, without the elements inside it."""
 
     tag: str
     attributes: dict[str, str]
@@ -28,7 +28,7 @@ class Element:
     size: int = 0
 
     def get(self, name: str) -> str:
-        """An attribute, "" where there is none."""
+        """An attribute; "" where there is none."""
         return self.attributes.get(name, "")
 
 
@@ -37,10 +37,10 @@ def parse(
     opened: Callable[[list[Element]], None],
     closed: Callable[[list[Element]], None],
 ) -> bool:
-    """Go through a document; whether it was whole, well-formed and harmless.
+    """Go through a document; return whether it was complete, well-formed and harmless.
 
-    The functions get the path of elements from the root to the one that begins or ends; its text
-    is there when it ends. Namespaces are cut off tags.
+    `opened` and `closed` get the path of elements from the root to the one that begins or ends; its
+    text is there when it ends. Namespaces are cut off tags.
     """
     path: list[Element] = []
 

@@ -1,7 +1,7 @@
-"""Where commands that only compile Python put what they make. Pure.
+"""Redirects the output of commands that only compile Python. Pure.
 
 Rooms keep byte code read-only, so that a product cannot forge that of the tests. A program that
-compiles and runs nothing of the repository may write: into a place that no other program reads.
+compiles but runs nothing of the repository may write to a place that no other program reads.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 PLACE = "/tmp/agentrunner-compiled"
-"""In the sandbox; a fresh folder for each command."""
+"""Inside the sandbox; a fresh folder for each command."""
 _COMPILES = re.compile(
     r"(?P<quoted>'[^']*'|\"(?:[^\"\\]|\\.)*\")"
     r"|(?:^|(?<=[\s;&|({]))(?P<program>(?:[\w.~-]*/)*python[\d.]*(?:[ \t]+-[a-zA-Z]+)*?)"
@@ -20,12 +20,12 @@ _COMPILES = re.compile(
 def compiled_elsewhere(shell: str) -> str:
     """The command, with each `python -m compileall` and `py_compile` in it writing to `PLACE`.
 
-    What stands in quotes is left as it is: there it may be data.
+    Text in quotes is left as it is: it may be data.
     """
-    return _COMPILES.sub(_one, shell)
+    return _COMPILES.sub(_redirected, shell)
 
 
-def _one(found: re.Match[str]) -> str:
+def _redirected(found: re.Match[str]) -> str:
     if found["quoted"]:
         return found[0]
     return f"env PYTHONPYCACHEPREFIX={PLACE} {found['program']}"

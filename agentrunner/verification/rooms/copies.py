@@ -1,4 +1,4 @@
-"""Copies of folders that end with the first fault, which keeps its number."""
+"""Copies folders, and stops at the first error with its errno kept."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ Ignore = Callable[[Any, list[str]], Iterable[str]]
 
 
 class _Fault(Exception):
-    """An OSError on its way through `shutil.copytree`, which would gather it as a text."""
+    """Carries an OSError through `shutil.copytree`, which would turn it into a text."""
 
 
 def copy_tree(source: Path, target: Path, ignore: Ignore | None = None) -> None:
-    """Copy a folder, links as links.
+    """Copy a folder, with links as links.
 
-    Raises the OSError of the first file that cannot be copied: a full disk is to be told from
-    other faults. Blocks.
+    Raises the OSError of the first file that cannot be copied, so that a full disk can be told
+    from other errors. Blocks.
     """
     try:
-        shutil.copytree(source, target, symlinks=True, ignore=ignore, copy_function=_copied)
+        shutil.copytree(source, target, symlinks=True, ignore=ignore, copy_function=_copy_file)
     except _Fault as fault:
         raise fault.args[0] from None
 
 
-def _copied(source: str, target: str) -> None:
+def _copy_file(source: str, target: str) -> None:
     try:
         shutil.copy2(source, target, follow_symlinks=False)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Commands that decide about completion, run in the sandbox and never on the host."""
+"""Runs commands that decide about completion, in the sandbox and never on the host."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ OFFLINE: Mapping[str, str] = {
     "PIP_NO_INDEX": "1",  # pipx installs with pip
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
-"""Settings by which package managers are told that there is no network."""
+"""Settings that tell package managers that there is no network."""
 TIMED_OUT = 124
 """Exit code recorded for a command that ran into its time limit, as timeout(1) has it."""
 NO_FOLDER = 1
-"""Exit code recorded for a command whose folder is not there (yet): it is red."""
+"""Exit code recorded for a command whose folder does not exist (yet): it is red."""
 NOT_EXECUTABLE = 126
 """Exit code recorded for a command whose folder is outside of the repository."""
-READ = 8_000_000
-"""Characters of each stream's end in which results by name are looked for."""
-COUNTED = 200_000
-"""Characters of each stream's end in which the counts of tests are looked for."""
+READ_CHARS = 8_000_000
+"""Characters at the end of each stream in which results by name are looked for."""
+COUNTED_CHARS = 200_000
+"""Characters at the end of each stream in which the counts of tests are looked for."""
 
 
 @dataclass(frozen=True)
@@ -71,19 +71,19 @@ class CommandOutcome:
 
 @dataclass(frozen=True)
 class CopyOfRepo:
-    """A tree that stands in the repository's place for one command."""
+    """A tree that takes the repository's place for one command."""
 
     path: Path
     mounts: tuple[Mount, ...]
     home: Path | None = None
-    """What the set-up wrote into its home, for commands to see; None for an empty one."""
+    """What the set-up wrote into its home, visible to commands; None for an empty home."""
 
 
 class DecisionSandbox:
     """Runs shell commands in the sandbox, without network, and keeps their output.
 
-    Byte code of libraries is kept over commands, or each would compile its test tool anew (3 s
-    for pytest). It is written on the untouched tree only, `warm` to `seal`, never holds the
+    Byte code of libraries is kept across commands, or each would compile its test tool again (3 s
+    for pytest). It is written only on the untouched tree, from `warm` to `seal`, never contains the
     repository's own code, and is read-only from then on: nobody can forge it.
     """
 
@@ -96,9 +96,9 @@ class DecisionSandbox:
         environ: Mapping[str, str],
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """`env` is what every command gets beside its own: the task's `task.env`."""
+        """`env` are variables that every command gets beside its own: the task's `task.env`."""
         self.environ = environ
-        """Ours, for references to it; no command gets it."""
+        """Our environment, to resolve references to it; no command gets it."""
         self._env = {name: text.removeprefix("literal:") for name, text in (env or {}).items()}
         self._sandbox = sandbox
         self._repo = repo
@@ -110,13 +110,13 @@ class DecisionSandbox:
         self._count = len(list(folder.checks_dir.iterdir())) if folder.checks_dir.is_dir() else 0
 
     def describe(self) -> str:
-        """What the commands run in, for people."""
+        """A description of the sandbox for people."""
         return self._sandbox.describe()
 
     async def fall_back(self, why: str) -> bool:
-        """Go on in the next kind of sandbox, where the task leaves that to us; False for none.
+        """Switch to the next kind of sandbox, where the task permits that; False for none.
 
-        Byte code of one sandbox's Python is of no use in another's.
+        Byte code of one sandbox's Python is useless in another's, so it is removed.
         """
         if not isinstance(self._sandbox, AutoSandbox) or not await self._sandbox.fall_back(why):
             return False
@@ -124,12 +124,12 @@ class DecisionSandbox:
         return True
 
     def warm(self) -> None:
-        """From now on byte code is written; only while the tree is the user's own."""
+        """Start writing byte code; only while the tree is the user's own."""
         self._byte_code.mkdir(mode=0o700, exist_ok=True)
         self._warming = True
 
     def seal(self, ignored: Iterable[str]) -> None:
-        """Byte code is read-only from now on, and none of the repository's own code is left.
+        """Make byte code read-only, and remove that of the repository's own code.
 
         `ignored` are the folders of installed packages in the repository, which are watched by
         other means.
@@ -171,7 +171,7 @@ class DecisionSandbox:
         workers keep in their home.
         """
         try:
-            place = await asyncio.to_thread(_folder, self._repo, cwd, copy)
+            place = await asyncio.to_thread(_start_folder, self._repo, cwd, copy)
         except UsageError as error:
             return await self._not_run(name, error.message, NOT_EXECUTABLE)
         if place is None:
@@ -189,10 +189,10 @@ class DecisionSandbox:
             private=copy is not None,
             home=home or (copy.home if copy else None),
             home_layer=home is None,
-            keep_bytes=READ,
+            keep_bytes=READ_CHARS,
         )
         try:
-            async with self._way_out(request, hosts, name) as ready:
+            async with self._with_proxy(request, hosts, name) as ready:
                 result = await self._sandbox.run(ready)
         except SandboxError as error:
             if error.kind is not ErrorKind.TIMEOUT:
@@ -210,16 +210,16 @@ class DecisionSandbox:
             exit_code=result.exit_code,
             output=await asyncio.to_thread(self._keep, name, text),
             tail=text[-TAIL_BYTES:],
-            counts=read_counts(out[-COUNTED:], err[-COUNTED:]),
+            counts=read_counts(out[-COUNTED_CHARS:], err[-COUNTED_CHARS:]),
             duration_sec=round(result.duration_sec, 3),
-            stdout=out[-READ:],
-            stderr=err[-READ:],
+            stdout=out[-READ_CHARS:],
+            stderr=err[-READ_CHARS:],
         )
 
     def _offline(self, network: Network, hosts: Sequence[str]) -> Mapping[str, str]:
-        """What makes a tool that would fetch another one refuse at once, where it could not.
+        """Settings that make a tool refuse at once to fetch another one, if the network is cut off.
 
-        Without it npx tries its registry for two minutes before it says that there is no network.
+        Without them npx tries its registry for two minutes before it reports that.
         """
         cut_off = network == "none" and not hosts and self._sandbox.isolates
         return OFFLINE if cut_off else {}
@@ -230,10 +230,10 @@ class DecisionSandbox:
         return self._redact(out), self._redact(err)
 
     @asynccontextmanager
-    async def _way_out(
+    async def _with_proxy(
         self, request: Request, hosts: Sequence[str], name: str
     ) -> AsyncIterator[Request]:
-        """The request with a door to a proxy, where it may reach any host at all."""
+        """The request with a door to a proxy, where it may reach some hosts but not all."""
         if not hosts or request.network == "full" or not self._sandbox.isolates:
             yield request
             return
@@ -260,11 +260,11 @@ class DecisionSandbox:
         return self._folder.write(f"checks/{self._count:04d}-{safe}.txt", text)
 
 
-def _folder(repo: Path, cwd: str, copy: CopyOfRepo | None) -> Path | None:
-    """Where a command starts; None where that is no folder of the tree it runs on."""
+def _start_folder(repo: Path, cwd: str, copy: CopyOfRepo | None) -> Path | None:
+    """The folder in which a command starts; None where the tree it runs on lacks that folder."""
     place = inside(repo, cwd)
-    there = copy.path / place.relative_to(repo) if copy else place
-    return place if there.is_dir() else None
+    actual_folder = copy.path / place.relative_to(repo) if copy else place
+    return place if actual_folder.is_dir() else None
 
 
 def inside(repo: Path, cwd: str) -> Path:
@@ -284,7 +284,7 @@ def not_ready(
 ) -> EnvironmentNotReady:
     """The error for a command that cannot start, with what was run and what to try.
 
-    `path` is the setting that it stands in, if it is one.
+    `path` is the setting that holds the command, if any.
     """
     message = f"{what} cannot start in the sandbox."
     remedy = "task.setup.command   |   runner.sandbox.read_paths   |   agentrunner doctor"

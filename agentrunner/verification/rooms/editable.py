@@ -1,7 +1,7 @@
-"""Packages installed as links to a repository (`pip install -e`), found where tools write that.
+"""Finds packages installed as links to a repository (`pip install -e`), where tools record that.
 
 Sandboxes mount a clean room at the repository's own path, so such a link leads into the room. Where
-nothing can be mounted it leads to the folder that the worker has worked in.
+nothing can be mounted it leads to the folder in which the worker worked.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 MOST_READ = 65_536
 MOST_FILES = 2_000
 PATTERNS = ("*.pth", "__editable__*.py", "*.egg-link")
-"""Of pip, setuptools, hatch, uv, and of old setuptools."""
+"""Files of pip, setuptools, hatch and uv, and of old setuptools."""
 
 
 def editable_installs(folders: Iterable[tuple[str, Path]], repo: Path) -> list[str]:
     """Files below these folders that lead into the repository, by their names and places. Blocks.
 
-    `folders` are names to tell people, and where what they hold is to be read.
+    Each of `folders` is a name to show people and the path at which its content is read.
     """
     return [
         f"{name}/{path.relative_to(folder)}"

@@ -1,12 +1,11 @@
-"""Copies of ignored folders that go from one room to the next.
+"""Reuses copies of ignored folders from one room to the next.
 
 Every room has its own copy of what git ignores, since tests may write there. Installed packages are
 tens of thousands of files, and most tests change a few of them at most. So a copy is kept when its
-room ends, and brought back to what was copied before the next room gets it: a file whose change
-time or inode is not the one that was noted is copied again, a folder of which that is true is made
-anew around what it holds, and all times are set as they were copied. No command can set a change
-time, so nothing that one room leaves is there in the next: no content, name, attribute or time.
-Everything here blocks.
+room ends, and restored to what was copied before the next room gets it: a file whose change time or
+inode is not the recorded one is copied again, such a folder is created again around its content,
+and all times are set as they were copied. No command can set a change time, so nothing that one
+room leaves is there in the next: no content, name, attribute or time. Everything here blocks.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from typing import NamedTuple
 from agentrunner.verification.rooms.sealed import copy_folder
 
 MOST_ENTRIES = 60_000
-"""Files and folders of a copy that is kept: what was noted of them is held in memory."""
+"""Files and folders of a copy that is kept: what is recorded of them is held in memory."""
 MOST_REPAIRED = 2_000
-"""Where more has changed, a new copy is as fast."""
+"""Where more entries have changed, a new copy is as fast."""
 
 
 class Stamp(NamedTuple):
-    """What is noted of an entry; times in nanoseconds."""
+    """What is recorded of an entry; times are in nanoseconds."""
 
     mode: int
     changed: int
@@ -41,11 +40,11 @@ class Stamp(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """A folder itself, no link to one."""
+        """Whether it is a folder itself, not a link to one."""
         return stat.S_ISDIR(self.mode)
 
     def same(self, other: Stamp) -> bool:
-        """Whether nothing but a read can lie between the two."""
+        """Whether nothing but reads can have happened between the two."""
         return self[:3] == other[:3]
 
 
@@ -70,19 +69,19 @@ class KeptCopies:
         self._number = 0
 
     def bring(self, source: Path, target: Path, version: object) -> Copy | None:
-        """Put what `source` holds at `target`; what is returned can be taken back.
+        """Put the content of `source` at `target`; return a copy that can be taken back.
 
         `version` tells one content of `source` from another. None where the copy can't be kept: it
-        is too large, or was laid over a folder that was there. Raises OSError where nothing could
-        be copied.
+        is too large, or was laid over an existing folder. Raises OSError where nothing could be
+        copied.
         """
         if target.exists():
             copy_folder(source, target)
             return None
-        if (kept := self._taken(source, version)) is not None:
+        if (kept := self._take_matching(source, version)) is not None:
             with contextlib.suppress(OSError):
                 if _repair(kept):
-                    _hand_on(kept, target)
+                    _move_into_room(kept, target)
                     return kept
             shutil.rmtree(kept.at, ignore_errors=True)
             shutil.rmtree(target, ignore_errors=True)
@@ -110,43 +109,53 @@ class KeptCopies:
             self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self._lock:
                 self._number += 1
-                aside = self._place / str(self._number)
+                kept_at = self._place / str(self._number)
             place.chmod(0o700)
-            place.rename(aside)
-            copy.at = aside
+            place.rename(kept_at)
+            copy.at = kept_at
             with self._lock:
                 self._free.append(copy)
 
-    def _taken(self, source: Path, version: object) -> Copy | None:
+    def _take_matching(self, source: Path, version: object) -> Copy | None:
         with self._lock:
-            stale = [one for one in self._free if one.source == source and one.version != version]
-            found = [one for one in self._free if one.source == source and one.version == version]
-            self._free = [one for one in self._free if one not in stale and one not in found[:1]]
-        for one in stale:
-            shutil.rmtree(one.at, ignore_errors=True)
+            stale = [
+                copy for copy in self._free if copy.source == source and copy.version != version
+            ]
+            found = [
+                copy for copy in self._free if copy.source == source and copy.version == version
+            ]
+            self._free = [
+                copy for copy in self._free if copy not in stale and copy not in found[:1]
+            ]
+        for copy in stale:
+            shutil.rmtree(copy.at, ignore_errors=True)
         return found[0] if found else None
 
 
 def _entries(root: Path) -> Iterator[tuple[str, Stamp]]:
-    """All below a folder, each before what it holds. Raises OSError where one can't be entered."""
-    waiting = [""]
-    while waiting:
-        below = waiting.pop()
+    """All entries below a folder, each before its content. Raises OSError for an unreadable one."""
+    pending = [""]
+    while pending:
+        below = pending.pop()
         with os.scandir(root / below) as found:
             entries = list(found)
         for entry in entries:
             path = f"{below}/{entry.name}" if below else entry.name
-            facts = entry.stat(follow_symlinks=False)
+            status = entry.stat(follow_symlinks=False)
             stamp = Stamp(
-                facts.st_mode, facts.st_ctime_ns, facts.st_ino, facts.st_atime_ns, facts.st_mtime_ns
+                status.st_mode,
+                status.st_ctime_ns,
+                status.st_ino,
+                status.st_atime_ns,
+                status.st_mtime_ns,
             )
             yield path, stamp
             if stamp.is_folder:
-                waiting.append(path)
+                pending.append(path)
 
 
 def _repair(copy: Copy) -> bool:
-    """Bring the entries back to what was copied; False where a new copy is as fast.
+    """Restore the entries to what was copied; False where a new copy is as fast.
 
     Raises OSError.
     """
@@ -155,33 +164,33 @@ def _repair(copy: Copy) -> bool:
         now[path] = stamp
         if len(now) > len(copy.stamps) + MOST_REPAIRED:
             return False
-    wrong, folders = [], []
+    changed, folders = [], []
     for path, stamp in now.items():
         noted = copy.stamps.get(path)
         if noted is not None and stamp.is_folder and noted.is_folder:
             folders += [] if stamp.same(noted) else [path]
         elif noted is None or not stamp.same(noted):
-            wrong.append(path)
-    lacking = copy.stamps.keys() - now.keys()
-    if len(wrong) + len(folders) + len(lacking) > MOST_REPAIRED:
+            changed.append(path)
+    missing = copy.stamps.keys() - now.keys()
+    if len(changed) + len(folders) + len(missing) > MOST_REPAIRED:
         return False
     for path in folders:
         (copy.at / path).chmod(0o700)
-    for path in wrong:
+    for path in changed:
         _remove(copy.at / path)
-    # From the top on: a new folder inherits what the one above it hands down.
+    # From the top down: a new folder inherits what the one above it passes on.
     for path in sorted(folders, key=_depth):
-        _make_anew(copy.at / path, copy.source / path)
-    # A folder that was removed or exchanged took along what it held.
-    again = [path for path in copy.stamps if not os.path.lexists(copy.at / path)]
-    for path in sorted(again, key=_depth):
+        _recreate_folder(copy.at / path, copy.source / path)
+    # A folder that was removed or replaced took its content with it.
+    removed = [path for path in copy.stamps if not os.path.lexists(copy.at / path)]
+    for path in sorted(removed, key=_depth):
         if not os.path.lexists(copy.at / path):
             copy_folder(copy.source / path, copy.at / path)
     return True
 
 
-def _hand_on(copy: Copy, target: Path) -> None:
-    """Move what a copy holds into a new folder, and set and note its times. Raises OSError."""
+def _move_into_room(copy: Copy, target: Path) -> None:
+    """Move a copy's content into a new folder, set its times and record them. Raises OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.mkdir(mode=0o700)
     for entry in list(copy.at.iterdir()):
@@ -196,8 +205,8 @@ def _hand_on(copy: Copy, target: Path) -> None:
         copy.stamps[path] = stamp._replace(accessed=noted.accessed, modified=noted.modified)
 
 
-def _make_anew(place: Path, like: Path) -> None:
-    """A new folder in the place of one, with the same entries and nothing else of it."""
+def _recreate_folder(place: Path, like: Path) -> None:
+    """Replace a folder by a new one with the same entries and nothing else of the old one."""
     fresh = place.with_name(f".{secrets.token_hex(8)}")
     fresh.mkdir(mode=0o700)
     for entry in list(place.iterdir()):
@@ -208,8 +217,8 @@ def _make_anew(place: Path, like: Path) -> None:
 
 
 def _inode(place: Path) -> tuple[int, int]:
-    facts = place.lstat()
-    return facts.st_dev, facts.st_ino
+    status = place.lstat()
+    return status.st_dev, status.st_ino
 
 
 def _depth(path: str) -> int:

@@ -1,9 +1,9 @@
-"""What git ignores and clean rooms do not have as it is now, where a red command speaks of it.
+"""Finds ignored files that rooms lack or have in an older form, where a red command names them.
 
 Rooms have ignored folders as they were before the first worker, and no ignored file above the size
-that snapshots keep. Every honest run changes such things: builds, caches, coverage. What is green
-in a room did not need them, and nothing is said. What is red and names one may be red for that.
-Everything here blocks.
+that snapshots keep. Every honest run changes such files: builds, caches, coverage. What is green in
+a room did not need them, and nothing is reported. What is red and names one may be red because of
+it. Everything here blocks.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from agentrunner.state.run_state import CheckOutcome, TestOutcome
 from agentrunner.verification.rooms.room import Rooms
 
 MOST_COMPARED = 50_000
-"""Files of one folder that are compared; one with more is not called changed."""
+"""Files of one folder that are compared; a folder with more does not count as changed."""
 
 Facts = dict[str, tuple[int, int]]
 
 
 class LeftOut:
-    """Finds them for one run."""
+    """Finds such files for one run."""
 
     def __init__(self, rooms: Rooms) -> None:
         self._snapshots = rooms.snapshots
         self._rooms = rooms
 
     def named(self, text: str) -> list[str]:
-        """Ignored files that no room has, and that a command's words name."""
+        """Ignored files that no room has, and that a command's output names."""
         return [path for path in self._snapshots.ignored_seen() if _is_file_named(path, text)]
 
     def changed(self, text: str) -> list[str]:
-        """Ignored files and folders that are not as they were sealed, and that words name."""
+        """Ignored files and folders that changed since they were sealed, and that `text` names."""
         before = self._rooms.sealed.files_seen()
         found = [
             path
@@ -75,7 +75,7 @@ def _is_folder_named(path: str, text: str) -> bool:
 
 
 def _facts(folder: Path) -> Facts | None:
-    """Size and time of each file of a folder by its path; None where there are too many."""
+    """Size and modification time of each file by path; None where there are too many files."""
     found: Facts = {}
     for path in _files(folder):
         if len(found) >= MOST_COMPARED:

@@ -1,7 +1,7 @@
-"""Which hosts a set-up fetches packages from, as the project's own files and tools say it.
+"""Which hosts a set-up fetches packages from, according to the project's own files and tools.
 
-Nothing is known by heart: a host stands in a lock file, in a configuration of the repository's, or
-in what a tool on this machine has been told or has written down itself.
+No host is hard-coded: it stands in a lock file, in a configuration of the repository, or in what a
+tool on this machine was configured with or recorded itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 MOST_BYTES = 8 << 20
-"""Of one file that is read."""
+"""Bytes of one file that are read."""
 _LOCKS: tuple[tuple[str, str], ...] = (
     ("uv.lock", r'\b(?:registry|url) = "(https://[^"]+)"'),
     ("poetry.lock", r'(?m)^url = "(https://[^"]+)"'),
@@ -35,36 +35,38 @@ _LOCKS: tuple[tuple[str, str], ...] = (
     ("nuget.config", r'<add\s[^>]*value="(https://[^"]+)"'),
     ("Gemfile.lock", r"(?m)^\s*remote: (https://\S+)"),
 )
-"""Files of a repository, and what in them is an address of packages."""
+"""Files of a repository, and the pattern of a package address in them."""
 _CARGO_INDEX = re.compile(r"^(?P<host>[\w.-]+)-[0-9a-f]{16}$")
 
 
-_WANTED = re.compile(r"(?i)fail|fetch|could not|cannot|can't|unable|request|lookup|not resolve")
-_ASKED = re.compile(
+_COULD_NOT_FETCH = re.compile(
+    r"(?i)fail|fetch|could not|cannot|can't|unable|request|lookup|not resolve"
+)
+_HOST_NAMED = re.compile(
     r"(?P<url>https://[^\s'\"<>]+)"
     r"|(?i:resolve host(?:name)?|getaddrinfo \w+|lookup)[ :(]+(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)+)"
 )
 
 
 def asked_for(output: str) -> list[str]:
-    """The hosts, as `host:443`, that a command says it could not fetch something from."""
+    """The hosts, as `host:443`, that a command reports it could not fetch something from."""
     found = [
         match["url"] or f"https://{match['host']}"
         for line in output.splitlines()
-        if _WANTED.search(line)
-        for match in _ASKED.finditer(line)
+        if _COULD_NOT_FETCH.search(line)
+        for match in _HOST_NAMED.finditer(line)
     ]
     return list(dict.fromkeys(_hosts(found)))
 
 
 def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
-    """The hosts as `task.setup.network` has them, `host:443`; blocks. Empty where nothing says."""
+    """The hosts, as `host:443` for `task.setup.network`; [] where no file names any. Blocks."""
     urls = [url for name, pattern in _LOCKS for url in _addresses(repo, name, pattern)]
-    urls += _of_pyproject(_text(repo / "pyproject.toml"))
+    urls += _urls_of_pyproject(_text(repo / "pyproject.toml"))
     if (repo / "go.sum").exists():
-        urls += _of_go(environ)
+        urls += _urls_of_go(environ)
     if (repo / "Cargo.lock").exists():
-        urls += _of_cargo(environ)
+        urls += _urls_of_cargo(environ)
     return list(dict.fromkeys(_hosts(urls)))
 
 
@@ -73,8 +75,8 @@ def _addresses(repo: Path, name: str, pattern: str) -> Iterator[str]:
         yield from re.findall(pattern, _text(file))
 
 
-def _of_pyproject(text: str) -> Iterator[str]:
-    """Indexes and sources that tools of Python are told to install from; no other addresses."""
+def _urls_of_pyproject(text: str) -> Iterator[str]:
+    """Indexes and sources from which Python tools are configured to install; no other addresses."""
     try:
         tools = tomllib.loads(text).get("tool")
     except ValueError:
@@ -91,8 +93,8 @@ def _of_pyproject(text: str) -> Iterator[str]:
             yield from (url for url in urls if isinstance(url, str) and url.startswith("https://"))
 
 
-def _of_go(environ: Mapping[str, str]) -> Iterator[str]:
-    """Its proxy and its database of sums: the environment, the user's settings, the tool's own."""
+def _urls_of_go(environ: Mapping[str, str]) -> Iterator[str]:
+    """Go's proxy and checksum database: from the environment, user settings or Go's own ones."""
     files = [_home(environ) / ".config/go/env"]
     if root := environ.get("GOROOT"):
         files.append(Path(root) / "go.env")
@@ -108,8 +110,8 @@ def _of_go(environ: Mapping[str, str]) -> Iterator[str]:
                 yield f"https://{word.partition('+')[0]}"
 
 
-def _of_cargo(environ: Mapping[str, str]) -> Iterator[str]:
-    """The sparse indexes that it has used on this machine, and where their crates are."""
+def _urls_of_cargo(environ: Mapping[str, str]) -> Iterator[str]:
+    """The sparse indexes that Cargo has used on this machine, and the hosts of their crates."""
     home = environ.get("CARGO_HOME", "")
     root = Path(home) if home.startswith("/") else _home(environ) / ".cargo"
     for folder in sorted((root / "registry/index").glob("*")):

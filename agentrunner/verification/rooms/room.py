@@ -1,7 +1,7 @@
 """Clean rooms: what is verified is what is handed over, and nothing else.
 
 A room is a fresh checkout of one tree at the repository's own path, with what git ignores as it
-was before the first worker. The worker's folder is never where a verdict is made.
+was before the first worker. A verdict is never made in the worker's folder.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from agentrunner.verification.rooms.room_git import RoomGit
 from agentrunner.verification.rooms.sealed import Sealed
 
 MOST_BOUND = 100
-"""Large files of one room that are bound; further ones are copied."""
+"""Large files of one room that are mounted; further ones are copied."""
 LONG_AGO = 86_400
-"""The time of files that an earlier build may have made, in seconds since 1970."""
+"""The time set on files that an earlier build may have made, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,19 @@ class Room:
     tree: str
     copy: CopyOfRepo
     clock: dict[str, int] = field(default_factory=dict, repr=False)
-    """By path: the change time of each file when the room was ready, in nanoseconds."""
+    """The change time of each file when the room was ready, in nanoseconds, by path."""
 
     @property
     def own_home(self) -> Path:
-        """Where a set-up in this room writes its home."""
+        """The folder in which a set-up in this room writes its home."""
         return self.copy.path.parent / "home"
 
     def with_own_home(self) -> Room:
-        """The same room, seen with what a set-up in it wrote into its home."""
+        """The same room, whose commands see what a set-up in it wrote into its home."""
         return replace(self, copy=replace(self.copy, home=self.own_home))
 
     def from_now(self, ignored: Collection[str]) -> Room:
-        """The same room; what is written counts from now on. Blocks."""
+        """The same room, in which only later writes count as writes. Blocks."""
         now = dict(_change_times(self.copy.path, self.clock))
         return replace(self, clock=now | dict(_walk(self.copy.path, ignored)))
 
@@ -60,7 +60,7 @@ class Room:
         return sorted(path for path, at in self.clock.items() if now.get(path) != at)
 
     def written(self, ignored: Collection[str]) -> list[str]:
-        """All that was written since, new files outside of ignored folders included. Blocks."""
+        """All paths that were written since, new files outside ignored folders included. Blocks."""
         now = dict(_walk(self.copy.path, ignored))
         return sorted(path for path, at in now.items() if self.clock.get(path) != at)
 
@@ -75,29 +75,29 @@ class Rooms:
         self.sealed = sealed
         self._scratch = scratch
         self._mounts = mounts
-        self._asked: set[str] = set()
+        self._paths_asked: set[str] = set()
         self._ignored: set[str] = set()
         self._git = RoomGit(snapshots, sealed.git, mounts)
         self._copies = KeptCopies(scratch / "kept")
         self.since: str | None = None
-        """The tree before the run, once it is known: what was built since must look old."""
-        self._made: dict[str, set[str]] = {}
+        """The tree before the run, once known: binary files added since must look old."""
+        self._binaries_by_tree: dict[str, set[str]] = {}
 
     @asynccontextmanager
     async def open(self, tree: str) -> AsyncIterator[Room]:
-        """A fresh room with this tree, gone at the end. Raises OSError where the disk is full."""
-        folder = await asyncio.to_thread(self._folder)
+        """A fresh room with this tree, removed at the end. Raises OSError if the disk is full."""
+        folder = await asyncio.to_thread(self._new_folder)
         place = Path(folder.name) / "room"
         copies: list[Copy] = []
         try:
-            yield await asyncio.to_thread(self._furnished, place, tree, copies)
+            yield await asyncio.to_thread(self._checked_out, place, tree, copies)
         finally:
-            await asyncio.to_thread(self._end, folder, place, copies)
+            await asyncio.to_thread(self._clean_up, folder, place, copies)
 
     def leads_out(self) -> list[str]:
         """Links of installed packages that lead from a room into the repository. Blocks.
 
-        There are none where rooms are at the repository's own path.
+        There are none where rooms are mounted at the repository's own path.
         """
         if self._mounts:
             return []
@@ -106,30 +106,30 @@ class Rooms:
 
     @asynccontextmanager
     async def where_needed(self, tree: str, needed: bool) -> AsyncIterator[Room]:
-        """The same; where nothing is to be executed, a room without files, which costs nothing."""
+        """The same; where nothing is executed, a room without files, which costs nothing."""
         if needed:
             async with self.open(tree) as room:
                 yield room
         else:
             yield Room(tree, CopyOfRepo(self._scratch, ()))
 
-    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+    def _new_folder(self) -> tempfile.TemporaryDirectory[str]:
         self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         return tempfile.TemporaryDirectory(dir=self._scratch, ignore_cleanup_errors=True)
 
-    def _end(
+    def _clean_up(
         self, folder: tempfile.TemporaryDirectory[str], place: Path, copies: Collection[Copy]
     ) -> None:
-        # Where processes are not contained, one may still be writing.
+        # Where processes are not contained, one of them may still be writing.
         for copy in copies if self._mounts else ():
             self._copies.take_back(copy, place)
         folder.cleanup()
 
-    def _furnished(self, target: Path, tree: str, copies: list[Copy]) -> Room:
+    def _checked_out(self, target: Path, tree: str, copies: list[Copy]) -> Room:
         mounts: list[Mount] = []
 
-        def bring(path: str, place: Path) -> None:
-            """A large file that nobody changed: seen where it is, read-only, if that can be."""
+        def provide_large_file(path: str, place: Path) -> None:
+            """Provide an unchanged large file: mounted read-only if possible, else copied."""
             source = self.snapshots.work_tree / path
             if not self._mounts or len(mounts) >= MOST_BOUND:
                 copy_file(source, place)
@@ -137,7 +137,7 @@ class Rooms:
             place.touch()
             mounts.append(Mount(source, source, read_only=True))
 
-        paths = self.snapshots.export_tree(tree, target, bring)
+        paths = self.snapshots.export_tree(tree, target, provide_large_file)
         for folder, source in self.sealed.folders():
             place = target / folder.name
             if not source.is_dir() or (os.path.lexists(place) and not place.is_dir()):
@@ -149,36 +149,36 @@ class Rooms:
                 place.mkdir(parents=True, exist_ok=True)
                 where = self.snapshots.work_tree / folder.name
                 mounts.append(Mount(source, where, read_only=True))
-        for path in self._built(paths) | self._added_binaries(tree):
+        for path in self._ignored_among(paths) | self._added_binaries(tree):
             with contextlib.suppress(OSError):
                 os.utime(target / path, (LONG_AGO, LONG_AGO), follow_symlinks=False)
         entries = self.snapshots.list(tree)
-        mounts += self._git.furnish(target, target.parent, entries, self._built(paths))
+        mounts += self._git.furnish(target, target.parent, entries, self._ignored_among(paths))
         clock = dict(_change_times(target, paths))
         return Room(tree, CopyOfRepo(target, tuple(mounts), self.sealed.home_seen), clock)
 
-    def _built(self, paths: Collection[str]) -> set[str]:
-        """What git ignores among these: what an earlier build left must look older than sources."""
-        new = set(paths) - self._asked
+    def _ignored_among(self, paths: Collection[str]) -> set[str]:
+        """Those of these paths that git ignores: builds must look older than their sources."""
+        new = set(paths) - self._paths_asked
         if new:
             self._ignored |= self.snapshots.ignored_paths(new)
-            self._asked |= new
+            self._paths_asked |= new
         return self._ignored.intersection(paths)
 
     def _added_binaries(self, tree: str) -> set[str]:
         """Binary files that the tree before the run lacks.
 
-        One of them may be a build that does not belong to its sources: a tool that goes by times
-        then makes it anew, and one that does not still finds it.
+        One of them may be a build that does not belong to its sources. With an old time a tool that
+        goes by times builds it again, and one that does not still finds it.
         """
         if self.since is None:
             return set()
-        if tree not in self._made:
+        if tree not in self._binaries_by_tree:
             changes = self.snapshots.changes(self.since, tree)
-            self._made[tree] = {
+            self._binaries_by_tree[tree] = {
                 one.path for one in changes if one.kind == "added" and one.added is None
             }
-        return self._made[tree]
+        return self._binaries_by_tree[tree]
 
     def clear(self) -> None:
         """Remove rooms that a killed process has left. Blocks."""

@@ -1,7 +1,7 @@
-"""The `.git` of a clean room: references and settings of the baseline, an index of the room's tree.
+"""Makes the `.git` of a clean room: the baseline's references and settings, the room's own index.
 
 So `git status`, `ls-files` and `diff` in a test see what is handed over, as they would after
-`git add -A`. It is made anew for each room, may be written to, and goes with the room. Objects are
+`git add -A`. It is made for each room, may be written to, and is removed with the room. Objects are
 the user's own, read-only; only contents that the user's index does not have are added. Nothing
 here starts git. Everything blocks.
 """
@@ -33,24 +33,24 @@ from agentrunner.storage.write_index import IndexEntry, index_of
 from agentrunner.verification.rooms.copies import copy_tree
 
 SHARED = ("config", "packed-refs", "refs", "reftable", "hooks", "info", "shallow", "description")
-"""What all work trees of a repository have in common; objects and logs are left where they are."""
+"""What all work trees of a repository share; objects and logs are left where they are."""
 OWN = ("HEAD", "index", "config.worktree")
 MOST_ADDED = 1_000
-"""Contents of changed files that are added; those of further files are only known by name."""
+"""Contents of changed files that are added; of further files only the object name is known."""
 MOST_BYTES = 1 << 20
-"""Of one such file."""
+"""Bytes of one such file."""
 MOST_COPIED = 16 << 20
-"""Bytes of one hook or the like."""
+"""Bytes of one copied file, such as a hook."""
 SUBMODULE = 0o160000
-OTHER_PLACE = re.compile(r"(?im)^\s*worktree\s*=")
-"""The work tree is not where the git folder is."""
+OTHER_WORK_TREE = re.compile(r"(?im)^\s*worktree\s*=")
+"""A setting by which the work tree is not where the git folder is."""
 FILTERS = re.compile(r"(?im)^\s*(autocrlf|eol|safecrlf)\s*=")
 
 
 def seal_git(repo: Path, target: Path) -> None:
-    """Copy what rooms need of the repository's git data, in the place of an earlier copy.
+    """Copy what rooms need of the repository's git data, replacing an earlier copy.
 
-    There is none where the repository has no git data of a usual kind. Raises OSError.
+    Nothing is copied where the repository has no git data of a usual kind. Raises OSError.
     """
     shutil.rmtree(target, ignore_errors=True)
     try:
@@ -86,12 +86,13 @@ class RoomGit:
     def furnish(
         self, room: Path, scratch: Path, entries: Mapping[str, Entry], ignored: Collection[str]
     ) -> tuple[Mount, ...]:
-        """Make it for a checkout of `entries`, in `scratch` and with mounts where these can be.
+        """Make the `.git` for a checkout of `entries`; return the mounts it needs.
 
-        `ignored` are the paths that git does not track. Without usual git data of the user's
-        nothing is made. Raises OSError.
+        It is made in `scratch` where the sandbox can mount, else in the room. `ignored` are the
+        paths that git does not track. Nothing is made where the user's git data is missing or of an
+        unusual kind. Raises OSError.
         """
-        known = self._known()
+        known = self._baseline_index()
         folders = self._folders()
         if known is None or folders is None:
             return ()
@@ -101,9 +102,9 @@ class RoomGit:
         if os.path.lexists(target):
             return ()
         copy_tree(self.sealed, target)
-        lent = SHARED_OBJECTS if self.mounts else objects.resolve()
-        self._objects(target, [lent, *alternates_of(objects)])
-        chosen = self._chosen(room, entries, ignored, known)
+        object_folders = SHARED_OBJECTS if self.mounts else objects.resolve()
+        self._link_objects(target, [object_folders, *alternates_of(objects)])
+        chosen = self._index_entries(room, entries, ignored, known)
         (target / "index").write_bytes(index_of(chosen))
         self._add_contents(room, target, chosen, known)
         hand_over(target, self.snapshots.work_tree)
@@ -120,8 +121,8 @@ class RoomGit:
         except UsageError:
             return None
 
-    def _known(self) -> UserIndex | None:
-        """The user's index at the baseline; None where there is no git data that can be used."""
+    def _baseline_index(self) -> UserIndex | None:
+        """The user's index at the baseline; None where there is no usable git data."""
         if self._index is None and self._is_usual():
             try:
                 found = read_index(os.fsencode(self.sealed / "index"))
@@ -136,19 +137,19 @@ class RoomGit:
         text = self._settings()
         if re.search(r"(?i)objectformat\s*=\s*(?!sha1\b)", text):
             return False
-        return self.mounts or not OTHER_PLACE.search(text)
+        return self.mounts or not OTHER_WORK_TREE.search(text)
 
     def _settings(self) -> str:
         places = (self.sealed / "config", self.sealed / "config.worktree")
         return "\n".join(p.read_text(errors="replace") for p in places if p.is_file())
 
-    def _objects(self, target: Path, lent: Collection[Path]) -> None:
+    def _link_objects(self, target: Path, object_folders: Collection[Path]) -> None:
         info = target / "objects" / "info"
         info.mkdir(parents=True)
-        (info / "alternates").write_text("".join(f"{line}\n" for line in lent))
+        (info / "alternates").write_text("".join(f"{line}\n" for line in object_folders))
         (target / "refs").mkdir(exist_ok=True)
 
-    def _chosen(
+    def _index_entries(
         self,
         room: Path,
         entries: Mapping[str, Entry],
@@ -157,8 +158,8 @@ class RoomGit:
     ) -> list[IndexEntry]:
         """The entries of the index: the tree's, and submodules as the user's index has them.
 
-        Where git may hold another content than the file has, as with line ends, a tracked file
-        keeps the blob of the user's index, so that it is no change.
+        Where git may store another content than the file has, as with line ends, a tracked file
+        keeps the blob of the user's index, so that it does not show as changed.
         """
         filtered = self._filtered(room, entries)
         modules = {path: blob for path, (key, blob) in known.entries.items() if key[4] == SUBMODULE}
@@ -194,9 +195,9 @@ class RoomGit:
     def _add_contents(
         self, room: Path, target: Path, chosen: Collection[IndexEntry], known: UserIndex
     ) -> None:
-        """Loose objects of what the user's index does not have, within bounds."""
-        had = {blob for _, blob in known.entries.values()}
-        new = [one for one in chosen if one[2] not in had and one[1] != SUBMODULE]
+        """Write loose objects for contents that the user's index does not have, within bounds."""
+        known_blobs = {blob for _, blob in known.entries.values()}
+        new = [one for one in chosen if one[2] not in known_blobs and one[1] != SUBMODULE]
         for path, _, blob, _ in new[:MOST_ADDED]:
             data = _content(room / os.fsdecode(path))
             whole = b"blob %d\0" % len(data) + data
@@ -207,7 +208,7 @@ class RoomGit:
 
 
 def _content(place: Path) -> bytes:
-    """What git keeps of a file or link; the beginning of a large one."""
+    """What git keeps of a file or link; the beginning of a large file."""
     if place.is_symlink():
         return os.fsencode(os.readlink(place))  # noqa: PTH115 - its text
     with place.open("rb") as file:
@@ -215,9 +216,9 @@ def _content(place: Path) -> bytes:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """A file or folder; locks, sample hooks, large files and what is neither are left out.
+    """Copy a file or folder, without locks, sample hooks, large files and special files.
 
-    The first of a path is never a link: what is written at its place later would follow it.
+    The path itself is never a link: what is written at its place later would follow it.
     """
     if source.is_symlink():
         return
@@ -228,11 +229,11 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
-    out = set()
+    left_out = set()
     for name in names:
         facts = os.lstat(os.path.join(folder, name))  # noqa: PTH118
-        usual = stat.S_ISDIR(facts.st_mode) or stat.S_ISLNK(facts.st_mode)
-        small = stat.S_ISREG(facts.st_mode) and facts.st_size <= MOST_COPIED
-        if name.endswith((".lock", ".sample")) or not (usual or small):
-            out.add(name)
-    return out
+        is_kept_kind = stat.S_ISDIR(facts.st_mode) or stat.S_ISLNK(facts.st_mode)
+        is_small_file = stat.S_ISREG(facts.st_mode) and facts.st_size <= MOST_COPIED
+        if name.endswith((".lock", ".sample")) or not (is_kept_kind or is_small_file):
+            left_out.add(name)
+    return left_out

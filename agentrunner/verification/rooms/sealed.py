@@ -1,4 +1,4 @@
-"""What git ignores, as it was before the first worker: installed packages, builds, settings.
+"""Keeps what git ignores as it was before the first worker: installed packages, builds, settings.
 
 Snapshots leave ignored folders out. A clean room needs them all the same, and must not take them
 from the repository, where the worker can write. So they are copied once, before the first worker,
@@ -22,7 +22,7 @@ from agentrunner.verification.rooms.room_git import seal_git
 
 MOST_FILES = 400_000
 MOST_BYTES = 6 << 30
-"""A folder with more is not copied; rooms see it as it is, read-only, and its changes are found."""
+"""A larger folder is not copied: rooms see it as it is, read-only, and its changes are found."""
 MANIFEST = "sealed.json"
 SEEN = "files-seen.json"
 
@@ -34,7 +34,7 @@ class SealedFolder:
     name: str
     """Relative to the repository."""
     copied: bool
-    """False for one that is too large."""
+    """False for a folder that is too large."""
     packages: bool
     """Whether a package manager fills it."""
 
@@ -48,23 +48,23 @@ class Sealed:
         self._repo = repo
 
     def seal(self, snapshots: Snapshots) -> None:
-        """Copy what is there now; in the place of an earlier copy. Raises OSError."""
+        """Copy what is ignored now, replacing an earlier copy. Raises OSError."""
         shutil.rmtree(self._folder, ignore_errors=True)
         make_private(self._folder)
-        kept = []
+        rows = []
         for number, name in enumerate(snapshots.ignored_folders()):
             source = self._repo / name
             copied = fits(source)
             if copied:
                 copy_folder(source, self._folder / str(number))
-            kept.append(SealedFolder(name, copied, holds_packages(source)))
+            rows.append(SealedFolder(name, copied, holds_packages(source)))
         write_private(self._folder / SEEN, json.dumps(snapshots.ignored_seen()).encode())
         seal_git(self._repo, self.git)
-        text = json.dumps([asdict(one) for one in kept]).encode()
+        text = json.dumps([asdict(one) for one in rows]).encode()
         write_private(self._folder / MANIFEST, text)
 
     def files_seen(self) -> dict[str, str] | None:
-        """`Snapshots.ignored_seen` as it was then; None in a run that an older version began."""
+        """What `Snapshots.ignored_seen` was then; None in a run that an older version began."""
         try:
             found: dict[str, str] = json.loads((self._folder / SEEN).read_bytes())
         except FileNotFoundError:
@@ -73,35 +73,35 @@ class Sealed:
 
     @property
     def git(self) -> Path:
-        """The git data for rooms, see `room_git`; it may not be there."""
+        """The path of the git data for rooms (see `room_git`); it may not exist."""
         return self._folder.parent / "sealed-git"
 
     @property
     def home(self) -> Path:
-        """Where the set-up before the run writes its home; made where it is missing."""
+        """The home of the set-up before the run; created where it is missing."""
         home = self._folder.parent / "set-up-home"
         make_private(home)
         return home
 
     @property
     def home_seen(self) -> Path | None:
-        """What that set-up wrote into its home; None where it wrote nothing."""
+        """The same home; None where that set-up wrote nothing into it."""
         home = self._folder.parent / "set-up-home"
         return home if home.is_dir() and any(home.iterdir()) else None
 
     @property
     def made(self) -> bool:
-        """Whether there is such a copy: a run that was begun by an older version has none."""
+        """Whether the copy exists: a run that an older version began has none."""
         return (self._folder / MANIFEST).is_file()
 
     @property
     def version(self) -> tuple[int, int]:
-        """Tells one copy from a later one in its place. Raises OSError where there is none."""
-        facts = (self._folder / MANIFEST).stat()
-        return facts.st_ino, facts.st_ctime_ns
+        """Distinguishes one copy from a later one in its place. Raises OSError without a copy."""
+        status = (self._folder / MANIFEST).stat()
+        return status.st_ino, status.st_ctime_ns
 
     def folders(self) -> list[tuple[SealedFolder, Path]]:
-        """Each with the place of its content: the copy, or the folder itself where it is large."""
+        """Each folder with the place of its content: the copy, or the folder itself if large."""
         try:
             rows = json.loads((self._folder / MANIFEST).read_bytes())
         except FileNotFoundError:
@@ -116,15 +116,15 @@ class Sealed:
 def fits(folder: Path) -> bool:
     """Whether a folder is small enough to be copied."""
     files = total = 0
-    waiting = [str(folder)]
-    while waiting:
+    pending = [str(folder)]
+    while pending:
         try:
-            entries = list(os.scandir(waiting.pop()))
+            entries = list(os.scandir(pending.pop()))
         except OSError:
             continue
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
+                pending.append(entry.path)
                 continue
             files += 1
             if entry.is_file(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""The set-up command of a task: running it, and the error where it fails."""
+"""Runs the set-up command of a task, and makes the error where it fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agentrunner.verification.rooms.decision_sandbox import (
 from agentrunner.verification.rooms.registries import asked_for, registries_of
 
 MOST_LINES = 8
-"""Of its output, from the end, where it fails."""
+"""Lines at the end of its output that are shown where it fails."""
 
 
 async def run_set_up(
@@ -27,9 +27,9 @@ async def run_set_up(
     copy: CopyOfRepo | None = None,
     home: Path | None = None,
 ) -> CommandOutcome | None:
-    """Run the task's set-up command, in a copy where one is given; None where there is none.
+    """Run the task's set-up command, in `copy` where one is given; None where there is no set-up.
 
-    What it writes into its home stays in `home`. In a copy it may run what a worker wrote: then
+    What it writes into its home stays in `home`. In a copy it may run what a worker wrote, so there
     it gets nothing of our environment.
     """
     setup = spec.task.setup
@@ -50,9 +50,10 @@ async def run_set_up(
 def set_up_failed(
     spec: TaskSpec, ran: CommandOutcome, sandbox: str, environ: Mapping[str, str] | None = None
 ) -> EnvironmentNotReady:
-    """The error for a set-up that did not end well; `box` in words.
+    """The error for a failed set-up; `sandbox` is a description for people.
 
-    With our environment the hosts are named that its lock files and tools say; then it blocks.
+    Where our environment is given, the remedy also names the hosts that lock files and tools of the
+    project name; then it blocks.
     """
     setup = spec.task.setup
     assert setup is not None
@@ -75,12 +76,12 @@ def set_up_failed(
 
 
 def withheld(setup: SetupSpec) -> list[str]:
-    """Variables from our environment, which a set-up that may run a worker's code is not given."""
+    """Variables of our environment that a set-up does not get where it may run a worker's code."""
     return [name for name, text in setup.env.items() if env_reference(text) is not None]
 
 
 def _environment(sandbox: DecisionSandbox, setup: SetupSpec, *, trusted: bool) -> dict[str, str]:
-    """Its variables, without references to ours where it is not the user's own code alone."""
+    """The set-up's variables; without references to ours unless only the user's code is run."""
     given = setup.env
     if not trusted:
         given = {name: text for name, text in given.items() if name not in withheld(setup)}

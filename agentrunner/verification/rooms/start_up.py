@@ -1,8 +1,8 @@
-"""Whether a command came to decide anything, or never started: judged before any worker is paid.
+"""Whether a command could decide anything, or never started: judged before any worker is paid.
 
-A command is started by the shell, the dynamic loader and the launcher of its language, and each of
-them says so in words and exit codes of its own where it fails. What they fail to start may be a
-program of the repository that is not written yet: that is red, and no missing environment.
+A command is started by the shell, the dynamic loader and the launcher of its language. Each of them
+reports a failure to start with its own messages and exit codes. What fails to start may be a
+program of the repository that is not written yet: that is red, not a missing environment.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ UNRESOLVED = re.compile(
     r"(?:offline mode|[Cc]ould not transfer|[Uu]nknown host|[Nn]ame resolution|[Cc]onnect).*$"
     r"|^\s*> ?No cached version of \S+ available for offline mode\.?$"
 )
-"""What Maven and Gradle say where a part of themselves cannot be had: nothing was compiled yet.
-That one of that version was never published is said otherwise, and is red."""
+"""Messages of Maven and Gradle where a part of themselves is unavailable: nothing was compiled yet.
+For a version that was never published they have another message, and that is red."""
 NO_TESTS = "no tests ran"
 MOST_READ = 200_000
-"""Characters of a manifest."""
-NO_SHELL_TEXT = re.compile(
+"""Characters of a manifest that are read."""
+UNREADABLE_FOR_SHELL = re.compile(
     r"(?:sh: (?:-c: )?(?:line )?\d+: .*\n)*sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*"
 )
-"""All that the shell says of a command that it cannot read, as one with an open quote."""
+"""The whole output of a shell that cannot read a command, for example one with an open quote."""
 NO_MODULE = re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$")
 NOT_WRITTEN = (
     re.compile(r"(?m)^.* is no folder of the repository$"),
@@ -37,13 +37,13 @@ NOT_WRITTEN = (
     re.compile(r"(?m)^make: \*\*\* No rule to make target .*$"),
     re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such command).*$"),
 )
-"""What is said of a folder, script or target that the repository lacks. A test command that names
+"""Messages about a folder, script or target that the repository lacks. A test command that names
 one is mistaken; a check may wait for it to be written."""
 MISSING = re.compile(
     r"(?m)^(?:.*?: )?(?:line \d+: |\d+: )?(?P<program>[^\s:]+): "
     r"(?:command not found|not found|No such file or directory)$"
 )
-"""What shells and make say of a program that is not there."""
+"""Messages of shells and make about a program that does not exist."""
 LOADER = re.compile(
     r"(?m)^(?P<program>[^\s:]+): (?:"
     r"error while loading shared libraries: .*|"
@@ -52,7 +52,7 @@ LOADER = re.compile(
     r".*: version `[^']+' not found \(required by .*\)"
     r")$"
 )
-"""What the dynamic loader says of a program whose libraries it does not find."""
+"""Messages of the dynamic loader about a program whose libraries it does not find."""
 LAUNCHERS = (
     re.compile(r"(?m)^Error: could not open `.*jvm\.cfg'.*$"),
     re.compile(
@@ -67,7 +67,7 @@ LAUNCHERS = (
     re.compile(r"(?m)^(?:go: )?reading go\.work: .*$"),
     re.compile(r"(?m)^.*current directory is contained in a module that is not one of the .*$"),
 )
-"""What the launcher of a language says where its own installation or configuration is not there."""
+"""Messages of a language's launcher about a missing installation or configuration of its own."""
 FETCHES = (
     re.compile(
         r"(?m)^npm (?:ERR!|error) request to \S+/(?P<tool>[^\s/]+) failed: cache mode is .*$"
@@ -75,21 +75,21 @@ FETCHES = (
     re.compile(r"(?m)^.*[Bb]ecause (?P<tool>\S+) was not found in the cache and .*$"),
     re.compile(r"(?m)^\s*ERROR: No matching distribution found for (?P<tool>\S+)$"),
 )
-"""What a package manager says that was told to fetch nothing, of what it wanted to run."""
+"""Messages of an offline package manager about a tool that it would have to fetch first."""
 CONFTEST = re.compile(r"(?m)^ImportError while loading conftest .*$")
-ABSENT = re.compile(r"(?m)^E\s+ModuleNotFoundError: No module named '(?P<module>\w+).*$")
-CURE = re.compile(
+MISSING_MODULE = re.compile(r"(?m)^E\s+ModuleNotFoundError: No module named '(?P<module>\w+).*$")
+INSTALL_ADVICE = re.compile(
     r"(?im)^(?:E\s+)?.*\binstall (?:it|this|them) with\b.*$|^(?:E\s+)?.*\bpip install\b.*$"
 )
-"""Words of a package that is there about one that is not."""
+"""Messages of an installed package about one that is not installed."""
 MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "Pipfile", "environment.yml")
-MEMBER = re.compile(
+MISSING_MEMBER = re.compile(
     r"(?m)^go: (?:cannot load module (?P<place>\S+) listed in go\.work file"
     r"|open (?P<whole>\S+)/go\.mod: no such file or directory).*$"
 )
-"""What go says of a member of the workspace that is not there."""
+"""Messages of go about a member of the workspace that does not exist."""
 MAKE_FAILED = re.compile(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* \[.*\] Error 12[67]$")
-"""make, of a program that it could not start."""
+"""Messages of make about a program that it could not start."""
 SILENT_DEATHS = frozenset(
     128 + number
     for number in (
@@ -107,7 +107,7 @@ class Ended(Protocol):
 
     @property
     def exit_code(self) -> int:
-        """Its exit code."""
+        """The command's exit code."""
 
     @property
     def tail(self) -> str:
@@ -115,11 +115,11 @@ class Ended(Protocol):
 
     @property
     def counts(self) -> Counts | None:
-        """The tests in its output."""
+        """The counts of tests in its output."""
 
 
 def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool) -> str:
-    """Why the command never came to decide anything; "" where it did.
+    """Why the command could not start and so decided nothing; "" where it did start.
 
     A program of the repository that is not written yet is red, not a missing environment.
     """
@@ -127,7 +127,7 @@ def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool) -> str
     if ran.exit_code in (126, 127):
         if not _is_own_that_fails(shell, repo, ran.tail):
             return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
-    elif ran.exit_code == 2 and NO_SHELL_TEXT.fullmatch(output := ran.tail.strip()):
+    elif ran.exit_code == 2 and UNREADABLE_FOR_SHELL.fullmatch(output := ran.tail.strip()):
         return f"the shell cannot read it: {output.splitlines()[0]}"
     elif ran.exit_code and ran_none and (why := _start_failed(shell, repo, ran)):
         return why
@@ -144,13 +144,13 @@ def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool) -> str
 
 
 def tool_lacking(shell: str, ran: Ended) -> str:
-    """What Python says of a test tool that is not installed; "" where it says nothing of one."""
+    """Python's message that the test tool is not installed; "" where there is none."""
     hit = NO_MODULE.search(ran.tail) if ran.exit_code else None
     return hit[0].strip() if hit and _is_runner(shell, hit["module"]) else ""
 
 
 def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
-    """What a loader, a launcher, make or the kernel says; "" where a program did start."""
+    """The message of a loader, a launcher, make or the kernel; "" where a program did start."""
     for hit in LOADER.finditer(ran.tail):
         if not _is_own(hit["program"], repo):
             return hit[0].strip()
@@ -164,40 +164,40 @@ def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
     for pattern in (*LAUNCHERS, UNRESOLVED):
         if found := pattern.search(ran.tail):
             return found[0].strip()
-    if (member := MEMBER.search(ran.tail)) and not _is_below(
+    if (member := MISSING_MEMBER.search(ran.tail)) and not _is_below(
         member["place"] or member["whole"], repo
     ):
         return member[0].strip()
-    if why := _conftest_lacks(ran.tail, repo):
+    if why := _missing_for_conftest(ran.tail, repo):
         return why
     if MAKE_FAILED.search(ran.tail):
         for hit in MISSING.finditer(ran.tail):
             if not _is_own(hit["program"], repo):
                 return hit[0].strip()
-    if ran.exit_code in SILENT_DEATHS and not _runs_own(shell, repo):
+    if ran.exit_code in SILENT_DEATHS and not _names_own_files(shell, repo):
         lines = [line for line in ran.tail.splitlines() if line.strip()]
         if all(_SHELL_ON_SIGNAL.fullmatch(line.strip()) for line in lines):
             return f"killed by {signal.Signals(ran.exit_code - 128).name} before it said anything"
     return ""
 
 
-def _conftest_lacks(output: str, repo: Path) -> str:
-    """The package that pytest's conftest needs and nobody installed; "" where it is another thing.
+def _missing_for_conftest(output: str, repo: Path) -> str:
+    """The message about a package that pytest's conftest needs and nobody installed; "" for none.
 
     A module of the repository's own that is still to be written is red.
     """
     if not CONFTEST.search(output):
         return ""
-    if cure := CURE.search(output):
-        return cure[0].removeprefix("E").strip()
-    absent = ABSENT.search(output)
-    if absent is not None and _is_declared(absent["module"], repo):
-        return absent[0].removeprefix("E").strip()
+    if advice := INSTALL_ADVICE.search(output):
+        return advice[0].removeprefix("E").strip()
+    missing = MISSING_MODULE.search(output)
+    if missing is not None and _is_declared(missing["module"], repo):
+        return missing[0].removeprefix("E").strip()
     return ""
 
 
 def _is_declared(module: str, repo: Path) -> bool:
-    """Whether a manifest at the top names a package like this module."""
+    """Whether a manifest at the top level names a package like this module."""
     name = re.escape(module.lower()).replace("_", "[-_.]")
     places = [*(repo / one for one in MANIFESTS), *sorted(repo.glob("requirements*.txt"))[:20]]
     places += sorted(repo.glob("requirements/*.txt"))[:20]
@@ -229,14 +229,14 @@ def _is_own_that_fails(shell: str, repo: Path, output: str) -> bool:
 
 
 def _is_own(program: str, repo: Path) -> bool:
-    """Whether a program, as it is named in a message, is one of the repository."""
+    """Whether a program, as a message names it, is one of the repository."""
     if "/" not in program:
         return False
     path = Path(program)
     return not path.is_absolute() or repo in path.parents
 
 
-def _runs_own(shell: str, repo: Path) -> bool:
+def _names_own_files(shell: str, repo: Path) -> bool:
     """Whether the command names anything of the repository, which then may be what died."""
     try:
         words = shlex.split(shell, comments=True)

@@ -1,1 +1,1 @@
-"""One file per test tool; none of them knows another."""
+"""One reader per test tool, each in a file of its own; none of them knows another."""

@@ -1,4 +1,4 @@
-"""What the readers of all tools share."""
+"""The base of the readers of all tools."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from agentrunner.verification.results.shell import edited, quoted
 
 
 class Tool:
-    """A reader that finds its tool's runs in a command; the tools fill in the rest."""
+    """A reader that finds its tool's runs in a command; subclasses implement the rest."""
 
     name = ""
     means: Sequence[str] = ()
     by_path = False
-    """Whether names begin with a path from the folder that the command starts in."""
+    """Whether test names begin with a path relative to the folder the command starts in."""
 
     def matches(self, run: Run) -> bool:
         """Whether this program is the tool."""
         raise NotImplementedError
 
     def runs(self, shell: str, cwd: str, read: ReadFile) -> list[Run]:
-        """The runs of this tool that a command comes down to."""
+        """The runs of this tool that a command finally starts."""
         return [run for run in runs_of(shell, cwd, read) if self.matches(run)]
 
     def fits(self, shell: str, cwd: str, read: ReadFile) -> bool:
@@ -33,15 +33,15 @@ class Tool:
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """Nothing is asked of the command."""
+        """None: by default the command stays as it is."""
         return None
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """Nothing is known."""
+        """None: by default nothing is read."""
         return None
 
     def select(self, shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | None:
-        """The command narrowed to these tests; None where the command has not just one such run."""
+        """The command narrowed to these tests; None unless the command has exactly one such run."""
         runs = self.runs(shell, cwd, read)
         if len(runs) != 1 or not names or runs[0].outer is None:
             return None
@@ -56,7 +56,7 @@ class Tool:
 def added(shell: str, run: Run, options: Sequence[str], position: int | None = None) -> str | None:
     """The command with options added to a run.
 
-    They come behind its words, or before the one at `position`, where the run is direct. None where
+    They come after its words, or before the word at `position` where the run is direct. None where
     options do not reach it.
     """
     text = " ".join(quoted(option) for option in options)
@@ -76,9 +76,9 @@ def added(shell: str, run: Run, options: Sequence[str], position: int | None = N
 
 
 def below_folder(names: Sequence[str], folder: str, cwd: str) -> list[str] | None:
-    """Names that begin with a path, as seen from the folder a tool runs in; None where one is not.
+    """Names with a path relative to the folder the tool runs in; None where one lies elsewhere.
 
-    Names are full as seen from `cwd`.
+    The given names are relative to `cwd`.
     """
     below = posixpath.relpath(folder or ".", cwd or ".")
     if below == ".":

@@ -1,4 +1,4 @@
-"""behave: by its own JSON, from a formatter beside the chosen ones; else by its JUnit XML."""
+"""Reads behave: its own JSON, from a formatter beside the chosen ones; else its JUnit XML."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Behave(Tool):
         return _json(ran) if means == FORMATTER else _junit(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By a regular expression for the scenario's name."""
+        """Narrow by a regular expression for the scenario's name."""
         titles = [re.escape(name.partition(" > ")[2]).replace(r"\ ", " ") for name in names]
         return added(shell, run, [part for title in titles for part in ("-n", f"^{title}$")])
 
@@ -60,7 +60,7 @@ def _json(ran: Ran) -> Results | None:
         any_report = True
         text = report.content.decode("utf-8", "replace").strip()
         try:
-            # The closing bracket is what a run that was cut does not write.
+            # A run that was cut does not write the closing bracket.
             features = json.loads(text or "[]")
             for feature in features:
                 found += _feature(feature)

@@ -1,4 +1,4 @@
-"""cargo test: by the log of each test program, through a runner of ours; else by its text."""
+"""Reads cargo test: the log of each test program, through a runner of ours; else its text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Cargo(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """A `cargo` before the real one, which hands our runner to it."""
+        """Put a `cargo` before the real one, which passes our runner to it."""
         return shimmed(shell, "cargo", "agentrunner_cargo") if means == LOG else None
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
@@ -70,7 +70,7 @@ class Cargo(Tool):
 def _sections(ran: Ran) -> list[tuple[str, str, str]]:
     """Target, binary and printed text of each test program, in their order.
 
-    Cargo names them on stderr, the programs print on stdout; both have the same order.
+    Cargo names them on stderr, and the programs print on stdout, in the same order.
     """
     heads = [
         (
@@ -99,7 +99,7 @@ def _logs(ran: Ran, sections: list[tuple[str, str, str]]) -> Results | None:
         complete &= not report.cut
     docs = [section for section in sections if section[0].startswith("doc ")]
     if docs and (text := _text(docs)) is not None:
-        # Doctests have no log: what rustdoc prints is all there is.
+        # Doctests have no log: only what rustdoc prints is known.
         found += text.tests
         complete &= text.complete
     if not any_report:

@@ -1,4 +1,4 @@
-"""JUnit's own launcher (ConsoleLauncher): by the XML that its option asks for, through a shim."""
+"""Reads JUnit's own launcher (ConsoleLauncher): the XML that an option requests, by a shim."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Console(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """A `java` before the real one."""
+        """Put a `java` before the real one."""
         return shimmed(shell, "java")
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """One file for each of JUnit's engines, written when that has run its tests."""
+        """Read one file per JUnit engine, written when that engine has run its tests."""
         sources = Sources(ran.paths, ran.cwd)
         found: list[TestResult] = []
         complete, any_report = True, False

@@ -1,4 +1,4 @@
-"""CTest: by its JUnit XML, through a shim; else by its text."""
+"""Reads CTest: its JUnit XML, through a shim; else its text."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class CTest(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """A `ctest` before the real one."""
+        """Put a `ctest` before the real one."""
         return shimmed(shell, "ctest") if means == JUNIT else None
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """The XML; the text where CTest was started by its whole path, as CMake's targets do."""
+        """Read the XML; the text where CTest was started by its full path, as by CMake targets."""
         return (_junit(ran) if means == JUNIT else None) or _text(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By a regular expression."""
+        """Narrow by a regular expression."""
         if run.program != "ctest":
             return None
         return added(shell, run, ["-R", f"^({'|'.join(re.escape(name) for name in names)})$"])
@@ -64,7 +64,7 @@ def _junit(ran: Ran) -> Results | None:
 
 
 def _case(case: Case) -> TestResult:
-    # A test whose program is not there was not skipped by anybody.
+    # Nobody skipped a test whose program does not exist.
     gone = case.outcome == "skipped" and "Unable to find executable" in case.message + case.kind
     return made(case.name, "error" if gone else case.outcome, message=case.message)
 

@@ -1,4 +1,4 @@
-"""dotnet test: by its TRX files, asked for by a shim."""
+"""Reads dotnet test: its TRX files, which a shim requests."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Dotnet(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """A `dotnet` before the real one."""
+        """Put a `dotnet` before the real one."""
         return shimmed(shell, "dotnet")
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """One TRX file for each project and framework."""
+        """Read one TRX file for each project and framework."""
         found: list[TestResult] = []
         complete, any_report = True, False
         for report in reports_below(ran.place, "", "*.trx"):
@@ -53,7 +53,7 @@ class Dotnet(Tool):
         return Results("dotnet", tuple(found), complete=complete)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By full names, without the arguments of parametrised ones."""
+        """Narrow by full names, without the arguments of parametrised tests."""
         wanted = dict.fromkeys(name.partition("(")[0] for name in names)
         return added(
             shell, run, ["--filter", "|".join(f"FullyQualifiedName={name}" for name in wanted)]
@@ -61,7 +61,7 @@ class Dotnet(Tool):
 
 
 def read_trx(content: bytes) -> tuple[list[TestResult], bool]:
-    """The tests of one TRX document, and whether it is whole and its run was not aborted."""
+    """The tests of one TRX document, and whether it is complete and its run was not aborted."""
     rows: list[tuple[str, str, str, list[str]]] = []
     classes: dict[str, str] = {}
     state = {"id": "", "outcome": ""}

@@ -1,4 +1,4 @@
-"""go test: by its JSON events; else by its text with -v."""
+"""Reads go test: its JSON events; else its text with -v."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class Go(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """A `go` before the real one; else the option -v in its environment."""
+        """Put a `go` before the real one; else the option -v into its environment."""
         if means == EVENTS:
             return shimmed(shell, "go")
         return Instrumented(shell, {"GOFLAGS": "-v"})
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """The events, or the text; with the file of each test, which Go does not tell."""
+        """Read the events or the text; add the file of each test, which Go does not report."""
         results = _events(ran) if means == EVENTS else _text(ran)
         return _with_files(results, ran) if results is not None else None
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """`-run` with the outermost names, and the packages that have them."""
+        """Narrow by `-run` with the outermost names, and by the packages that have them."""
         packages: set[str] = set()
         tests: dict[str, None] = {}
         for name in names:
@@ -71,7 +71,7 @@ class Go(Tool):
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Package and test of a name."""
+    """The package and the test in a name."""
     slash = name.rfind("/", 0, (name.find(".Test") + 1) or None) + 1
     package, _, test = name[slash:].partition(".")
     return name[:slash] + package, test
@@ -153,7 +153,7 @@ def _message(output: str) -> str:
 
 
 def _parsed(content: bytes) -> Iterator[dict[str, Any]]:
-    """Each event; lines that are none are go's own, as `FAIL pkg [build failed]`."""
+    """Each event; other lines are go's own messages, such as `FAIL pkg [build failed]`."""
     for line in content.split(b"\n"):
         text = line.decode("utf-8", "replace")
         if text.startswith("{"):
@@ -169,7 +169,7 @@ def _parsed(content: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _text(ran: Ran) -> Results | None:
-    """Text with -v: the tests of a package stand before its line."""
+    """Read text with -v: the tests of a package come before its line."""
     found: list[TestResult] = []
     waiting: list[tuple[str, str]] = []
     complete = True

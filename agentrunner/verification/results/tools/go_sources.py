@@ -1,4 +1,4 @@
-"""Where a Go test stands: the folder of its package, and the file that declares its function."""
+"""Finds the file of a Go test: in the folder of its package, by its function's declaration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FUNCTION = re.compile(r"^func\s+(\w+)\s*\(", re.MULTILINE)
 
 
 class Sources:
-    """The modules and test files of one tree, read when they are asked for."""
+    """The modules and test files of one tree, read on demand."""
 
     def __init__(self, paths: Collection[str], read: ReadFile) -> None:
         self._read = read
@@ -30,7 +30,7 @@ class Sources:
         self._functions: dict[str, dict[str, str]] = {}
 
     def file_of(self, package: str, test: str) -> str:
-        """The file of a test, or of the test that a subtest is of; "" where it is not found."""
+        """The file of a test, or of a subtest's outer test; "" where it is not found."""
         folder = self._folder_of(package)
         if folder not in self._functions:
             self._functions[folder] = {
@@ -41,7 +41,7 @@ class Sources:
         return self._functions[folder].get(test.partition("/")[0], "")
 
     def _folder_of(self, package: str) -> str:
-        """The folder of a package; "" where it is of no module of the tree."""
+        """The folder of a package; "" where no module of the tree has it."""
         for module in sorted(self._modules, key=len, reverse=True):
             if package == module or package.startswith(f"{module}/"):
                 below = package[len(module) + 1 :]

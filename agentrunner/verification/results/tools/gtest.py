@@ -1,4 +1,4 @@
-"""GoogleTest: by its XML, which its programs write where a variable says; else by its text.
+"""Reads GoogleTest: its XML, which its programs write where a variable says; else its text.
 
 Tests that CTest discovers have their names from CTest: programs that it runs side by side would
 write over each other's XML.
@@ -25,7 +25,7 @@ BUILT_BY = ("CMakeLists.txt", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
 FOLDER = re.compile(r"\b(?:add_subdirectory|subdir)\s*\(\s*[\"']?([\w./-]+)")
 KIT = re.compile(r"gtest|googletest", re.I)
 MOST_READ = 200
-"""Files that say how the program is built, which are read for the kit's name."""
+"""Build files that are searched for the name of GoogleTest."""
 BEGINS = re.compile(r"^\[=+\] Running \d+ tests? from ", re.M)
 LINE = re.compile(r"^\[ +(RUN|OK|FAILED|SKIPPED) +\] ([^\s,(]+)(?:,.*)?(?: \(\d+ ms\))?$")
 WORDS = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
@@ -38,7 +38,7 @@ class GTest(Tool):
     means = ("xml", "text")
 
     def runs(self, shell: str, cwd: str, read: ReadFile) -> list[Run]:
-        """Programs that are built in the tree, where what builds them speaks of the kit."""
+        """Programs that are built in the tree, where their build files name GoogleTest."""
         every = super().runs(shell, cwd, read)
         found = [run for run in every if not _is_script(read(_at(run.folder, run.words[0])))]
         asks = KIT.search(shell) or any(_is_built_with_it(run, read) for run in found)
@@ -51,16 +51,16 @@ class GTest(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """The variable names a folder, in which each program takes a name of its own."""
+        """Set the variable to a folder, in which each program chooses its own file name."""
         return Instrumented(shell, {"GTEST_OUTPUT": f"xml:{place}/gtest/"}) if not means else None
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """The XML, which is written when a program ends; the text of one that did not."""
+        """Read the XML, which is written when a program ends; the text of one that crashed."""
         results = (_xml(ran) if means == XML else None) or _text(ran)
         return _with_files(results, ran) if results is not None else None
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By the full names."""
+        """Narrow by the full names."""
         return added(shell, run, [f"--gtest_filter={':'.join(names)}"])
 
 
@@ -73,7 +73,7 @@ def _at(folder: str, path: str) -> str:
 
 
 def _is_built_with_it(run: Run, read: ReadFile) -> bool:
-    """Whether a file that says how things are built here, or above, names GoogleTest."""
+    """Whether a build file in the run's folder, or above or below it, names GoogleTest."""
     return any(KIT.search(text) for text in _built(run, read))
 
 
@@ -114,7 +114,7 @@ def _case(case: Case, started: str) -> TestResult:
 
 
 def _text(ran: Ran) -> Results | None:
-    """What is printed of each test; a program that died tells of the test that it died in."""
+    """Read what is printed of each test; the last test of a program that died is an error."""
     found: list[TestResult] = []
     running, printed = "", list[str]()
     for line in [*ran.stdout.splitlines(), ""]:

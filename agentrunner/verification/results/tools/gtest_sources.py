@@ -1,4 +1,4 @@
-"""Where a GoogleTest stands: the file whose macro declares it."""
+"""Finds the file of a GoogleTest: the one whose macro declares it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agentrunner.verification.results.model import ReadFile
 ENDINGS = (".cc", ".cpp", ".cxx", ".c++", ".cu", ".h", ".hpp")
 DECLARED = re.compile(rb"\b(?:TYPED_)?TEST(?:_F|_P)?\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 MOST_READ = 2_000
-"""Files that are read; those whose name speaks of tests first."""
+"""Files that are read; those with a test-like name first."""
 
 
 class Sources:
-    """The tests that a tree declares, read when they are asked for."""
+    """The tests that a tree declares, read on demand."""
 
     def __init__(self, paths: Collection[str], read: ReadFile) -> None:
         self._paths = sorted(

@@ -1,4 +1,4 @@
-"""Maven and Gradle: by the JUnit XML files that they write in the tree during this run."""
+"""Reads Maven and Gradle: the JUnit XML files that they write in the tree during this run."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Java(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """The files are copied when the command has ended."""
+        """Copy the files after the command has ended."""
         return Instrumented(shell, after=COLLECT.format(place=place))
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """The copies, named by the folders that they come from."""
+        """Read the copies, which are named by the folders that they come from."""
         listed = (read_plain(ran.place, "junit.names", 4_000_000) or b"").decode("utf-8", "replace")
         sources = Sources(ran.paths, ran.cwd)
         paths = dict(line.split(" ", 1) for line in listed.splitlines() if " " in line)
@@ -79,7 +79,7 @@ class Maven(Java):
     programs = MAVEN
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """`-Dtest=Class#method+method`."""
+        """Narrow by `-Dtest=Class#method+method`."""
         classes: dict[str, list[str]] = {}
         for name in names:
             where, _, method = name.rpartition(": ")[2].partition("#")
@@ -99,7 +99,7 @@ class Gradle(Java):
     programs = GRADLE
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """`--tests Class.method`, where one task called test is run."""
+        """Narrow by `--tests Class.method`, where one task called test is run."""
         if "test" not in run.words:
             return None
         options = []

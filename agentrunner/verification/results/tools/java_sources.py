@@ -1,4 +1,4 @@
-"""Where a test of the JVM stands: the file that is called as its class, below its package."""
+"""Finds the file of a JVM test: the one named like its class, below its package."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Sources:
                 self._named.setdefault(stem, []).append(path)
 
     def file_of(self, name: str, module: str = "") -> str:
-        """The file of a class, as seen from the command's folder; "" where it is not just one.
+        """The file of a class, relative to the command's folder; "" unless there is exactly one.
 
-        A class inside of another stands in the file of that. `module` is the folder of its build.
+        A nested class is in the file of its outer class. `module` is the folder of its build.
         """
         own = name.partition("$")[0].replace(".", "/")
         named = self._named.get(posixpath.basename(own), [])

@@ -1,4 +1,4 @@
-"""What Jest, Vitest and Mocha share: a hook in NODE_OPTIONS that adds a report to their options."""
+"""The base for Jest, Vitest and Mocha: a hook in NODE_OPTIONS adds a report to their options."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JavaScript(Tool):
     programs: frozenset[str] = frozenset()
 
     def matches(self, run: Run) -> bool:
-        """The tool by its name, or its file handed to Node."""
+        """The tool by its name, or its file as an argument of Node."""
         if run.program in self.programs:
             return True
         return run.program in ("node", "nodejs") and any(
@@ -39,13 +39,13 @@ class JavaScript(Tool):
         )
 
     def options(self, place: str) -> list[str]:
-        """What is added to the command where the hook does not reach the tool."""
+        """The option added to the command where the hook does not reach the tool."""
         raise NotImplementedError
 
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """The hook; where a recipe sets NODE_OPTIONS itself, or as the weaker means, options."""
+        """Add the hook; or options, where a recipe sets NODE_OPTIONS itself or as weaker means."""
         runs = self.runs(shell, cwd, read)
         hidden = [run for run in runs if _sets_node_options(run)]
         if means == HOOK and all(run.direct for run in hidden):
@@ -58,7 +58,7 @@ class JavaScript(Tool):
         return Instrumented(text) if text else None
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """What was written as JSON in Jest's form."""
+        """Read the JSON, which has Jest's form."""
         found: list[TestResult] = []
         complete, any_report = True, False
         for report in reports(ran.place, f"{self.name}*.json"):

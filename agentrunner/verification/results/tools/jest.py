@@ -1,4 +1,4 @@
-"""Jest: by its own JSON report."""
+"""Reads Jest: its own JSON report."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Jest(JavaScript):
     programs = frozenset({"jest", "jest-cli", "react-scripts"})
 
     def options(self, place: str) -> list[str]:
-        """JSON into a file."""
+        """The option that writes JSON into a file."""
         return ["--json", f"--outputFile={place}/jest.json"]
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By a pattern of titles."""
+        """Narrow by a pattern of titles."""
         return added(shell, run, ["-t", title_pattern(names)])

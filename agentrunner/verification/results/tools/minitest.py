@@ -1,4 +1,4 @@
-"""Minitest: by a reporter of ours, which it finds as a plug-in on Ruby's load path."""
+"""Reads Minitest: by a reporter of ours, which it finds as a plug-in on Ruby's load path."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Minitest(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """A folder more on the load path; Minitest's own reporters stay."""
+        """Add a folder to the load path; Minitest's own reporters stay."""
         return Instrumented(
             shell,
             {"RUBYLIB": f"{place}/mt"},
@@ -36,11 +36,11 @@ class Minitest(Tool):
         )
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """What the reporter wrote."""
+        """Read what the reporter wrote."""
         return read_lines(ran.place, "minitest", ran.folder, by_id)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By `-n` with the methods' names."""
+        """Narrow by `-n` with the methods' names."""
         if run.program != "ruby" or run.outer is None or not run.direct:
             return None
         methods = "|".join(dict.fromkeys(name.rpartition("#")[2] for name in names))

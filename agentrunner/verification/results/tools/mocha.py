@@ -1,4 +1,4 @@
-"""Mocha: by a reporter of ours that lets the chosen one report too; else by its JSON reporter."""
+"""Reads Mocha: by a reporter of ours that also runs the chosen one; else its JSON reporter."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Mocha(JavaScript):
     programs = frozenset({"mocha", "_mocha"})
 
     def options(self, place: str) -> list[str]:
-        """JSON into a file, in the place of the usual reporter."""
+        """The options that write JSON into a file, instead of the usual report."""
         return ["--reporter=json", f"--reporter-option=output={place}/mocha.json"]
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """What our reporter wrote, else the JSON."""
+        """Read what our reporter wrote, else the JSON."""
         return read_lines(ran.place, "mocha", ran.folder) or _json(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By a pattern of titles."""
+        """Narrow by a pattern of titles."""
         return added(shell, run, ["--grep", title_pattern(names)])
 
 

@@ -1,4 +1,4 @@
-"""Node's own test runner: by a reporter of ours in NODE_OPTIONS; else by its TAP or spec text."""
+"""Reads Node's test runner: by a reporter of ours in NODE_OPTIONS; else its TAP or spec text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Node(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """Node takes reporters from its environment, each with a destination in its place."""
+        """Add our reporter to Node's environment; destinations are in the order of reporters."""
         if means != REPORTER:
             return None
         options = [f"--require={place}/node/agentrunner_look.cjs"]
@@ -53,14 +53,14 @@ class Node(Tool):
         )
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """What the reporter wrote, or the text."""
+        """Read what the reporter wrote, or the text."""
         if means == REPORTER:
             return read_lines(ran.place, "node", ran.folder)
         results = read_tap(ran.stdout, self.name, ran.exit_code)
         return results or _spec(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By a pattern before the files; what has the same own title in these files runs too."""
+        """Narrow by a pattern before the files; tests of the same own title in them run too."""
         if not run.direct or run.program not in ("node", "nodejs") or "--test" not in run.words:
             return None
         titles = [name.split(" > ")[-1] for name in names]

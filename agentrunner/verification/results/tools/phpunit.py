@@ -1,4 +1,4 @@
-"""PHPUnit: by its JUnit XML, asked for by a file that PHP loads first; else by an option."""
+"""Reads PHPUnit: its JUnit XML, requested by a file that PHP loads first; else by an option."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PHPUnit(Tool):
     means = ("prepended", "option")
 
     def matches(self, run: Run) -> bool:
-        """`phpunit`, also as PHP's script."""
+        """`phpunit`, also as a script run by PHP."""
         if run.program in PROGRAMS:
             return True
         return run.program.startswith("php") and any(
@@ -34,7 +34,7 @@ class PHPUnit(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """A setting of PHP in a folder of ours; else the option itself."""
+        """Add a PHP setting in a folder of ours; else the option itself."""
         if means == PREPENDED:
             setting = f'auto_prepend_file="{place}/php/agentrunner_prepend.php"\n'
             return Instrumented(
@@ -50,7 +50,7 @@ class PHPUnit(Tool):
         return Instrumented(text) if text and len(runs) == 1 else None
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """The XML; PHPUnit writes it when it ends, so that nothing is there of a crash."""
+        """Read the XML; PHPUnit writes it at its end, so after a crash there is none."""
         found: list[TestResult] = []
         complete = True
         written = {report.path for report in reports(ran.place, "phpunit-*.xml")}
@@ -72,7 +72,7 @@ class PHPUnit(Tool):
         return Results("phpunit", tuple(found), complete=complete)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By a regular expression."""
+        """Narrow by a regular expression."""
         methods = [re.escape(name.partition(": ")[2] or name).replace("/", r"\/") for name in names]
         return added(shell, run, ["--filter", f"/^({'|'.join(methods)})$/"])
 

@@ -1,4 +1,4 @@
-"""pytest: by a plug-in of ours; else by its JUnit XML; else by what it prints with -v or -rA."""
+"""Reads pytest: by a plug-in of ours; else its JUnit XML; else its output with -v or -rA."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ VERBOSE = re.compile(
 
 
 class Pytest(Tool):
-    """Results by node id, as seen from the folder that the command runs in."""
+    """Results by node id, relative to the folder that the command runs in."""
 
     name = "pytest"
     by_path = True
     means = ("plug-in", "junit", "text")
 
     def matches(self, run: Run) -> bool:
-        """`pytest`, `py.test`, `python -m pytest`, and scripts in Python that may call it."""
+        """`pytest`, `py.test`, `python -m pytest`, and Python scripts that may call it."""
         if run.program in ("pytest", "py.test"):
             return True
         python = run.python
@@ -53,7 +53,7 @@ class Pytest(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """A plug-in that Python itself loads; then options in the environment."""
+        """Add a plug-in that Python itself loads; as weaker means options in the environment."""
         if means == PLUG_IN:
             return Instrumented(
                 python_shell(shell, place), {"PYTHONPATH": f"{place}/py"}, python_files()
@@ -64,7 +64,7 @@ class Pytest(Tool):
         return Instrumented(shell, {"PYTEST_ADDOPTS": "-vv -rA"})
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """What the plug-in wrote, or the XML, or the text."""
+        """Read what the plug-in wrote, or the XML, or the text."""
         if means == PLUG_IN:
             return read_lines(ran.place, "pytest", ran.folder)
         if means == JUNIT:
@@ -72,7 +72,7 @@ class Pytest(Tool):
         return _text(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """Node ids in the place of the paths that the command names."""
+        """Narrow by node ids, which replace the paths in the command."""
         if run.direct:
             return _replaced(shell, run, names)
         return added(shell, run, list(names))
@@ -115,14 +115,14 @@ def _of_collection(test: TestResult) -> bool:
 
 
 def _case(case: Case) -> TestResult:
-    """Names as the plug-in gives them, as far as the XML tells."""
+    """A result named as the plug-in would, as far as the XML allows."""
     outcome = case.outcome
     if outcome == "skipped" and case.kind == "pytest.xfail":
         outcome = "xfailed"
     dotted = case.file.removesuffix(".py").replace("/", ".")
     rest = case.classname.removeprefix(dotted).strip(".").replace(".", "::")
     if not case.file or not case.classname:
-        # Of a collection error: a module's name, and maybe its file.
+        # For a collection error this is a module's name, and maybe its file.
         name = case.file or (case.classname or case.name).replace(".", "/") + ".py"
         return made(name, outcome, name, message=case.message)
     name = "::".join(part for part in (case.file, rest, case.name) if part)
@@ -131,7 +131,7 @@ def _case(case: Case) -> TestResult:
 
 
 def _text(ran: Ran) -> Results | None:
-    """Lines of -v and of the summary with -rA; a name counts once for each of the two."""
+    """Read lines of -v and of the -rA summary; a name counts once for each of the two."""
     lists: tuple[list[TestResult], list[TestResult]] = ([], [])
     for line in ran.stdout.replace("\r", "").splitlines():
         hit = VERBOSE.match(re.sub(r"\x1b\[[0-9;]*m", "", line))

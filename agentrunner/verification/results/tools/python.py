@@ -1,4 +1,4 @@
-"""What tools in Python share: a `sitecustomize` of ours that hooks them when they are imported."""
+"""The hook for Python tools: a `sitecustomize` of ours that hooks them when they are imported."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ NAMES = ("sitecustomize.py", "agentrunner_python.py", "agentrunner_look.py")
 
 
 def python_files() -> dict[str, str]:
-    """The files that a Python of the project loads, below the report's place."""
+    """The files that the project's Python loads, below the report's folder."""
     return {f"py/{name}": text_of(name) for name in NAMES}
 
 
 def python_shell(shell: str, place: str) -> str:
-    """The command, where it sets PYTHONPATH itself with our folder before what it sets."""
+    """The command; where it sets PYTHONPATH itself, our folder is put before its value."""
     edits = []
     for command in simple_commands(shell):
         for word in (*command.assignments, *command.words):

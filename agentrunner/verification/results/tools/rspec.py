@@ -1,4 +1,4 @@
-"""RSpec: by a listener of ours, which SPEC_OPTS loads."""
+"""Reads RSpec: by a listener of ours, which SPEC_OPTS loads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RSpec(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """One more file that RSpec loads; its formatters stay."""
+        """Make RSpec load one more file; its formatters stay."""
         return Instrumented(
             shell,
             {"SPEC_OPTS": f"--require {place}/ruby/agentrunner_rspec.rb"},
@@ -33,11 +33,11 @@ class RSpec(Tool):
         )
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """What the listener wrote."""
+        """Read what the listener wrote."""
         return read_lines(ran.place, "rspec", ran.folder)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By the beginning of the full description."""
+        """Narrow by the beginning of the full description."""
         if run.program == "rake":
             return None
         titles = [name.partition(" > ")[2] for name in names]

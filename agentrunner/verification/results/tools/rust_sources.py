@@ -1,4 +1,4 @@
-"""Where a Rust test stands: the file of its module, below the root of its crate."""
+"""Finds the file of a Rust test: that of its module, below the root of its crate."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Collection
 
 
 def file_of(root: str, test: str, cwd: str, paths: Collection[str]) -> str:
-    """The file of a test, as seen from the command's folder; that of the crate where none is found.
+    """The file of a test, relative to the command's folder; the crate's file where none is found.
 
-    `total::tests::adds` of `src/lib.rs` stands in `src/total.rs` or `src/total/mod.rs`. A module
-    that stands in its parent's file is looked for no further.
+    `total::tests::adds` of `src/lib.rs` is in `src/total.rs` or `src/total/mod.rs`. Below a module
+    that is in its parent's file, no file is looked for.
     """
     folder, found = posixpath.dirname(root), root
     for part in test.split("::")[:-1]:

@@ -1,4 +1,4 @@
-"""Programs of ours that stand before a tool on PATH, so that it reports also behind make."""
+"""Programs of ours that come before a tool on PATH, so that it reports even behind make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""prove and what else runs Perl's test harness: by the TAP that it keeps; else by printed TAP."""
+"""Reads prove and other users of Perl's test harness: the TAP that it keeps; else printed TAP."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class Tap(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """The harness keeps the TAP of each program in a folder; else it prints all of it."""
+        """Make the harness keep each program's TAP in a folder; else make it print all of it."""
         if means == KEPT:
             return Instrumented(shell, {"PERL_TEST_HARNESS_DUMP_TAP": f"{place}/tap"})
         return Instrumented(shell, {"HARNESS_VERBOSE": "1"})
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """One kept stream for each program, or what was printed."""
+        """Read one kept stream for each program, or what was printed."""
         if means == KEPT:
             return _kept(ran)
         return _printed(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """The programs of these tests; single tests cannot be chosen."""
+        """Narrow to the programs of these tests; single tests cannot be selected."""
         if run.program != "prove" or not run.direct or run.outer is None:
             return None
         programs = list(dict.fromkeys(name.partition(" > ")[0] for name in names))
@@ -84,7 +84,7 @@ def _kept(ran: Ran) -> Results | None:
 
 
 def _printed(ran: Ran) -> Results | None:
-    """The output of `prove -v`: a line `t/a.t ..` before the TAP of each program."""
+    """Read the output of `prove -v`: a line `t/a.t ..` before the TAP of each program."""
     found: list[TestResult] = []
     complete, program, any_program = True, "", False
     lines: list[str] = []

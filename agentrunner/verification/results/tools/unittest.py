@@ -1,4 +1,4 @@
-"""unittest, and runners that build on its results (Django's): by a reporter of ours; else by -v."""
+"""Reads unittest, and runners built on its results (Django's): by our reporter; else by -v."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Unittest(Tool):
     means = ("reporter", "text")
 
     def matches(self, run: Run) -> bool:
-        """`python -m unittest`, and scripts in Python that may call it."""
+        """`python -m unittest`, and Python scripts that may call it."""
         python = run.python
         if python is None:
             return run.program.endswith(".py")
@@ -40,7 +40,7 @@ class Unittest(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """A reporter that Python itself loads; else the option -v."""
+        """Add a reporter that Python itself loads; else the option -v."""
         if means == REPORTER:
             return Instrumented(
                 python_shell(shell, place), {"PYTHONPATH": f"{place}/py"}, python_files()
@@ -54,13 +54,13 @@ class Unittest(Tool):
         return None
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """What the reporter wrote, or the lines of -v."""
+        """Read what the reporter wrote, or the lines of -v."""
         if means == REPORTER:
             return read_lines(ran.place, "unittest", ran.folder, by_id)
         return _text(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """`-k` with discovery, which takes ids from their end; else the ids themselves."""
+        """Narrow by `-k` with discovery, which matches ends of ids; else by the ids themselves."""
         python = run.python
         if python is None or python[0] != "-m unittest" or not run.direct or run.outer is None:
             return None

@@ -1,4 +1,4 @@
-"""Vitest: by its own JSON report, which has Jest's form."""
+"""Reads Vitest: its own JSON report, which has Jest's form."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Vitest(JavaScript):
     programs = frozenset({"vitest"})
 
     def options(self, place: str) -> list[str]:
-        """JSON into a file beside the usual reporter."""
+        """The options that write JSON into a file beside the usual report."""
         return ["--reporter=default", "--reporter=json", f"--outputFile.json={place}/vitest.json"]
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """By a pattern of titles."""
+        """Narrow by a pattern of titles."""
         return added(shell, run, ["-t", title_pattern(names)])
