@@ -186,10 +186,10 @@ def _c(text: str) -> Iterator[Failing]:
     if not re.search(r"^[ \t]*#[ \t]*include[ \t]*<(?:assert\.h|cassert)>", text, re.MULTILINE):
         return
     for hit in re.finditer(r"(?<![\w.>#])assert\s*\(", text):
-        _, end = _closing(text, hit.end())
+        _, end = _end_of_arguments(text, hit.end())
         if end is not None:
-            edits = (_put(hit.end(), "!("), _put(end, ")"))
-            kill = (_put(hit.start(), f"{C_KILL}, "),)
+            edits = (_inserted(hit.end(), "!("), _inserted(end, ")"))
+            kill = (_inserted(hit.start(), f"{C_KILL}, "),)
             yield Failing("assert", True, _line(text, hit.start()), edits, kill)
 
 
