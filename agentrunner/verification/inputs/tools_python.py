@@ -104,7 +104,7 @@ def installs(context: Context, folder: str) -> None:
 
 
 def pytest(context: Context, step: Step, words: list[str], by: str) -> None:
-    """pytest collects files, folders or testpaths by python_files; counts conftest and ini files."""
+    """pytest collects files, folders or testpaths by python_files; conftest and ini files count."""
     tree, folder = context.tree, step.folder
     installs(context, folder)
     named, options = _arguments(words)
