@@ -55,29 +55,27 @@ def _same_but(before: Mapping[str, Any], after: Mapping[str, Any], keys: Iterabl
 
 
 def keep_package_json(before: str, after: str, around: Surrounding) -> Kept:
-    """package.json: accept new dependencies, scripts that nothing runs, and what only readers see."""
-    old_package, new_package = json.loads(before), json.loads(after)
-    if not isinstance(old_package, dict) or not isinstance(new_package, dict):
+    """package.json: accept new dependencies, scripts nothing runs, and what only readers see."""
+    one, two = json.loads(before), json.loads(after)
+    if not isinstance(one, dict) or not isinstance(two, dict):
         return old(before)
-    kept = dict(old_package)
+    kept = dict(one)
     reasons = []
-    for key in new_package:
-        if key in NPM_DATA or (
-            key not in old_package and key in ("bin", "types", "exports", "files")
-        ):
-            kept[key] = new_package[key]
-    for key in NPM_DATA & old_package.keys() - new_package.keys():
+    for key in two:
+        if key in NPM_DATA or (key not in one and key in ("bin", "types", "exports", "files")):
+            kept[key] = two[key]
+    for key in NPM_DATA & one.keys() - two.keys():
         del kept[key]
     for key in NPM_DEPENDENCIES:
-        fine = _npm_dependencies(table(old_package, key), table(new_package, key), around)
-        if fine != table(old_package, key):
+        fine = _npm_dependencies(table(one, key), table(two, key), around)
+        if fine != table(one, key):
             reasons.append(REGISTRY)
             kept[key] = fine
-    scripts = _npm_scripts(table(old_package, "scripts"), table(new_package, "scripts"), around)
-    if scripts != table(old_package, "scripts"):
+    scripts = _npm_scripts(table(one, "scripts"), table(two, "scripts"), around)
+    if scripts != table(one, "scripts"):
         reasons.append("a script that nothing runs by itself")
         kept["scripts"] = scripts
-    if kept == new_package:
+    if kept == two:
         return whole(after, reasons[0] if reasons else "keys that no test tool reads")
     return Kept(json.dumps(kept, indent=2, ensure_ascii=False).encode() + b"\n")
 
@@ -119,8 +117,8 @@ def _is_run(name: str, scripts: Mapping[str, Any], around: Surrounding) -> bool:
 
 def keep_package_lock(before: str, after: str, around: Surrounding) -> Kept:
     """package-lock.json: accept new packages from hosts already used, without links or scripts."""
-    old_lock, new_lock = json.loads(before), json.loads(after)
-    was, now = table(old_lock, "packages"), table(new_lock, "packages")
+    one, two = json.loads(before), json.loads(after)
+    was, now = table(one, "packages"), table(two, "packages")
     hosts = {urlsplit(str(entry.get("resolved"))).netloc for entry in was.values()
              if isinstance(entry, dict) and entry.get("resolved")}  # fmt: skip
     for name, entry in now.items():
@@ -135,9 +133,7 @@ def keep_package_lock(before: str, after: str, around: Surrounding) -> Kept:
             return old(before)
         if not entry.get("integrity") or _is_tool(name.rpartition("node_modules/")[2], around):
             return old(before)
-    if not hosts or not _same_but(
-        old_lock, new_lock, ("packages", "dependencies", "version", "name")
-    ):
+    if not hosts or not _same_but(one, two, ("packages", "dependencies", "version", "name")):
         return old(before)
     return whole(after, "lock entries of dependencies from the registry")
 
@@ -161,7 +157,7 @@ def keep_text_lock(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def keep_pyproject(before: str, after: str, around: Surrounding) -> Kept:
-    """pyproject.toml: accept dependencies, project data, and settings of tools that nothing runs."""
+    """pyproject.toml: accept dependencies, project data, settings of tools that nothing runs."""
     one, two = tomllib.loads(before), tomllib.loads(after)
     reason = ""
     fine = _same_but(one, two, ("project", "dependency-groups", "tool"))
