@@ -70,8 +70,8 @@ class ProofChange:
     input: Input
     """What it counts as, and why."""
     old: bytes | None
-    """What replaces it when it is put back: the old file, or the new file with the part that
-    affects the proof as it was. None if the file is removed.
+    """What replaces it when it is put back: the old file, or the new one with the deciding part as
+    it was. None if the file is removed.
     """
     understood: str = ""
     """Why its change needs no question; "" if a run with the old tests has to tell."""
@@ -134,7 +134,7 @@ def judge_changes(
 
 
 def _vendored_together(found: list[ProofChange]) -> list[ProofChange]:
-    """Treat Go's manifest, locks and vendored packages of a module alike: all are understood, or
+    """Treat Go's manifest, locks and vendored packages alike: all of a module are understood, or
     none.
 
     Go refuses a vendor/modules.txt that does not match go.mod.

@@ -221,8 +221,7 @@ def _takes(found: re.Match[str], kind: str) -> bool:
 
 
 def has_unread(shell: str) -> bool:
-    """Whether a deciding step runs a program that is inside the command, or that comes through a
-    pipe.
+    """Whether a deciding step runs a program from inside the command or from a pipe.
 
     The same goes for every text that the shell itself runs as a program: `eval`.
     """

@@ -72,7 +72,7 @@ class Inputs:
     """All paths of the tree before the run."""
     beside: frozenset[str] = frozenset()
     """Code that only tests use, while what was asked for names other code. Taken as product, but if
-    a change to it alone turns a test, that proves nothing.
+    only its change turns a test, that proves nothing.
     """
     scripts: frozenset[str] = frozenset()
     """Names of the package scripts that the commands run, including their pre and post scripts."""

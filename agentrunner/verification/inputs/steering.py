@@ -32,9 +32,7 @@ EXECUTABLE_CONFIG = (
 
 @lru_cache(maxsize=512)
 def _glob(pattern: str) -> re.Pattern[str]:
-    """Return a pattern for a .gitignore-style glob: `**` crosses folders, a bare name fits
-    anywhere.
-    """
+    """Translate a .gitignore-style glob: `**` crosses folders, a bare name matches anywhere."""
     anchored = "/" in pattern.strip("/")
     body = pattern.strip("/")
     out = "" if anchored else "(?:.*/)?"

@@ -146,10 +146,7 @@ def askings(source: bytes, language: str, span: TestSpan) -> list[Asking]:
 
 
 def telling(asking: Asking, language: str, number: int, name: str) -> Edit:
-    """Return the edit that makes a statement report its values when it fails.
-
-    `name` is the name of the function that `helper` writes.
-    """
+    """Return the edit that makes a statement report its values on failure; `name` is the helper's."""
     return _wrapped(asking, language, f"{name}({number}")
 
 

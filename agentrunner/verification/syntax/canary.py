@@ -41,11 +41,11 @@ def changed_literal(
         return None
     stated = asserts_of(parsed, found)
     if found.function.type == "macro_invocation":
-        changes: tuple[tuple[str, _Change], ...] = (("case", _literal_in_assertion),)
+        changes: tuple[tuple[str, _Change], ...] = (("case", _direct_literal),)
     else:
         changes = (
-            ("literal", _literal_in_assertion),
-            ("literal", _literal_handed_in),
+            ("literal", _direct_literal),
+            ("literal", _passed_literal),
             ("outcome", _opposite),
         )
 
@@ -79,11 +79,7 @@ def changed_where_red(
         for assertion in asserts_of(parsed, found)
         if certainty(found.body, assertion.node) and _was_red(parsed.text(assertion.node), red)
     ]
-    changes = (
-        ("outcome", _opposite),
-        ("literal", _literal_in_assertion),
-        ("literal", _literal_handed_in),
-    )
+    changes = (("outcome", _opposite), ("literal", _direct_literal), ("literal", _passed_literal))
     return _first_canary(parsed, found, span, changes, stated)
 
 
@@ -103,7 +99,7 @@ def _first_canary(
     return None
 
 
-def _literal_in_assertion(parsed: Parsed, _: Found, stated: Stated) -> Iterator[list[Edit]]:
+def _direct_literal(parsed: Parsed, _: Found, stated: Stated) -> Iterator[list[Edit]]:
     """Yield edits of a literal written in the assertion."""
     for wanted in stated.expected:
         edit = _changed_leaf(parsed, wanted)
@@ -116,7 +112,7 @@ def _changed_leaf(parsed: Parsed, expression: Node | None) -> Edit | None:
     return another(parsed, literal) if literal is not None else None
 
 
-def _literal_handed_in(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]:
+def _passed_literal(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]:
     """Yield edits of a literal that a variable, case table or call hands to the assertion."""
     for wanted in stated.expected:
         if wanted.type == "identifier" and _only_expected(parsed, found, parsed.text(wanted)):

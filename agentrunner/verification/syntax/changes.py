@@ -179,18 +179,16 @@ def _empty_value(parsed: Parsed, node: Node, value: Node) -> str | None:
     return _ZEROS[parsed.language].get(parsed.text(kind)) if kind is not None else None
 
 
-_INTEGER_TYPES = (
-    "byte short int long int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 uintptr rune"
-)
+_INTS = "byte short int long int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 uintptr rune"
 _ZEROS = {
     "java": {
-        **dict.fromkeys(_INTEGER_TYPES.split(), "0"),
+        **dict.fromkeys(_INTS.split(), "0"),
         **dict.fromkeys(("float", "double"), "0"),
         "boolean": "false",
         "String": "null",
     },
     "go": {
-        **dict.fromkeys([*_INTEGER_TYPES.split(), "float32", "float64"], "0"),
+        **dict.fromkeys([*_INTS.split(), "float32", "float64"], "0"),
         "bool": "false",
         "string": '""',
         "error": "nil",
@@ -216,14 +214,12 @@ def _removed(parsed: Parsed, node: Node) -> Iterator[Change]:
         return
     text = parsed.text(node)
     if parsed.language == "python":
-        replacement = "pass"
+        left = "pass"
     elif parsed.language in SCRIPTS:
-        replacement = ";"
+        left = ";"
     else:
-        replacement = (
-            f"if (false) {{ {text} }}" if parsed.language == "java" else f"if false {{ {text} }}"
-        )
-    yield f"`{_shown(parsed, inner)}` is not called", [replaced(node, replacement)]
+        left = f"if (false) {{ {text} }}" if parsed.language == "java" else f"if false {{ {text} }}"
+    yield f"`{_shown(parsed, inner)}` is not called", [replaced(node, left)]
 
 
 def _conditions(parsed: Parsed, node: Node) -> Iterator[Change]:

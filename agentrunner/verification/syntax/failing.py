@@ -217,15 +217,11 @@ def _reversed_comparisons(parsed: Parsed) -> Iterator[Failing]:
     """Yield every comparison reversed, for a program without any assertion known here."""
     other = {"===": "!==", "!==": "===", "==": "!=", "!=": "=="}
     for node in walk(parsed.root):
-        if (
-            node.type in other
-            and not node.is_named
-            and "__main__" not in _parent_text(parsed, node)
-        ):
+        if node.type in other and not node.is_named and "__main__" not in _around(parsed, node):
             yield Failing(
                 "comparison", False, line_of(node), (replaced(node, other[node.type]),), ()
             )
 
 
-def _parent_text(parsed: Parsed, node: Node) -> str:
+def _around(parsed: Parsed, node: Node) -> str:
     return parsed.text(node.parent) if node.parent is not None else ""

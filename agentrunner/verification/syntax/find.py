@@ -286,10 +286,9 @@ def _plain_score(found: Found, name: str) -> tuple[int, ...] | None:
 
 
 def _script_score(found: Found, name: str) -> tuple[int, ...] | None:
-    """Return how well a name matches, best first: do all titles match, fixed characters, titles
-    matched.
+    """Return how well a name matches: all titles match, number of fixed characters, titles matched.
 
-    Titles are compared from the innermost outwards.
+    Larger is better. Titles are compared from the innermost outwards.
     """
     rest, matched, letters = name.strip(), 0, 0
     for title in reversed(found.titles):

@@ -1,8 +1,7 @@
 """The language of a file, and its syntax tree. Pure: bytes in, nodes out.
 
-Sources are untrusted. A file that is too large, takes too long to parse or is mostly not of its
-language gets no tree. Nothing here raises because of what a source contains, and nothing recurses
-along its nesting.
+Sources are untrusted: one that is too large, too slow to parse or mostly not of its language gets
+no tree. Nothing raises because of what a source contains, and nothing recurses along its nesting.
 """
 
 from __future__ import annotations
@@ -84,8 +83,7 @@ def _parse_small(source: bytes, language: str) -> Parsed | None:
 
 @lru_cache(maxsize=2)
 def _parse_large(source: bytes, language: str) -> Parsed | None:
-    # The same source is parsed for several questions in a row, and each parse can take up to
-    # LONGEST.
+    # A source is parsed for several questions in a row, and each parse can take up to LONGEST.
     return _parse_uncached(source, language)
 
 
@@ -188,8 +186,7 @@ _GRAMMARS: dict[str, Callable[[], object]] = {
 def walk(root: Node, into: Callable[[Node], bool] | None = None) -> Iterator[Node]:
     """Yield a node and everything below it, in source order.
 
-    `into` decides whether the children of a node below the root are visited. The node itself always
-    is.
+    `into` decides whether the children of a node below the root are visited; the node itself is.
     """
     todo = [root]
     while todo:

@@ -24,7 +24,7 @@ def go_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
     for node in walk(found.body):
         if node.type == "if_statement":
             condition, then = field(node, "condition"), field(node, "consequence")
-            if condition is not None and then is not None and _calls_failure(parsed, then):
+            if condition is not None and then is not None and _fails(parsed, then):
                 wanted = compared(parsed, condition, ("!=",), "||")
                 wanted += _go_equal(parsed, condition)
                 yield Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
@@ -36,7 +36,7 @@ def go_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
                     yield stated
 
 
-def _calls_failure(parsed: Parsed, then: Node) -> bool:
+def _fails(parsed: Parsed, then: Node) -> bool:
     for node in walk(then):
         if node.type in ("call_expression", "method_invocation"):
             name = (
@@ -191,9 +191,7 @@ def java_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
             condition, then = field(node, "condition"), field(node, "consequence")
             if condition is None or then is None:
                 continue
-            if _calls_failure(parsed, then) or any(
-                one.type == "throw_statement" for one in walk(then)
-            ):
+            if _fails(parsed, then) or any(one.type == "throw_statement" for one in walk(then)):
                 wanted = compared(parsed, condition, ("!=",), "||")
                 yield Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
         elif node.type == "method_invocation":

@@ -60,8 +60,7 @@ def _argument(node: Node, text: str) -> str:
 
 
 def _callbacks(parsed: Parsed, found: Found) -> Iterator[Edit]:
-    """Yield edits that turn every use of a callback that ends the test into one that passes an
-    error.
+    """Yield edits that make every callback that ends the test pass an error.
 
     A parameter is such a callback if it is called and the result is unused. A parameter that is
     only passed on can be one as well, unless a table of cases fills the parameters.

@@ -58,8 +58,7 @@ class _Helper:
 
 
 def other_expectations(source: bytes, kill: str) -> list[Failing]:
-    """Return the places of a program with another value expected; `kill` is a statement that ends
-    it.
+    """Return the places of a program with another value expected; `kill` is a statement to end it.
 
     Only calls that react to a difference are sure. Which other places matter is learned by running.
     """

@@ -251,11 +251,10 @@ def _statements(lines: Sequence[str], first: int, behind: int) -> Iterator[tuple
 
 
 def _expected(text: str, name: str, path: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the compared values in a statement.
+    """Yield the spans of the compared values in a statement; of one without equality, any value.
 
-    Left out are arguments of nested calls, the assertion's message, and parts of a sum, since a
-    change of one part could cancel a change of another. A statement without equality yields any
-    value.
+    Left out are arguments of nested calls, the assertion's message, and parts of a sum, where a
+    change of one could cancel a change of another.
     """
     says_equal = bool(EQUAL.search(QUOTED.sub('""', text)))
     start, end = _compared(text)
@@ -276,8 +275,7 @@ def _expected(text: str, name: str, path: str) -> Iterator[tuple[int, int]]:
 
 
 def _compared(text: str) -> tuple[int, int]:
-    """Return the span in which a statement compares for equality, the whole statement if it does
-    not.
+    """Return the span that a statement compares for equality, all of it if it does not.
 
     For a call that is its first two arguments, for `==` the argument around it. What follows is the
     message of the assertion.

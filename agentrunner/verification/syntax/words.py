@@ -23,9 +23,7 @@ _KEYWORDS = (
     | {word.lower() for word in keyword.kwlist}
     | {"null", "undefined", "nil", "this", "self", "void"}
 )
-_TEXT_ENDINGS = frozenset(
-    "md rst toml yaml yml ini cfg conf lock env log sql tf proto gradle kt".split()
-)
+_TEXTS = frozenset("md rst toml yaml yml ini cfg conf lock env log sql tf proto gradle kt".split())
 """File endings that the table of media types lacks."""
 _TYPES = mimetypes.MimeTypes(filenames=())
 
@@ -73,12 +71,11 @@ def _is_file(name: str) -> bool:
     ending = name.rpartition(".")[2].lower()
     if "::" in name or "." not in name:
         return False
-    return ending in _TEXT_ENDINGS or bool(language_of(name) or _TYPES.guess_type(f"x.{ending}")[0])
+    return ending in _TEXTS or bool(language_of(name) or _TYPES.guess_type(f"x.{ending}")[0])
 
 
 def _is_spelt_as_code(name: str) -> bool:
-    """Whether a name has an underscore inside, or a capital after small letters, as no plain word
-    does.
+    """Whether a name has an inner underscore, or a capital after small letters, unlike plain words.
 
     `CamelCase` alone does not count: it can be the name of a product ("GitHub").
     """
