@@ -146,7 +146,7 @@ def askings(source: bytes, language: str, span: TestSpan) -> list[Asking]:
 
 
 def telling(asking: Asking, language: str, number: int, name: str) -> Edit:
-    """Return the edit that makes a statement report its values on failure; `name` is the helper's."""
+    """Return the edit that makes a statement report its values on failure (`name`: its helper)."""
     return _wrapped(asking, language, f"{name}({number}")
 
 
