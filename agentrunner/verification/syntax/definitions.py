@@ -62,9 +62,7 @@ class _Writer:
             if not inside(one.whole, one.function):
                 own.append(one.function)
             helpers = self._context.followed([*own, *self._bases(one), *set_up], _LEVELS)
-            if self._is_in_test_module(
-                one.whole
-            ):  # what is around a module of tests is the product
+            if self._is_in_test_module(one.whole):  # the product surrounds such a module
                 helpers = [helper for helper in helpers if self._is_in_test_module(helper)]
             nodes = [*set_up, *own, *helpers]
             used: set[str] = set()
