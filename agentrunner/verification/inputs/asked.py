@@ -1,6 +1,7 @@
-"""Does the PRD itself ask to change, move or remove a path? English and Japanese; when unsure, no.
+"""Does the PRD itself ask to change, move or remove a path? English and Japanese; if in doubt, no.
 
-A test that the PRD only claims ("make tests/test_shop.py pass") is not freed by being named.
+A test that the PRD only claims ("make tests/test_shop.py pass") may not be changed just because it
+is named.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from agentrunner.verification.inputs.lookers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.shell import PASSES_ON, steps_of
 
 TOKEN = re.compile(r"[\w@+*~-]*(?:[./][\w@+*~-]+)+/?|[\w@+-]+/", re.ASCII)
-"""A word that may be a path: with a folder or an ending."""
+"""A word that may be a path: it has a folder or an ending."""
 CHANGES = r"""renam(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|remov(?:e|es|ed|ing)
 |drop(?:s|ped|ping)?|updat(?:e|es|ed|ing)|chang(?:e|es|ed|ing)|edit(?:s|ed|ing)?
 |rewrit(?:e|es|ten|ing)|replac(?:e|es|ed|ing)|port(?:s|ed|ing)?|convert(?:s|ed|ing)?
@@ -30,13 +31,13 @@ ADDS = re.compile(
     r"|suppl(?:y|ies|ied|ying))\b"
 )
 ADDED_TO = re.compile(r"(?i)\b(?:to|in|into|onto|for|of|about|at|on|after|before|between)\b")
-"""Between a verb of adding and a path: it is something else that is added."""
+"""Between a verb of adding and a path: something else is added to the path."""
 JA_ADDS = re.compile(
     r"^[`」』\"'*_）)\s]*(?:（[^）\n]*）)?(?:を|も)([^。\n]{0,40}?)(?:追加|作成|新設|作[るりっ]|置[くいき]|書[くいき](?!換|直)|用意)([^。\n]{0,12})"
 )
 MOVES = re.compile(r"(?i)renam|mov|port|convert|migrat|replac|split|merg")
 KEEPS_TEXT = re.compile(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
-"""Of those the ones that leave a file's text as it is."""
+"""The verbs among `MOVES` that leave a file's text as it is."""
 BREAK = re.compile(
     r"(?i)\b(?:so|until|till|such|because|which|while|when|where|if|unless|like|as|using|with|without"
     r"|pass|passes|passing|green|succeeds?|to\s+(?:make|get|let|satisfy|fix|match|fit|suit|meet)"
@@ -45,13 +46,13 @@ BREAK = re.compile(
 ANOTHER = re.compile(
     r"(?i)\b(?:nothing|no|not|never|none|neither|nor|that|which|what|who|whose|whatever|leave|keep)\b"
 )
-"""Between a verb and a path: the change is denied, or is that of something else."""
+"""Between a verb and a path: the change is denied, or applies to something else."""
 INTO = re.compile(r"(?i)\b(?:to|into|onto|in|with|by|as)\b")
 _OWN = r"^(?!.*\b(?:tests?|specs?|cases?|snapshots?|files?|contents?|expected|golden|fixtures?)\b)"
 TOWARDS = re.compile(rf"(?i){_OWN}.*\b(?:to|into|onto)\b(?!.*\b(?:in|at)\b)")
-"""Before the object of a verb that moves nothing: what something else is adapted to."""
+"""Before the object of a verb that moves nothing: something else is adapted to the path."""
 PART_OF = re.compile(rf"(?i){_OWN}.*\bof\b")
-"""Between a verb that moves and a path: it is something else that is moved."""
+"""Between a verb that moves and a path: something else is moved."""
 NEGATED = re.compile(
     r"(?i)(?:\bnot|\bnever|n't|\bwithout|\bno need to|\binstead of|\brather than|\bavoid|\bno)"
     r"\W+(?:\w+\W+){0,3}$"
@@ -71,12 +72,12 @@ SUBJECT = re.compile(
     r"|says?|asks?|describes?|expects?|fails?|decides?|defines?|proves?|verif(?:y|ies)|asserts?|stays?"
     r"|remains?|keeps?|needs?|do(?:es)?|complains?|breaks?|wants?|works?|uses?|holds?)\b"
 )
-"""Behind the last path of a list that has more words than paths: it begins another sentence."""
+"""After a path: it is the subject of another sentence, not the object of the verb before."""
 REST = re.compile(
     r"(?i)[`'\"*_)]*(?:(?:\s*,\s*|\s+and\s+|\s+or\s+){1,2}(?:the\s+|its\s+|all\s+)?[`'\"*_(]*"
     r"[\w./-]*\w[`'\"*_)]*){0,5}"
 )
-"""The rest of a list behind one of its paths."""
+"""The rest of a list after one of its paths."""
 TO = re.compile(r"(?:[^.;:!?]|\.\S){0,40}?\b(?:to|into|as|in|with|by)\b[\s`'\"*_]*", re.IGNORECASE)
 CLAIMED = re.compile(
     r"(?i)^[`'\"*_)]*\s*(?:\(.*?\)\s*)?(?:must|should|shall|has to|have to|to|now|again|then"
@@ -94,14 +95,14 @@ WITH_TESTS = re.compile(
     r"(?i)[`'\"*_)]*,?\s+(?:and|plus|including|as\s+well\s+as|(?:(?:together|along)\s+)?with)\s+"
     r"(?:all\s+)?(?:(?:of\s+)?its|their)\s+(?:own\s+|unit\s+|old\s+)*tests?\b(?!\s+\w+ing\b)"
 )
-"""Behind what is to be removed: its tests go with it."""
+"""After something to be removed: its tests are removed as well."""
 NOW_CALLED = re.compile(r"[`'\"*_)]*\s+(?:becomes?|turns\s+into|→|->|=>)\s+[`'\"*_(]*")
-"""Between a place and the one that it shall be."""
+"""Between a path and the path that it becomes."""
 RENAMES = re.compile(
     r"(?i)\brenam(?:e|es|ed|ing)\b(?:[^.;:!?`]|\.\S){0,60}?`(?P<old>[A-Za-z_][\w.]*)(?:\(\))?`"
     r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.]*)"
 )
-"""A name in code, and the one that it shall have."""
+"""A name in code, and its new name."""
 JA_CHANGES = (
     r"(?:変更|改名|リネーム|移動|削除|更新|書き換|書き直|置き換|置換|消[すし]|消去"
     r"|変え|移[すし]|移植|改訂|再生成|作り直|分割|統合|調整|追従|適合)"
@@ -136,14 +137,14 @@ BECOMES = re.compile(
     r"|(?:gets?|receives?)\s+(?:an?|new|another|real|proper)\b)"
     r"(?=[\s.,;:!?)]|$)((?:[^.;:!?\n]|\n(?!\s*\n)){0,100})"
 )
-"""Behind a path: it is what has to change, in the passive voice."""
+"""After a path: it is what has to change, in the passive voice."""
 HABIT = re.compile(
     r"(?i)\b(?:if|when|whenever|while|unless|until|once|each|every|after|before|always|only|whether"
     r"|next|soon|eventually|nightly|daily|weekly|automatically|later|separately|elsewhere|already"
     r"|which"
     r"|by\b(?!\s+(?:hand|\w+ing)\b))\b"
 )
-"""Words by which a sentence tells when something happens, or who does it."""
+"""Words by which a sentence says when something happens, or who does it."""
 DENIED = re.compile(
     r"(?i)\b(?:no|not|never|none|nothing|neither|nor|nobody|without|cannot|forbid\w*|prevent\w*"
     r"|avoid\w*|refus\w*|reject\w*|detect\w*|complain\w*|warn\w*|wrong\w*)\b|n't\b"
@@ -161,9 +162,9 @@ JA_PASS = re.compile(
     r"^[`」』\"'*_）)\s]*(?:の[^。\n]{0,10}?)?(?:が|を|は)[^。\n]{0,10}?(?:通|成功|合格|パス|緑|グリーン)"
 )
 SENTENCE = re.compile(r"[.;!?]\s+|。|\n\s*\n|\n\s*(?:[-*+#]|\d+\.)\s")
-"""Where a sentence, or an entry of a list, ends and another begins."""
+"""Where a sentence or a list entry ends and the next one begins."""
 ITEM = re.compile(r"\n\s*(?:\n|[-*+#]|\d+\.)")
-"""Where a line is no more than the next one of a wrapped paragraph, this is not in between."""
+"""The start of a paragraph or list entry, as opposed to the next line of a wrapped one."""
 CHECK = re.compile(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`(?P<command>[^`\n]*)`", re.IGNORECASE)
 ABSENT = re.compile(
     r"(?:\btest\s+!|\[\s+!|!\s+test|!\s+\[)\s+-[aefd]\s+(?:\./)?[\"']?([\w@+./*~-]+)", re.ASCII
@@ -171,7 +172,7 @@ ABSENT = re.compile(
 """A check that wants a path to be gone."""
 MOST = 200_000
 MOST_BETWEEN = 100
-"""Characters between two paths of one list."""
+"""The most characters between two paths of one list."""
 MOST_NAMED = 100
 """How often a text may name one path and still be understood."""
 
@@ -179,68 +180,73 @@ MOST_NAMED = 100
 def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     """Whether changing, moving or removing `path` is itself what the PRD wants.
 
-    Where `paths`, all paths of the tree, are given, a file's bare name frees it only where it is
-    the only one of that name. A folder frees what lies in it where it is written with a slash.
+    If `paths` (all paths of the tree) is given, a bare file name permits changing a file only if no
+    other file has that name. A folder written with a slash permits changing what is in it.
     """
     text = prd_text[:MOST]
     tokens = list(TOKEN.finditer(text))
-    if any(_is_claimed(text, one) for one in tokens if _means(one[0], path, paths)):
+    if any(_is_claimed(text, one) for one in tokens if _names_path(one[0], path, paths)):
         return False
     wanted = {index for index, _ in _requests(text, tokens)}
-    if any(_means(tokens[index][0], path, paths) for index in wanted):
+    if any(_names_path(tokens[index][0], path, paths) for index in wanted):
         return True
-    if any(_goes_with(text, tokens[index], verb, path) for index, verb in _requests(text, tokens)):
+    if any(
+        _is_test_of_removed_module(text, tokens[index], verb, path)
+        for index, verb in _requests(text, tokens)
+    ):
         return True
-    return _is_test_of(text, path)
+    return _is_test_to_remove(text, path)
 
 
-def _goes_with(text: str, token: re.Match[str], verb: str, path: str) -> bool:
+def _is_test_of_removed_module(text: str, token: re.Match[str], verb: str, path: str) -> bool:
     """Whether `path` is the test of something that is to be removed together with its tests."""
     if not (REMOVES.match(verb) and WITH_TESTS.match(text[token.end() : token.end() + 100])):
         return False
-    name = _bare(token[0], ()).rstrip("/").rpartition("/")[2]
+    name = _as_path(token[0], ()).rstrip("/").rpartition("/")[2]
     name = _stem_of(name) if family_of(name) else name.rpartition(".")[2]
     own = re.sub(r"(?i)^(?:tests?|spec)[_-]|[._-]?(?:tests?|spec)$", "", _stem_of(path))
     return own.lower() == name.lower() and own != _stem_of(path)
 
 
 def _stem_of(path: str) -> str:
-    """`slots.test` of test/slots.test.js."""
+    """Return `slots.test` for test/slots.test.js."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[0] or name
 
 
 def moved_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
-    """Whether the PRD wants a path to be moved or renamed, and nothing else of it."""
+    """Whether the PRD wants a path to be moved or renamed, and nothing else done to it."""
     text = prd_text[:MOST]
     tokens = list(TOKEN.finditer(text))
     verbs = [
-        verb for index, verb in _requests(text, tokens) if _means(tokens[index][0], path, paths)
+        verb
+        for index, verb in _requests(text, tokens)
+        if _names_path(tokens[index][0], path, paths)
     ]
     return bool(verbs) and all(map(_is_move, verbs))
 
 
 def moves_in(prd_text: str) -> list[str]:
-    """Paths and modules that the PRD wants moved or renamed, and those that they shall be."""
+    """Return paths and modules that the PRD wants moved or renamed, and those that they become."""
     text = prd_text[:MOST]
     tokens = list(TOKEN.finditer(text))
     places = [index for index, verb in _requests(text, tokens) if _is_move(verb)]
-    for index, (one, other) in enumerate(pairwise(tokens)):
-        if NOW_CALLED.fullmatch(text[one.end() : other.start()]):
+    for index, (before, after) in enumerate(pairwise(tokens)):
+        if NOW_CALLED.fullmatch(text[before.end() : after.start()]):
             places += [index, index + 1]
-    words = dict.fromkeys(_bare(tokens[index][0], ()).rstrip("/") for index in places)
+    words = dict.fromkeys(_as_path(tokens[index][0], ()).rstrip("/") for index in places)
     return [word for word in words if not is_glob(word)][:MOST_NAMED]
 
 
 def renames_in(prd_text: str) -> dict[str, str]:
-    """Names in code that the PRD wants changed: `render` to `render_text`, by the old one."""
+    """Return names in code that the PRD wants changed, new by old: `render` to `render_text`."""
     found: dict[str, str] = {}
     text = outside_of_checks(prd_text[:MOST])
     for hit in RENAMES.finditer(text):
         before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
-        one, other = (name.rpartition(".")[2] for name in (hit["old"], hit["new"]))
-        if one != other and not NEGATED.search(before):
-            found[one] = other
+        old, new = (name.rpartition(".")[2] for name in (hit["old"], hit["new"]))
+        if old != new and not NEGATED.search(before):
+            found[old] = new
     return found
 
 
@@ -249,27 +255,27 @@ def _is_move(verb: str) -> bool:
 
 
 def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
-    """Whether the PRD names a file of data as one that is to be changed, also in the passive voice.
+    """Whether the PRD names a data file as one that is to be changed, in the passive voice as well.
 
-    "The golden file tests/golden.txt is updated accordingly" frees it; a sentence that tells when a
-    file is written, or that it is not, doesn't. For code use `asked_in`, which wants a request.
+    "The golden file tests/golden.txt is updated accordingly" permits it. A sentence that says when
+    a file is written, or that it is not, does not. For code use `asked_in`, which wants a request.
     """
     text = prd_text[:MOST]
     tokens = list(TOKEN.finditer(text))
-    mine = [index for index, one in enumerate(tokens) if _means(one[0], path, paths)]
+    mine = [index for index, one in enumerate(tokens) if _names_path(one[0], path, paths)]
     if len(mine) > MOST_NAMED or any(_is_claimed(text, tokens[index]) for index in mine):
         return False
-    return any(_becomes(text, tokens, index) for index in mine)
+    return any(_is_to_change(text, tokens, index) for index in mine)
 
 
 def wanted_new(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
-    """Whether the PRD asks by name for a file that is to be added; by its checks alone it doesn't.
+    """Whether the PRD asks by name for a file to be added; naming it in checks alone is not enough.
 
     "Add tests to a.py" does not ask for a.py.
     """
     text = outside_of_checks(prd_text[:MOST])
     tokens = list(TOKEN.finditer(text))
-    mine = [index for index, one in enumerate(tokens) if _means(one[0], path, paths)]
+    mine = [index for index, one in enumerate(tokens) if _names_path(one[0], path, paths)]
     if not mine:
         return False
     added = {index for index, _ in _requests(text, tokens, ADDS)}
@@ -280,20 +286,20 @@ def wanted_new(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
 
 
 def named_new(prd_text: str) -> list[str]:
-    """Paths that the PRD names and asks to add, change or move, in its order, each once."""
+    """Return paths that the PRD names and asks to add, change or move, in its order, each once."""
     text = outside_of_checks(prd_text[:MOST])
-    words = dict.fromkeys(_bare(one[0], ()) for one in TOKEN.finditer(text))
+    words = dict.fromkeys(_as_path(one[0], ()) for one in TOKEN.finditer(text))
     few = [word for word in words if not is_glob(word)][:MOST_NAMED]
     return [word for word in few if wanted_new(text, word) or asked_in(text, word)]
 
 
 def outside_of_checks(text: str) -> str:
-    """A PRD without the commands of its checks: what it says in words."""
+    """Return a PRD without the commands of its checks: what it says in words."""
     return CHECK.sub("", text)
 
 
-def _becomes(text: str, tokens: list[re.Match[str]], index: int) -> bool:
-    """Whether a sentence says of a path, alone or in a list of paths, that it is to change."""
+def _is_to_change(text: str, tokens: list[re.Match[str]], index: int) -> bool:
+    """Whether a sentence says that a path, alone or in a list of paths, is to change."""
     before = SENTENCE.split(text[max(tokens[index].start() - 500, 0) : tokens[index].start()])[-1]
     last = index
     while last + 1 < min(len(tokens), index + 20):
@@ -312,12 +318,12 @@ def _becomes(text: str, tokens: list[re.Match[str]], index: int) -> bool:
 
 
 def wanted_gone(check: str) -> set[str]:
-    """Paths that the text of a check says have to be gone for it to pass."""
+    """Return paths that, according to a check's text, have to be gone for it to pass."""
     return {found[1] for found in ABSENT.finditer(check)}
 
 
-def _bare(token: str, paths: Collection[str]) -> str:
-    """A token as a path: without marks of emphasis, which a path of the tree may begin with."""
+def _as_path(token: str, paths: Collection[str]) -> str:
+    """Return a token as a path, without marks of emphasis, unless the tree has a path with them."""
     word = token.removeprefix("./").rstrip(".")
     if is_glob(token) or word in paths:
         return token if is_glob(token) else word
@@ -328,8 +334,8 @@ def _bare(token: str, paths: Collection[str]) -> str:
     return word if word in paths or not word.endswith("_") else word.rstrip("_")
 
 
-def _means(token: str, path: str, paths: Collection[str]) -> bool:
-    word = _bare(token, paths)
+def _names_path(token: str, path: str, paths: Collection[str]) -> bool:
+    word = _as_path(token, paths)
     if word == path:
         return True
     if is_glob(word):
@@ -360,9 +366,9 @@ def _is_claimed(text: str, token: re.Match[str]) -> bool:
 
 
 def is_looked_at(command: str, word: str) -> bool:
-    """Whether a command names a path and only looks at it, so that it may well change.
+    """Whether a command names a path and only looks at it, so that the path may well change.
 
-    What it is compared with is another thing, but for a copy of it that the same command made.
+    It does not only look if it compares the path with anything but its own copy of it.
     """
     own = [step for step in steps_of(command) if word in step.words or word in step.reads]
     copies = {step.words[-1] for step in own if step.words[0] == "cp"}
@@ -379,7 +385,7 @@ def is_looked_at(command: str, word: str) -> bool:
 def _requests(
     text: str, tokens: list[re.Match[str]], verbs: re.Pattern[str] = VERB
 ) -> Iterator[tuple[int, str]]:
-    """Places of the tokens that a verb of change has as its object or its target, and the verb."""
+    """Yield the index of each token that is object or target of a verb of change, and the verb."""
     starts = [token.start() for token in tokens]
     for verb in verbs.finditer(text):
         line = text.rfind("\n", 0, verb.start()) + 1
@@ -394,7 +400,7 @@ def _requests(
         if BREAK.search(between) or "\n\n" in between or len(between.split()) > 8:
             continue
         moved = bool(MOVES.match(verb[0]))
-        if verbs is VERB and _is_another(text, between, tokens[index], moved):
+        if verbs is VERB and _changes_something_else(text, between, tokens[index], moved):
             continue
         if verbs is ADDS and ADDED_TO.search(between):
             continue
@@ -403,7 +409,7 @@ def _requests(
             gap = text[tokens[index].end() : tokens[index + 1].start()]
             target = moved and TO.fullmatch(gap) and not ANOTHER.search(gap)
             target = target and len(INTO.findall(gap)) == 1
-            if ITEM.search(gap) or not (target or _is_list(text, gap, tokens[index + 1])):
+            if ITEM.search(gap) or not (target or _continues_list(text, gap, tokens[index + 1])):
                 break
             index += 1
             yield index, verb[0]
@@ -420,15 +426,15 @@ def _requests(
                     yield first, found[0]
 
 
-def _is_list(text: str, gap: str, token: re.Match[str]) -> bool:
-    """Whether a path goes on with a list of paths, as nothing but `gap` stands before it."""
+def _continues_list(text: str, gap: str, token: re.Match[str]) -> bool:
+    """Whether a path continues a list of paths, with only `gap` before it."""
     if not gap.strip() or len(gap) > MOST_BETWEEN or not JOINS.fullmatch(gap):
         return False
     return not _is_subject(text, token)
 
 
 def _is_subject(text: str, token: re.Match[str]) -> bool:
-    """Whether a path, alone or with the rest of its list, is that of which something is told."""
+    """Whether a path, alone or with the rest of its list, is the subject of a sentence."""
     behind = text[token.end() : token.end() + 200]
     if SUBJECT.match(behind):
         return True
@@ -436,21 +442,21 @@ def _is_subject(text: str, token: re.Match[str]) -> bool:
     return bool(rest and SUBJECT.match(behind[rest.end() :]))
 
 
-def _is_another(text: str, between: str, token: re.Match[str], moved: bool) -> bool:
-    """Whether something else than the path behind a verb is what the verb changes."""
+def _changes_something_else(text: str, between: str, token: re.Match[str], moved: bool) -> bool:
+    """Whether something other than the path after a verb is what the verb changes."""
     if ANOTHER.search(between) or (between.strip(" `'\"*_(") and _is_subject(text, token)):
         return True
     return bool((PART_OF if moved else TOWARDS).search(between))
 
 
-def _is_list_before(text: str, one: re.Match[str], other: re.Match[str]) -> bool:
-    """Whether two paths stand in one list in Japanese, where the verb comes last."""
-    gap = text[one.end() : other.start()]
+def _is_list_before(text: str, before: re.Match[str], after: re.Match[str]) -> bool:
+    """Whether two paths are in one list in Japanese, where the verb comes last."""
+    gap = text[before.end() : after.start()]
     return len(gap) <= MOST_BETWEEN and "\n" not in gap and bool(JA_JOINS.fullmatch(gap))
 
 
-def _is_test_of(text: str, path: str) -> bool:
-    """`remove the test for discounts` frees the test file of that name."""
+def _is_test_to_remove(text: str, path: str) -> bool:
+    """Whether the PRD removes this test file by its topic: `remove the test for discounts`."""
     stem = path.rpartition("/")[2].partition(".")[0].lower()
     parts = [part for part in re.split(r"[_\-\s]|test|spec", stem) if part]
     if not parts or not re.search("test|spec", path.lower()):

@@ -1,6 +1,6 @@
 """Does the PRD ask for a change of expected data by its kind: "update the snapshots"? Pure.
 
-Nobody writes the path of a `.snap` file into a ticket. English and Japanese; when unsure, no.
+Nobody writes the path of a `.snap` file into a ticket. English and Japanese; if in doubt, no.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ KIND = re.compile(
     r"(?i)\b(?P<word>snapshot|golden|expected|reference)(?P<of>\s+(?:file|master|output|text|data))?"
     r"(?P<many>s)?\b(?!\s+(?:tests?|cases?|values?)\b)|(?P<ja>スナップショット|ゴールデン|期待出力)"
 )
-STANDS = re.compile(r"\s*(?:[.,;:!)]|$|(?:of|for|in|too|also|and|as\s+well|accordingly)\b)")
-"""Behind a kind that is the object of a verb, and no part of another name."""
+AFTER_OBJECT = re.compile(r"\s*(?:[.,;:!)]|$|(?:of|for|in|too|also|and|as\s+well|accordingly)\b)")
+"""After a kind that is the object of a verb and not part of another name."""
 OF_IT = re.compile(r"\s+(?:of|for|in)\s+(?:\S+\s+){0,4}?(?=has\b|have\b|is\b|are\b|gets?\b|must\b)")
 WORDS = {
     "snapshot": "snap", "スナップショット": "snap", "golden": "golden", "ゴールデン": "golden",
     "期待出力": "expect", "expected": "expect", "reference": "reference",
 }  # fmt: skip
-"""What stands in the path of a file of such a kind."""
+"""What the path of a file of such a kind contains."""
 INLINE = re.compile(
     rb"(?s)(\.to(?:Match|ThrowErrorMatching)InlineSnapshot\(\s*)(?:`(?:[^`\\$]|\\.)*`|\"[^\"\n]*\")"
 )
 NOT_ITSELF = re.compile(rf"{ANOTHER.pattern}|\b(?:how|when|where|why|to|of|for|from)\b")
-"""Between a verb and a kind: it is something else about it that changes."""
+"""Between a verb and a kind: something else about it changes."""
 MOST_HITS = 50
 
 
 def asked_by_kind(prd_text: str, changed: Collection[str]) -> set[str]:
-    """Those of the `changed` files of expected data that the PRD wants changed, by its kind.
+    """Return which of the `changed` expected-data files the PRD wants changed, by their kind.
 
-    One that is spoken of in the singular has to be the only one of its kind that changed.
+    A kind in the singular only permits it if a single file of that kind changed.
     """
     found: set[str] = set()
     text = outside_of_checks(prd_text[:MOST])
@@ -66,19 +66,19 @@ def asked_by_kind(prd_text: str, changed: Collection[str]) -> set[str]:
 
 
 def wants_snapshots(prd_text: str) -> bool:
-    """Whether the PRD wants snapshots changed, and not a single one."""
+    """Whether the PRD wants snapshots changed, in the plural."""
     text = outside_of_checks(prd_text[:MOST])
     hits = [hit for hit in KIND.finditer(text) if hit["ja"] or hit["word"].lower() == "snapshot"]
     return any((hit["many"] or hit["ja"]) and _is_wanted(text, hit) for hit in hits[:MOST_HITS])
 
 
 def differs_by_snapshots(before: bytes, after: bytes) -> bool:
-    """Whether two files of tests differ by nothing but the snapshots in them."""
+    """Whether two test files differ only in the inline snapshots in them."""
     return before != after and INLINE.sub(rb"\1", before) == INLINE.sub(rb"\1", after)
 
 
 def _is_wanted(text: str, hit: re.Match[str]) -> bool:
-    """Whether a sentence wants what it calls by this kind to change."""
+    """Whether a sentence wants what it names by this kind to change."""
     before = SENTENCE.split(text[max(hit.start() - 300, 0) : hit.start()])[-1]
     behind = text[hit.end() : hit.end() + 300]
     if hit["ja"]:
@@ -88,21 +88,21 @@ def _is_wanted(text: str, hit: re.Match[str]) -> bool:
         found = JA_BECOMES.match(behind)
         ending = found[1] + found[2] if found else ""
         return bool(found) and not (JA_NOT.search(ending) or JA_HABIT.search(before + ending))
-    return _is_object(before, behind) or _becomes(before, SENTENCE.split(behind)[0])
+    return _is_object(before, behind) or _is_to_change(before, SENTENCE.split(behind)[0])
 
 
 def _is_object(before: str, behind: str) -> bool:
-    """ "Fix it and update the snapshots."."""
+    """Whether it is like "Fix it and update the snapshots"."""
     verb = next(iter(reversed(list(VERB.finditer(before)))), None)
-    if verb is None or NEGATED.search(before[: verb.start()]) or not STANDS.match(behind):
+    if verb is None or NEGATED.search(before[: verb.start()]) or not AFTER_OBJECT.match(behind):
         return False
     between = before[verb.end() :]
     unclear = BREAK.search(between) or NOT_ITSELF.search(between) or HABIT.search(before)
     return not unclear and len(between.split()) <= 3 and not re.search(r"[,(]", between)
 
 
-def _becomes(before: str, behind: str) -> bool:
-    """ "The snapshot of the table has the wrong format and is updated with it."."""
+def _is_to_change(before: str, behind: str) -> bool:
+    """Whether it is like "The snapshot has the wrong format and is updated with it"."""
     rest = behind[found.end() - 1 :] if (found := OF_IT.match(behind)) else behind
     _, joint, later = rest.partition(" and ")
     places = [rest, *([f" {later}"] if joint and "," not in rest.partition(" and ")[0] else [])]

@@ -1,8 +1,8 @@
-"""Code beside the product that only tests use: examples, drivers, helpers of a package. Pure.
+"""Code next to the product that only tests use: examples, drivers, package helpers. Pure.
 
-A driver that calls the code, and an example that a test finds by a pattern, look like a module of a
-library. What was asked for tells them apart where it names other code, and not them. Nothing is put
-back for that: a change of theirs may go along with the work, but not stand for it.
+A driver that calls the code, and an example that a test finds by a pattern, look like library
+modules. What was asked for tells them apart, if it names other code and not them. Nothing is put
+back because of this: such code may change along with the work, but its change proves nothing.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.tree import folder_of
 
 KNOWN = (RESOLVED | {"go"}) - {"shell", "c"}
-"""Languages of which it is known what product code uses."""
+"""Languages for which it is known what product code uses."""
 STARTED = re.compile(r"^#!|__name__\s*==|require\.main\b|import\.meta\.main\b|^func main\(", re.M)
 """What makes a file a program of its own."""
 MOST = 200
-"""Files of a folder that tests find by a pattern."""
+"""The most files of a folder that tests find by a pattern."""
 
 
 def used_by_tests_alone(fixtures: Fixtures, asked: Asked) -> frozenset[str]:
-    """Such files; none where nothing that was asked for names code of the product."""
+    """Return such files; none if nothing that was asked for names code of the product."""
     product = fixtures.product
     if not asked or not product.families & KNOWN:
         return frozenset()
@@ -32,10 +32,10 @@ def used_by_tests_alone(fixtures: Fixtures, asked: Asked) -> frozenset[str]:
     named = {path for path in texts if path not in by_pattern and asked.names(path, texts[path])}
     if not named:
         return frozenset()
-    left = texts.keys() - named - excused
+    unnamed = texts.keys() - named - excused
     found = {
         path
-        for path in left
+        for path in unnamed
         if family_of(path) in KNOWN
         and path not in product.entries
         and (path in by_pattern or not STARTED.search(texts[path]))
@@ -55,9 +55,9 @@ def used_by_tests_alone(fixtures: Fixtures, asked: Asked) -> frozenset[str]:
 def _found_by_pattern(
     fixtures: Fixtures, asked: Asked, texts: dict[str, str]
 ) -> tuple[set[str], set[str]]:
-    """Code in folders that tests name and nothing else does; and what product code or the PRD name.
+    """Return code in folders that only tests name, and code that product code or the PRD names.
 
-    Of the PRD a word in passing is not enough for a file: it has to have its whole name.
+    For a file, a passing word in the PRD is not enough: its whole name must occur.
     """
     tree = fixtures.context.tree
     found: set[str] = set()

@@ -1,8 +1,8 @@
-"""Which code says no for a test, found by what the test calls, in any language. Pure.
+"""Find the code that decides for a test by what the test calls, in any language. Pure.
 
-How an import leads to a file differs from language to language. That a test hands the result of
-the code to a function as a statement (`same(total([5]), 5)`), and that a function of that name
-compares what it is given, does not.
+How an import leads to a file differs between languages. These do not: a test passes the result of
+the code to a function in a statement (`same(total([5]), 5)`), and a function of that name compares
+its arguments.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _CALL = (
     r"[ \t]*(?:await[ \t]+)?(?:\$?\w+(?:::|\.|->|\\))*(?P<name>\w+)!?(?:\(|[ \t]+)(?P<given>.*)$"
 )
 STATEMENTS = (re.compile(rf"(?m)^{_CALL}"), re.compile(rf"(?m)=>[ \t]*\{{?{_CALL}"))
-"""Calls whose value nobody takes: lines, and the bodies of short functions."""
+"""Calls whose value is unused: whole lines, and the bodies of short functions."""
 ASSERTED = re.compile(
     r"(?m)(?:\bif\b[ \t]+\w+[ \t]*:=(?P<first>[^;\n]*\([^;\n]*);"
     r"|\b(?:assert|ok|if|unless|expect|is|affirm)\b|\bassert\w*"
     r"|\w+\.(?:[Tt]rue|ok|isTrue|truthy)\b)"
     rf"!?[ \t(!]*(?:not[ \t(]+)?{_CALL}"
 )
-"""Calls whose value is all that an assertion, or an `if`, asks."""
+"""Calls whose value is the only thing that an assertion, or an `if`, checks."""
 INNER = re.compile(r"[\w)\]]\(|\$\(|`")
-"""Another call among what is handed over."""
+"""Another call among the arguments."""
 OWN_ASSERTION = re.compile(
     r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
     re.MULTILINE,
@@ -40,7 +40,7 @@ NO_CALLS = frozenset(
 
 
 def called_as_statements(text: str) -> set[str]:
-    """Functions to which a test hands the result of another call and a further value."""
+    """Return functions to which a test passes the result of another call and a further value."""
     return {
         hit["name"]
         for form in STATEMENTS
@@ -50,16 +50,16 @@ def called_as_statements(text: str) -> set[str]:
 
 
 def asserted_calls(text: str) -> set[str]:
-    """Functions to which a test hands as much, and whose answer alone it asserts."""
+    """Return functions to which a test passes the same, and whose answer is all that it asserts."""
     return {hit["name"] for hit in ASSERTED.finditer(text) if _hands_over(hit)}
 
 
 def comparing(
     paths: Iterable[tuple[str, str]], wanted: Iterable[str], *, each_other: Iterable[str] = ()
 ) -> dict[str, str]:
-    """By name: the one file of (path, text) whose function of that name compares what it gets.
+    """Return, by name, the one file whose function of that name compares its arguments.
 
-    Those of `each_other` have to compare two of their parameters with each other.
+    `paths` holds pairs of path and text. Functions in `each_other` must compare two parameters.
     """
     several, pairs = set(wanted), set(each_other)
     found: dict[str, list[str]] = {}
@@ -79,7 +79,7 @@ def _hands_over(hit: re.Match[str]) -> bool:
 
 
 def _block(text: str, at: int) -> str:
-    """The lines around a place that stand as deep as it does, or deeper: most often one test."""
+    """Return the lines around a place with at least its indentation: usually one test."""
     start = text.rfind("\n", 0, at) + 1
     depth = len(text[start:]) - len(text[start:].lstrip(" \t"))
     if not depth:

@@ -1,4 +1,4 @@
-"""Which changed paths are inputs of the proof, and what is put back to verify with. Pure."""
+"""Find the changed inputs of the proof, and what is put back to verify with. Pure."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
          kept_lists.keep_lists),
     )
 ]  # fmt: skip
-"""Files of which only a part steers, by name; everything else steers as a whole."""
+"""Files of which only a part affects the proof, by name. All other files affect it as a whole."""
 
 LOCK_OF_VENDOR = "vendor/modules.txt"
 FIRST_LOCKS = ("go.sum", "Cargo.lock", "requirements.txt", "modules.txt")
-"""Files whose first form is judged as an addition to an empty one."""
+"""Files whose first version is judged as an addition to an empty file."""
 
 ChangeKind = Literal["added", "modified", "deleted"]
 
@@ -54,11 +54,11 @@ class Changed(Protocol):
 
     @property
     def modified(self) -> Collection[str]:
-        """Paths with another content."""
+        """Paths whose content changed."""
 
     @property
     def deleted(self) -> Collection[str]:
-        """Paths that are gone."""
+        """Paths that no longer exist."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,13 @@ class ProofChange:
     input: Input
     """What it counts as, and why."""
     old: bytes | None
-    """What takes its place when it is put back: the old file, or the new one with the part that
-    steers as it was; None where it is taken away."""
+    """What replaces it when it is put back: the old file, or the new one with the deciding part as
+    it was. None if the file is removed.
+    """
     understood: str = ""
-    """Why its change needs no question; "" where a look at the old tests has to tell."""
+    """Why its change needs no question; "" if a run with the old tests has to tell."""
     partly: bool = False
-    """Only a part of the file is an input; the rest is product, and `old` keeps its change."""
+    """Only a part of the file is an input. The rest is product, whose change `old` keeps."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class ProofChanges:
 
     changes: list[ProofChange] = field(default_factory=list)
     unsure: list[tuple[str, str]] = field(default_factory=list)
-    """Changed paths that are taken as product and may decide, with why."""
+    """Changed paths that are taken as product but may decide, each with the reason."""
 
     @property
     def inputs(self) -> list[ProofChange]:
@@ -93,12 +94,12 @@ class ProofChanges:
 
     @property
     def suspects(self) -> list[ProofChange]:
-        """Those that are put back before anybody is asked."""
+        """The changes that are put back before anybody is asked."""
         return [one for one in self.changes if not one.understood]
 
     @property
     def understood(self) -> list[ProofChange]:
-        """Those that need no question."""
+        """The changes that need no question."""
         return [one for one in self.changes if one.understood]
 
 
@@ -110,9 +111,9 @@ def judge_changes(
     read_after: ReadFile,
     changes: Changed,
 ) -> ProofChanges:
-    """The changed inputs of the proof, each with why it counts and whether it is understood.
+    """Return the changed inputs of the proof, each with why it counts and whether it is understood.
 
-    Never raises; a file that cannot be read as what it is called is put back as a whole.
+    Never raises. A file that cannot be parsed as what its name says is put back as a whole.
     """
     after = after_paths if isinstance(after_paths, Collection) else frozenset(after_paths)
     found: list[ProofChange] = []
@@ -133,9 +134,10 @@ def judge_changes(
 
 
 def _vendored_together(found: list[ProofChange]) -> list[ProofChange]:
-    """Go's manifest, locks and vendored packages: all of a module are understood, or none is.
+    """Treat Go's manifest, locks and vendored packages alike: all of a module are understood, or
+    none.
 
-    Go refuses a vendor/modules.txt that doesn't fit go.mod.
+    Go refuses a vendor/modules.txt that does not match go.mod.
     """
     for lock in [one for one in found if one.path.endswith(LOCK_OF_VENDOR)]:
         module = lock.path.removesuffix(LOCK_OF_VENDOR)
@@ -163,7 +165,7 @@ def _judged(
     if kind == "deleted" or after is None:
         return ProofChange(path, kind, entry, before)
     if kind == "added" or before is None:
-        understood = _new_file(around, after, before_paths)
+        understood = _why_new_file_is_fine(around, after, before_paths)
         return ProofChange(path, kind, entry, None, understood)
     kept = kept_part(around, before, after)
     back = kept.content
@@ -174,8 +176,8 @@ def _judged(
 
 
 def kept_part(around: Surrounding, before: bytes, after: bytes) -> Kept:
-    """The new file with everything that steers as it was."""
-    keep = _how(around)
+    """Return the new file with everything that affects the proof as it was."""
+    keep = _keep_function(around)
     if keep is None:
         return Kept(before)
     try:
@@ -184,7 +186,7 @@ def kept_part(around: Surrounding, before: bytes, after: bytes) -> Kept:
         return Kept(before)
 
 
-def _how(around: Surrounding) -> Keep | None:
+def _keep_function(around: Surrounding) -> Keep | None:
     if around.entry.region:
         return keep_region
     name = around.path.rpartition("/")[2]
@@ -194,17 +196,17 @@ def _how(around: Surrounding) -> Keep | None:
     return keep_tests if around.entry.kind == "test" else None
 
 
-def _new_file(around: Surrounding, after: bytes, before_paths: Collection[str]) -> str:
-    """Why a new file needs no question: a test that takes no other's place, a lock's first form."""
+def _why_new_file_is_fine(around: Surrounding, after: bytes, before_paths: Collection[str]) -> str:
+    """Return why a new file needs no question: a test that replaces no file, a first lock file."""
     path, entry = around.path, around.entry
     if entry.kind == "test":
         stem = path.rpartition(".")[0]
         folder, _, name = path.rpartition("/")
-        takes = [f"{stem}/__init__.py", f"{stem}.py"]
+        replaced = [f"{stem}/__init__.py", f"{stem}.py"]
         if name == "__init__.py":
-            takes = [f"{folder}.py"]
-        doubles = any(one != path and one in before_paths for one in takes)
-        return "" if doubles or name == "__init__.py" else NEW_TESTS
+            replaced = [f"{folder}.py"]
+        replaces_other = any(one != path and one in before_paths for one in replaced)
+        return "" if replaces_other or name == "__init__.py" else NEW_TESTS
     name = path.rpartition("/")[2]
     if entry.kind == "config" and name in FIRST_LOCKS:
         return kept_part(around, b"", after).understood
@@ -214,9 +216,9 @@ def _new_file(around: Surrounding, after: bytes, before_paths: Collection[str]) 
 def put_back(
     changes: ProofChanges, only: Collection[str] | None = None, *, understood: bool = False
 ) -> Mapping[str, bytes | None]:
-    """What makes "the new product with the old inputs": content by path, None for "take away".
+    """Return the contents by path for "the new product with the old inputs"; None means remove.
 
-    `only` limits it to some paths. Additions that are understood stay unless `understood`.
+    `only` limits it to some paths. Understood additions stay unless `understood` is set.
     """
     return {
         one.path: one.old

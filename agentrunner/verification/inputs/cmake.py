@@ -1,7 +1,7 @@
-"""What CMake's lists say of programs and tests: variables, loops and functions are followed. Pure.
+"""What CMake lists say about programs and tests; follows variables, loops and functions. Pure.
 
-It is a reading for people's usual lists, not CMake: of a condition that is not known both branches
-are taken. It never raises.
+It covers common lists and is not CMake: if a condition is unknown, both branches are taken. It
+never raises.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ ENDS = {"foreach": "endforeach", "function": "endfunction", "macro": "endmacro",
 HERE = ("CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR")
 ROOT = ("CMAKE_SOURCE_DIR", "PROJECT_SOURCE_DIR")
 MOST_CALLS = 10_000
-"""Calls that are looked at; a project of more is read as far as that."""
+"""The most calls that are read; a larger project is read up to that point."""
 DEEPEST = 12
 MOST_WORDS = 1_000
-"""Words of a call, and values of a variable."""
+"""The most words of a call, and values of a variable."""
 LONGEST = 20_000
-"""Characters of one word with its variables put in."""
+"""The most characters of one word with its variables expanded."""
 
 _Raw = tuple[str, tuple[str, ...]]
 
@@ -38,14 +38,14 @@ class Call:
     """One call with its words as CMake would see them."""
 
     name: str
-    """In small letters."""
+    """In lower case."""
     words: tuple[str, ...]
     path: str
-    """The list that it stands in, or that calls the function it stands in."""
+    """The list file that contains it, or that calls the function containing it."""
 
     @property
     def folder(self) -> str:
-        """The folder that its paths are read from."""
+        """The folder that its paths are relative to."""
         return folder_of(self.path)
 
 
@@ -59,14 +59,14 @@ class _Reader:
     left: int = MOST_CALLS
 
     def define(self, calls: Sequence[_Raw]) -> None:
-        """Remember the functions and macros of a list."""
+        """Record the functions and macros of a list file."""
         for at, (name, words) in enumerate(calls):
             if name in ("function", "macro") and words:
                 body = calls[at + 1 : _closing(calls, at)]
                 self.functions.setdefault(words[0].lower(), (words[1:], body))
 
     def run(self, calls: Sequence[_Raw], depth: int = 0) -> Iterator[Call]:
-        """The calls in the order in which they are made, without those that steer."""
+        """Yield the calls in the order in which they are made, without control flow."""
         at = 0
         while at < len(calls) and self.left > 0 and depth < DEEPEST:
             self.left -= 1
@@ -80,14 +80,14 @@ class _Reader:
             elif name == "if":
                 yield from self._branches(calls[at : end + 1], depth)
             else:
-                yield from self._one(name, self.words(raw), depth)
+                yield from self._call(name, self.words(raw), depth)
             at = end + 1
 
     def words(self, raw: Sequence[str]) -> tuple[str, ...]:
-        """Words with variables put in: a bare word of several values is several words."""
+        """Return the words with variables expanded; an unquoted list becomes several words."""
         found: list[str] = []
         for word in raw:
-            # Once: values hold what was put in, and one that names itself would grow for ever.
+            # Only once: values are already expanded, and one that names itself would grow forever.
             text = VARIABLE.sub(lambda hit: self._value(hit[1], hit[0]), word.strip('"'))
             text = TARGET_FILE.sub(r"\1", text[:LONGEST])
             bare = not word.startswith('"')
@@ -101,11 +101,11 @@ class _Reader:
             return "."
         if name in ROOT:
             return posixpath.relpath(self.folder or ".", folder_of(self.path) or ".")
-        # Those that CMake sets are not known here, and left as they are.
+        # Variables that CMake itself sets are unknown here and left as they are.
         known = self.variables.get(name)
         return ";".join(known) if known is not None else otherwise
 
-    def _one(self, name: str, words: tuple[str, ...], depth: int) -> Iterator[Call]:
+    def _call(self, name: str, words: tuple[str, ...], depth: int) -> Iterator[Call]:
         if name == "set" and words:
             values = words[1 : words.index("CACHE")] if "CACHE" in words else words[1:]
             self.variables[words[0]] = [one for one in values if one != "PARENT_SCOPE"]
@@ -114,7 +114,7 @@ class _Reader:
         elif name == "file" and len(words) > 1 and words[0] in ("GLOB", "GLOB_RECURSE"):
             self.variables[words[1]] = self._globbed(words[2:], deep=words[0] != "GLOB")
         elif name == "cmake_parse_arguments" and len(words) > 3:
-            self._parse(words)
+            self._parse_arguments(words)
         elif name in self.functions:
             given, body = self.functions[name]
             before = dict(self.variables)
@@ -139,7 +139,7 @@ class _Reader:
             yield from self.run(body, depth + 1)
 
     def _branches(self, calls: Sequence[_Raw], depth: int) -> Iterator[Call]:
-        """The branches that may be taken: those that no option of a function rules out."""
+        """Follow the branches that may be taken: all that no option of a function rules out."""
         marks, inner = [0], 0
         for at, (name, _) in enumerate(calls):
             inner += (name == "if") - (name == "endif")
@@ -164,8 +164,8 @@ class _Reader:
             found += [posixpath.relpath(path, place or ".") for path in self.tree.matching(glob)]
         return found[:MOST_WORDS]
 
-    def _parse(self, words: Sequence[str]) -> None:
-        """`cmake_parse_arguments(PREFIX "OPTIONS" "SINGLE" "SEVERAL" ${ARGN})`."""
+    def _parse_arguments(self, words: Sequence[str]) -> None:
+        """Evaluate `cmake_parse_arguments(PREFIX "OPTIONS" "SINGLE" "SEVERAL" ${ARGN})`."""
         prefix, options, single, several = words[0], *(one.split(";") for one in words[1:4])
         given = self.variables.get("ARGN", [])
         found: dict[str, list[str]] = {name: ["FALSE"] for name in options if name}
@@ -184,7 +184,7 @@ class _Reader:
 
 
 def calls_of(tree: Tree, folder: str, lists: Sequence[str]) -> list[Call]:
-    """All calls of a project's lists, in the order of the lists, functions of any list followed."""
+    """Return all calls of a project's lists, in list order; functions are followed across lists."""
     reader = _Reader(tree, folder)
     texts = {path: _raw(tree.text(path) or "") for path in lists}
     for calls in texts.values():
@@ -204,7 +204,7 @@ def _raw(text: str) -> list[_Raw]:
 
 
 def _closing(calls: Sequence[_Raw], at: int) -> int:
-    """Where the block ends that begins there; the last call where nothing ends it."""
+    """Return the index where the block that begins here ends; the last call if nothing ends it."""
     opens, closes = calls[at][0], ENDS[calls[at][0]]
     deep = 0
     for number in range(at, len(calls)):

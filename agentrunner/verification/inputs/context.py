@@ -1,4 +1,4 @@
-"""What the search has found so far: inputs, programs that are executed, what is still to follow."""
+"""What the search has found so far: inputs, executed programs, shell texts still to follow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentrunner.verification.inputs.shell import Step, steps_of
 from agentrunner.verification.inputs.tree import Tree, above, is_inside, join
 
 MOST_TEXTS = 300
-"""Shell texts that are followed; a command that runs more is not understood anyway."""
+"""The most shell texts that are followed; a command that runs more is not understood anyway."""
 
 SETTINGS = "{.toml,.ini,.cfg,.json,.jsonc,.json5,.yml,.yaml,.xml,.xml.dist,.conf}"
 SCRIPTED = "{.js,.cjs,.mjs,.ts,.cts,.mts,.py,.rb,.json,.jsonc,.toml,.yml,.yaml,.local}"
@@ -22,12 +22,12 @@ OWN_CONFIG = (
     ".{name}?(rc)?(.json|.jsonc|.yml|.yaml|.js|.cjs|.mjs|.ts|.toml)",
     "?(.){name}.{config,setup,workspace,settings}" + SCRIPTED,
 )
-"""How tools call the files that they are configured by, from the tool's own name."""
+"""How tools name their configuration files, derived from the tool's own name."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A shell text that is run: where, by whom, and the folder that its script lies in."""
+    """A shell text that is run: where, by whom, and the folder that contains its script."""
 
     shell: str
     folder: str
@@ -41,14 +41,14 @@ class Executed:
     """A program of the tree that a command runs."""
 
     path: str
-    """The script, or the source of a built program that has its entry."""
+    """The script, or the source file with the entry point of a built program."""
     step: Step
     by: str
 
 
 @dataclass
 class Context:
-    """Gathers what the commands lead to."""
+    """Collects what the commands lead to."""
 
     tree: Tree
     inputs: dict[str, Input] = field(default_factory=dict)
@@ -56,26 +56,26 @@ class Context:
     collected: dict[str, str] = field(default_factory=dict)
     """Test files of the tree, and why."""
     named: dict[str, str] = field(default_factory=dict)
-    """Folders that a command or its configuration names as those of tests."""
+    """Folders that a command or its configuration names as test folders."""
     roots: set[str] = field(default_factory=set)
-    """Folders that tools look for tests in."""
+    """Folders in which tools look for tests."""
     executed: list[Executed] = field(default_factory=list)
     data: dict[str, str] = field(default_factory=dict)
-    """Files that are handed to a program, and how."""
+    """Files that are passed to a program, and how."""
     programs: set[str] = field(default_factory=set)
     scripts: set[str] = field(default_factory=set)
     python_path: set[str] = field(default_factory=set)
-    """Folders that Python looks for modules in before it looks elsewhere."""
+    """Folders in which Python looks for modules before anywhere else."""
     built: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By path of a program that a command builds: its sources."""
     written: set[str] = field(default_factory=set)
-    """What the commands write themselves."""
+    """Files that the commands write themselves."""
     copies: dict[str, str] = field(default_factory=dict)
-    """Words that a command copies a file to, with that file."""
+    """By word for a copy that a command makes: the file it is a copy of."""
     product_programs: set[str] = field(default_factory=set)
     """Sources of programs that the project builds for more than its tests."""
     only_tested: set[str] = field(default_factory=set)
-    """Sources that only programs of tests are built from."""
+    """Sources from which only test programs are built."""
     _waiting: deque[Text] = field(default_factory=deque)
     _seen: set[Text] = field(default_factory=set)
 
@@ -89,7 +89,7 @@ class Context:
         part: str = "",
         itself: bool = False,
     ) -> None:
-        """One file of the tree counts; the first reason stays, parts come together."""
+        """Count one file of the tree as an input; the first reason stays, parts are merged."""
         if not is_inside(path) or not self.tree.exists(path):
             return
         old = self.inputs.get(path)
@@ -99,7 +99,7 @@ class Context:
             self.inputs[path] = replace(old, parts=(*old.parts, part))
 
     def collect(self, glob: str, why: str, kind: Kind = "test", *, region: bool = False) -> None:
-        """Every file of a glob counts, those that are not there yet as well."""
+        """Count every file that matches a glob, including files that do not exist yet."""
         if not is_inside(glob.replace("[", "")) or glob in self.inputs:
             return
         found = self.tree.matching(glob)
@@ -113,7 +113,7 @@ class Context:
                 self.collected.setdefault(path, why)
 
     def place(self, path: str, why: str, kind: Kind = "config") -> None:
-        """A file that a tool reads where it is there; a new one counts, too."""
+        """Count a file that a tool reads if it exists; a new one counts as well."""
         if is_glob(path):
             self.collect(path, why, kind)
         elif self.tree.exists(path):
@@ -122,7 +122,7 @@ class Context:
             self.places.setdefault(path, Input(path, why, kind, exists=False))
 
     def use(self, program: str, folder: str, *names: str) -> None:
-        """A tool runs in a folder: what configures it, there and above, counts."""
+        """A tool runs in a folder: count its configuration there and in the folders above."""
         self.programs.add(program)
         why = f"configuration that {program} reads"
         for place in above(folder):
@@ -132,18 +132,18 @@ class Context:
                 self.place(inside(place, name), why)
 
     def name_folder(self, folder: str, why: str) -> None:
-        """A command or its configuration names this folder as one of tests."""
+        """Record that a command or its configuration names this folder as a test folder."""
         if folder and folder in self.tree.folders:
             self.named.setdefault(folder, why)
 
     def follow(self, text: Text) -> None:
-        """A shell text that is run, too."""
+        """Queue a shell text that is run as well."""
         if text not in self._seen and len(self._seen) < MOST_TEXTS:
             self._seen.add(text)
             self._waiting.append(text)
 
     def steps(self) -> Iterable[tuple[Step, Text]]:
-        """The simple commands of everything that is run, as long as there are new ones."""
+        """Yield the simple commands of everything that is run, as long as new ones turn up."""
         while self._waiting:
             text = self._waiting.popleft()
             for step in steps_of(
@@ -157,12 +157,12 @@ class Context:
                 yield step, text
 
     def execute(self, path: str, step: Step, by: str) -> None:
-        """A program of the tree is run."""
+        """Record that a program of the tree is run."""
         if self.tree.exists(path):
             self.executed.append(Executed(path, step, by))
 
     def existing(self, folder: str, word: str) -> str | None:
-        """The file or folder of the tree that a word names, None where there is none."""
+        """Return the file or folder of the tree that a word names, None if there is none."""
         path = join(folder, word)
         known = path in self.tree.folders or (is_inside(path) and self.tree.exists(path))
         return path if known else None

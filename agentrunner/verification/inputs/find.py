@@ -1,4 +1,4 @@
-"""Works out the inputs of the proof: what decides what the verifying commands say."""
+"""Find the inputs of the proof: the files that decide what the verifying commands say."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ def find_inputs(
     read_many: ReadMany | None = None,
     wanted: str = "",
 ) -> Inputs:
-    """What decides about the commands, each a pair of shell text and folder; pure, never raises.
+    """Return what decides about the commands, each a pair of shell text and folder. Pure, never
+    raises.
 
-    `paths` are all files of the tree before the run and `read` gives their content; only what
-    commands and tests lead to is read. `declared_tests` and `declared_product` are globs of a
-    person and win; `results_files` are those that a report named as test files. `read_many` reads
-    many files in one go, where a single one is costly. `wanted` is the text of all that was asked
-    for: code that a person speaks of is what tests are about, though they assert its answer alone.
+    `paths` are all files of the tree before the run and `read` returns their content; only files
+    that commands and tests lead to are read. `declared_tests` and `declared_product` are globs
+    declared by a person, which take precedence. `results_files` are files that a report named as
+    test files. `read_many` reads many files at once, for readers where single reads are costly.
+    `wanted` is the text of everything that was asked for: code that it mentions is what the tests
+    are about, even if the tests only assert its answer.
     """
     commands, inline = _with_programs(shell_commands)
     if inline:
         paths, read, read_many = [*paths, *inline], _laid_over(inline, read), None
     tree = Tree(paths, read, read_many)
     context = Context(tree)
-    many = len(commands) > 1
+    several = len(commands) > 1
     for index, (shell, cwd) in enumerate(commands):
-        by = "the test command" if not index else f"check {index}" if many else "the command"
+        by = "the test command" if not index else f"check {index}" if several else "the command"
         context.follow(Text(shell, join("", cwd), by))
     follow_all(context)
     reported = dict.fromkeys(sorted(results_files), "tests of it were run before")
@@ -56,23 +58,23 @@ def find_inputs(
             context.collected[path] = why
             context.add(path, why, "test")
     leads = Leads(tree, context.python_path)
-    found = _assembled(context, leads, declared_tests, declared_product, wanted)
-    return _without(inline, found) if inline else found
+    found = _assemble(context, leads, declared_tests, declared_product, wanted)
+    return _without_files(inline, found) if inline else found
 
 
 def _with_programs(
     shell_commands: Sequence[tuple[str, str]],
 ) -> tuple[list[tuple[str, str]], dict[str, bytes]]:
-    """The commands with programs in their text as files, and these files.
+    """Return the commands with the programs in their text moved to files, and these files.
 
-    What such a program imports and reads decides as it does for one that lies in the tree.
+    What such a program imports and reads decides in the same way as for a program in the tree.
     """
     commands: list[tuple[str, str]] = []
     inline: dict[str, bytes] = {}
     for index, (shell, cwd) in enumerate(shell_commands):
-        made = written_out(shell, cwd, f"{STEM}{index}_")
-        commands.append((made.shell if made else shell, cwd))
-        inline.update(made.files if made else {})
+        result = written_out(shell, cwd, f"{STEM}{index}_")
+        commands.append((result.shell if result else shell, cwd))
+        inline.update(result.files if result else {})
     return commands, inline
 
 
@@ -80,14 +82,14 @@ def _laid_over(files: Mapping[str, bytes], read: ReadFile) -> ReadFile:
     return lambda path: files[path] if path in files else read(path)
 
 
-def _without(files: Collection[str], found: Inputs) -> Inputs:
-    """The same without files that no tree has.
+def _without_files(files: Collection[str], found: Inputs) -> Inputs:
+    """Return the inputs without files that no tree has.
 
-    What such a program alone reads, and no code beside it, is what it is about.
+    What only such a program reads, and no code outside it, is what the program is about.
     """
 
-    def kept(several: Sequence[Input]) -> list[Input]:
-        return [replace(one, why=for_people(one.why)) for one in several if one.path not in files]
+    def kept(items: Sequence[Input]) -> list[Input]:
+        return [replace(one, why=for_people(one.why)) for one in items if one.path not in files]
 
     return replace(
         found,
@@ -100,7 +102,7 @@ def _without(files: Collection[str], found: Inputs) -> Inputs:
     )
 
 
-def _assembled(
+def _assemble(
     context: Context,
     leads: Leads,
     declared_tests: Sequence[str],

@@ -29,25 +29,25 @@ CALLED = re.compile(
     r"^(?:[ \t]+|[ \t]*(?:test|it|specify)\b.{0,300}?=>\s*\{?\s*)(?:await\s+)?(?:(\w+)\.)?(\w+)\(",
     re.MULTILINE,
 )
-"""Calls that are a statement, or the whole body of a test: nobody looks at what they return."""
+"""Calls that are a statement, or the whole body of a test, so that their return value is unused."""
 TEST_KITS = frozenset(
     {"pytest", "unittest", "node:test", "vitest", "@jest/globals", "mocha", "chai", "jest", "ava"}
 )
 RESOLVED = frozenset({"python", "javascript", "c", "ruby", "php", "perl", "shell"})
-"""Languages whose imports are followed: only there is it known what product code uses."""
+"""Languages whose imports are followed; only for these is it known what product code uses."""
 MOST_TESTS = 1_500
 SAMPLE = 200
-"""Tests of a folder that are looked at to learn what the folder is for."""
+"""How many tests of a folder are examined to learn what the folder is for."""
 MOST_CODE = 400
-"""Source files of a folder that are looked at before it is taken for one of product code."""
+"""The most source files of a folder that are examined; a folder with more is taken as product."""
 MOST_FIXTURES = 5_000
 MOST_ROUNDS = 4
-"""How far helpers of helpers are followed."""
+"""How many levels of helpers of helpers are followed."""
 
 
 @dataclass
 class Fixtures:
-    """Works out what belongs to the tests beside the test files themselves."""
+    """Works out what belongs to the tests besides the test files themselves."""
 
     context: Context
     leads: Leads
@@ -57,7 +57,7 @@ class Fixtures:
     folders: dict[str, str] = field(default_factory=dict)
     """Folders that hold tests and nothing of the product, and why."""
     used: dict[str, str] = field(default_factory=dict)
-    """Files of such folders that the product uses, and who does."""
+    """Files in such folders that the product uses, and what uses them."""
     asked: Asked = field(default_factory=lambda: Asked(""))
     compares: set[str] = field(default_factory=set)
     """Files with a function that compares for a test."""
@@ -82,13 +82,13 @@ class Fixtures:
     def find(self, also: Sequence[str] = ()) -> None:
         """Add folders, helpers and fixtures to the context.
 
-        `also` are programs that may be tests: only who compares for them is looked for.
+        `also` are programs that may be tests; for these only find the files that compare.
         """
         tests = sorted(self.tests)[:MOST_TESTS]
         self.context.tree.prefetch(tests)
         self._subjects.read(tests)
         for folder in sorted({*map(folder_of, self.tests), *self.context.named}):
-            self._top(folder)
+            self._take_test_folders(folder)
         for folder, why in self.folders.items():
             if any(place in self.folders for place in above(folder_of(folder))):
                 continue
@@ -109,7 +109,7 @@ class Fixtures:
             self._mentions(reader)
 
     def _readers(self) -> Iterator[str]:
-        """Test files and the code beside them, bounded."""
+        """Yield test files and the code that belongs to them, bounded."""
         found = set(self.tests)
         for folder in self.folders:
             found.update(
@@ -124,7 +124,7 @@ class Fixtures:
 
     @property
     def reached(self) -> set[str]:
-        """Code that tests import, or name as a file."""
+        """The code that tests import, or name as a file."""
         found: set[str] = set()
         for test in sorted(self.tests)[:MOST_TESTS]:
             found |= self.leads.imports(test)[0]
@@ -133,8 +133,8 @@ class Fixtures:
 
     # -- folders ----------------------------------------------------------------------------
 
-    def _top(self, folder: str) -> None:
-        """The topmost folder above some tests in which only tests and their helpers lie."""
+    def _take_test_folders(self, folder: str) -> None:
+        """Take the folders above some tests that hold only tests and helpers, up to the topmost."""
         chain = list(above(folder))
         if any(place in self.folders for place in chain):
             return
@@ -153,9 +153,9 @@ class Fixtures:
             self._take(place, "it holds tests and no product code")
 
     def _holds_subjects(self, place: str) -> bool:
-        """Whether a test in a folder of tests further down is named after code of a named folder.
+        """Whether code in a named folder has a test named after it in a test folder further down.
 
-        `pytest shop/cart` names a package whose tests lie in `shop/cart/tests`.
+        `pytest shop/cart` names a package whose tests are in `shop/cart/tests`.
         """
         with_tests = set(map(folder_of, self.tests))
         for path in self.context.tree.under(place):
@@ -175,7 +175,7 @@ class Fixtures:
         return self._subjects.helps_only(path, self.product.imported)
 
     def _take(self, place: str, why: str) -> None:
-        """A folder of tests; what the product uses of it stays product."""
+        """Record a test folder; what the product uses in it stays product."""
         self.folders[place] = f"it lies in {place}/: {why}"
         inner = f"{place}/"
         for path in self.context.tree.under(place):
@@ -193,7 +193,7 @@ class Fixtures:
             return False
         inner = f"{place}/"
         if named:
-            return self._mostly_leads_out(place, inner)
+            return self._mostly_leads_outside(place, inner)
         for path in others:
             users = self.product.imported.get(path, set())
             if any(not user.startswith(inner) for user in users) or path in self.product.entries:
@@ -202,34 +202,34 @@ class Fixtures:
             own = self._subjects.namesakes_of(path)
             if own and not helps:
                 return False
-            if any(not self._leads_out(test, inner) for test in tests.difference(own)):
+            if any(not self._leads_outside(test, inner) for test in tests.difference(own)):
                 return False
-            if not first and not helps and not self._says_no(path):
+            if not first and not helps and not self._decides(path):
                 return False
             if not tests and not users and not self._is_empty(path):
                 return False
         return True
 
-    def _mostly_leads_out(self, place: str, inner: str) -> bool:
-        """Of the tests in a folder that reach code, whether most reach some outside of it."""
+    def _mostly_leads_outside(self, place: str, inner: str) -> bool:
+        """Whether most of a folder's tests that reach any code reach some outside the folder."""
         tests = [path for path in self.context.tree.under(place) if path in self.tests]
         if not all(self.leads.family(path) in RESOLVED for path in tests):
-            return True  # its tool has a folder of its own for tests
-        inside_only = out = 0
+            return True  # its tool has a separate folder for tests
+        inside_only = leads_out = 0
         for test in tests[:: len(tests) // SAMPLE + 1]:
-            if self._leads_out(test, inner):
-                out += 1
+            if self._leads_outside(test, inner):
+                leads_out += 1
             elif self.leads.imports(test)[0]:
                 inside_only += 1
-        return out >= inside_only
+        return leads_out >= inside_only
 
     def _is_used_by_product(self, path: str, inner: str) -> bool:
-        """Whether code that is tested, outside of a folder, uses a file in it."""
+        """Whether tested code outside a folder uses a file in it."""
         users = self.product.imported.get(path, set())
         return any(user in self._subjects for user in users if not user.startswith(inner))
 
-    def _leads_out(self, test: str, inner: str) -> bool:
-        """Whether a test reaches code outside of the folder: what it is about lies there."""
+    def _leads_outside(self, test: str, inner: str) -> bool:
+        """Whether a test reaches code outside the folder, which is then what it is about."""
         files, missing = self.leads.imports(test)
         if any(not path.startswith(inner) for path in files):
             return True
@@ -252,7 +252,7 @@ class Fixtures:
         bare = re.sub(r"(?m)^\s*#.*$", "", text).strip()
         return path.endswith("/__init__.py") and len(bare) < 40
 
-    def _says_no(self, path: str) -> bool:
+    def _decides(self, path: str) -> bool:
         """Whether a helper decides: it uses a test kit, asserts, or is nearly empty."""
         text = self.context.tree.text(path) or ""
         kits = TEST_KITS | self.context.programs
@@ -262,7 +262,7 @@ class Fixtures:
     # -- helpers ----------------------------------------------------------------------------
 
     def _helpers(self, test: str) -> None:
-        """Modules outside of test folders that only tests import, and that decide for them."""
+        """Add modules outside test folders that only tests import, and that decide for them."""
         text = self.context.tree.text(test) or ""
         files = self.leads.imports(test)[0]
         for path in sorted(files):
@@ -276,9 +276,9 @@ class Fixtures:
                 self.context.add(path, why, "fixture")
 
     def _between(self, reader: str) -> None:
-        """Code that a test reaches, that no product code uses and that nothing asked for names.
+        """Add code that a test reaches but no product code uses and nothing asked for names.
 
-        A test has to reach other code, too, which it is about then; a helper has not.
+        A test must also reach other code, which is what it is about; a helper need not.
         """
         if not self.asked:
             return
@@ -291,9 +291,9 @@ class Fixtures:
             self.context.add(path, why, "fixture")
 
     def _reached(self, reader: str) -> dict[str, frozenset[str]]:
-        """Code that a file uses, and what that uses in turn: by path what each imports.
+        """Return the code that a file uses, even indirectly: by path, what each one imports.
 
-        A module is found wherever it lies where its name is the only one.
+        A module is found anywhere in the tree if it is the only one of its name.
         """
         files, missing = self.leads.imports(reader)
         todo = {
@@ -310,7 +310,11 @@ class Fixtures:
         return found
 
     def _product_of(self, reached: Mapping[str, frozenset[str]]) -> set[str]:
-        """What of it is product: what was asked for names it, other code uses it, or it product."""
+        """Return which of these files are product.
+
+        Product is a file that what was asked for names, that other code uses or starts, or that a
+        test is named after; also a file that imports product, or that product imports.
+        """
         found = {
             path
             for path in reached
@@ -330,10 +334,10 @@ class Fixtures:
         return found
 
     def _by_use(self, test: str) -> None:
-        """Files that compare for a test, however it loads them.
+        """Add files that compare for a test, no matter how the test loads them.
 
-        Tests that assert nothing themselves call them; others assert their answer. The latter may
-        be what the test is about: one that a person speaks of is no input.
+        Tests that assert nothing themselves call them; other tests assert their answer. The latter
+        kind may be what the test is about, so a function that a person mentions is not an input.
         """
         text = self.context.tree.text(test) or ""
         own = comparing_functions(text) | functions_of_two(text)
@@ -362,7 +366,7 @@ class Fixtures:
 
     def _uses_kit(self, path: str) -> bool:
         text = self.context.tree.text(path) or ""
-        if self.leads.family(path) == "go":  # the standard library's own word for it
+        if self.leads.family(path) == "go":  # the standard library's own test kit
             return "testing" in GO_IMPORT.findall(text)
         kits = TEST_KITS | (self.context.programs - {"python", "node"})
         words = re.findall(
@@ -383,7 +387,7 @@ class Fixtures:
         return any(name in defined and owner in ("", stem) for owner, name in called)
 
     def _is_table(self, path: str, test_text: str, files: frozenset[str]) -> bool:
-        """Whether a module holds data alone, and a test compares with it or runs through it."""
+        """Whether a module holds only data, and a test compares with it or loops over it."""
 
         def data_alone(one: str) -> bool:
             text = self.context.tree.text(one) or ""

@@ -1,4 +1,4 @@
-"""From a command to what it executes: wrappers taken off, interpreters asked for their script."""
+"""From a command to what it executes: unwrap wrappers, ask interpreters for their script."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from agentrunner.verification.inputs.shell import PASSES_ON, Step, steps_of
 from agentrunner.verification.inputs.tree import folder_of, join
 
 Handler = Callable[[Context, Step, list[str], str], None]
-"""What a program does with its arguments: context, step, arguments, who runs it."""
+"""Handles a program with its arguments: context, step, arguments, who runs it."""
 
 TAKES_VALUE = frozenset(
     """-n -u -s -k -p --package --python --group --extra --with --with-editable --only-group
     --directory --project --env-file --index --signal --kill-after --user -c --call -E --adjustment
     --only --without""".split()
 )
-"""Options of wrappers that have a value behind them."""
+"""Options of wrappers that are followed by a value."""
 WRAPPERS = frozenset(
     """env exec time nice timeout npx bunx pnpx command sudo xvfb-run nohup ionice stdbuf setsid
     cross-env dotenv xargs faketime catchsegv valgrind strace unbuffer chronic busybox""".split()
@@ -51,17 +51,17 @@ RUNNERS: Mapping[str, frozenset[str]] = {
     "pixi": frozenset({"run"}),
     "mise": frozenset({"exec", "x"}),
 }
-"""Programs that run another one after a word of theirs."""
+"""Programs that run another one after one of their subcommands."""
 SHELLS = re.compile(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")
 PYTHON = re.compile(r"^(python|pypy)[\d.]*t?$")
 RUNS = re.compile(
     r"(?<![\w./-])(?:python[\d.]*|node|ruby|perl|php|lua|java|go|cargo|make|npm|npx|(?:ba|da)?sh)\s"
 )
-"""What would run code, wherever it stands in a text: below `xargs`, in a program of awk."""
+"""What would run code anywhere in a text: after `xargs`, in an awk program."""
 READS_PATTERNS = frozenset("grep egrep fgrep rg jq".split())
-"""Those whose `-f FILE` is what they look for; that of `test` asks whether a file is there."""
+"""Programs whose `-f FILE` lists what they look for; `test -f` asks whether a file exists."""
 PATH_TEST = re.compile(r"(test|\[\[?)( !)? -[adefhLrswx] [^\s\0\1$]+( \]\]?)?")
-"""What `test` asks of a path; a substitution would run something."""
+"""What `test` asks about a path; a substitution would run something."""
 BUILDS = frozenset("cc gcc g++ c++ clang clang++ rustc ld tcc javac kotlinc".split())
 
 HANDLERS: dict[str, Handler] = {
@@ -74,20 +74,20 @@ HANDLERS: dict[str, Handler] = {
 
 
 def follow_all(context: Context) -> None:
-    """Take in everything that the waiting texts lead to."""
+    """Process everything that the queued texts lead to."""
     for step, text in context.steps():
         take(context, step, text.by)
 
 
 def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
-    """One simple command."""
+    """Process one simple command."""
     words = list(step.words)
     if not words or depth > 8:
         return
     program = words[0].rpartition("/")[2]
     _environment(context, step)
     if step.into == "read":
-        _table(context, step, words[1:], by)
+        _case_tables(context, step, words[1:], by)
     for path in step.reads:
         if program == "read":
             context.add(path, f"{by} takes its cases from it", "fixture")
@@ -136,7 +136,7 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
 
 
 def _environment(context: Context, step: Step) -> None:
-    """Files that a command is handed in its environment, and where Python looks because of it."""
+    """Count files named in a command's environment, and note where Python then looks."""
     for name, value in step.env:
         for word in re.split(r"[\s:=,]+", value):
             path = context.existing(step.folder, word) if word.strip("./") else None
@@ -147,8 +147,8 @@ def _environment(context: Context, step: Step) -> None:
             context.python_path.update(places)
 
 
-def _table(context: Context, step: Step, words: list[str], by: str) -> None:
-    """`cat cases.txt | while read …`: the cases of a check."""
+def _case_tables(context: Context, step: Step, words: list[str], by: str) -> None:
+    """Read `cat cases.txt | while read …`: the cases of a check."""
     for word in words:
         path = None if word.startswith("-") else context.existing(step.folder, word)
         if path and path in context.tree.paths:
@@ -156,7 +156,7 @@ def _table(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def _unwrapped(program: str, rest: list[str]) -> list[str] | None:
-    """The command that a wrapper runs; None where `program` is none."""
+    """Return the command that a wrapper runs; None if `program` is not a wrapper."""
     if program in RUNNERS:
         while rest and rest[0].startswith("-"):
             rest = rest[2:] if rest[0] in TAKES_VALUE else rest[1:]
@@ -181,7 +181,7 @@ def _unwrapped(program: str, rest: list[str]) -> list[str] | None:
 
 
 def _shell(context: Context, step: Step, words: list[str], by: str) -> None:
-    """`sh -c TEXT`, `sh FILE`, `. FILE`."""
+    """Follow `sh -c TEXT`, `sh FILE`, `. FILE`."""
     while words and words[0].startswith("-") and words[0] != "-":
         if re.fullmatch(r"-\w*c", words[0]) and len(words) > 1:
             shell = words[1]
@@ -201,7 +201,7 @@ def _run_shell(context: Context, path: str, step: Step, words: list[str], by: st
 
 
 def _run_file(context: Context, path: str, step: Step, words: list[str], by: str) -> None:
-    """A file of the tree that is run by its path."""
+    """Follow a file of the tree that is run by its path."""
     text = context.tree.text(path) or ""
     first = text.split("\n", 1)[0]
     if re.match(r"#!.*\b(sh|bash|dash|zsh|ksh)\b", first) or path.endswith((".sh", ".bash")):
@@ -215,7 +215,7 @@ def _run_file(context: Context, path: str, step: Step, words: list[str], by: str
 
 
 def _only_looks(command: str) -> bool:
-    """Whether a command runs nothing but programs that look at files: they are what it is about."""
+    """Whether a command runs only programs that look at files: the files are its subject."""
     steps = steps_of(command)
     looking = LOOKS | COMPARES | PASSES_ON | ALSO_LOOK
     return (
@@ -241,13 +241,13 @@ def only_reads(command: str) -> bool:
 
 
 def asks_for_paths(command: str) -> bool:
-    """Whether a command only asks which files are there: `test -f NEW && ! test -e OLD`."""
+    """Whether a command only asks which files exist: `test -f NEW && ! test -e OLD`."""
     steps = steps_of(command)
     return bool(steps) and all(PATH_TEST.fullmatch(" ".join(step.words)) for step in steps)
 
 
 def _copied(context: Context, words: list[str]) -> None:
-    """`cp FILE COPY`, `cp FILE FOLDER`."""
+    """Record `cp FILE COPY`, `cp FILE FOLDER`."""
     named = [word for word in words if not word.startswith("-")]
     if len(named) == 2:
         source, copy = named
@@ -256,10 +256,10 @@ def _copied(context: Context, words: list[str]) -> None:
 
 
 def _compared(context: Context, step: Step, words: list[str], by: str) -> None:
-    """What output is compared with, unless the commands themselves wrote it.
+    """Count the files that output is compared with, unless the commands themselves wrote them.
 
-    A copy that they made speaks for its source. Where that stands on both sides, a command asks
-    whether the file stays as it is: another text in it would stand on both sides, too.
+    A copy that they made stands for its source. If the source is on both sides, the command asks
+    whether the file stays unchanged, and another text in it would be on both sides as well.
     """
     compared = [context.copies.get(word, word) for word in words]
     for word in compared:
@@ -274,7 +274,7 @@ def _compared(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def _pattern_files(context: Context, step: Step, words: list[str], by: str) -> None:
-    """`grep -f FILE` reads what it looks for; all else that it is handed is the product."""
+    """Count what `grep -f FILE` looks for; everything else passed to it is the product."""
     for option, value in pairwise(words):
         if re.fullmatch(r"-\w*f|--file", option) and (path := context.existing(step.folder, value)):
             context.add(path, f"{by} looks for what it lists", "fixture")
@@ -292,11 +292,11 @@ def _build(context: Context, step: Step, words: list[str]) -> None:
 
 
 def _java(context: Context, step: Step, words: list[str], by: str) -> None:
-    """`java -cp out CheckTill`, `java Check.java`: the source of the class that is run."""
-    takes = False
+    """Follow `java -cp out CheckTill`, `java Check.java` to the source of the class that is run."""
+    is_value = False
     for word in words:
-        if takes or word.startswith("-"):
-            takes = not takes and word in (
+        if is_value or word.startswith("-"):
+            is_value = not is_value and word in (
                 "-cp",
                 "-classpath",
                 "--class-path",
@@ -315,7 +315,7 @@ def _java(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def _main_class(context: Context, source: str, others: set[str], step: Step, by: str) -> None:
-    """A class that is run: a test where it uses other classes and can say no."""
+    """Count a class that is run as a test if it uses other classes and can fail."""
     text = context.tree.text(source) or ""
     stems = [other.rpartition("/")[2].partition(".")[0] for other in others]
     uses = any(re.search(rf"\b{re.escape(stem)}\b", text) for stem in stems)
@@ -324,7 +324,7 @@ def _main_class(context: Context, source: str, others: set[str], step: Step, by:
 
 
 def _options(context: Context, step: Step, words: list[str], by: str) -> None:
-    """Of a tool that is not known: files that its options name configure it."""
+    """For an unknown tool: count the files that its options name as configuration."""
     for index, word in enumerate(words):
         value = ""
         if word.startswith("-"):

@@ -1,4 +1,4 @@
-"""Globs as test tools write them, anchored at the repository's root. Pure."""
+"""Globs as test tools write them, anchored at the repository root. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 WILD = re.compile(r"[*?\[{]|[@+!]\(")
 MOST = 500
-"""Characters of a glob that is understood."""
+"""The most characters of a glob that is understood."""
 
 
 def is_glob(path: str) -> bool:
@@ -16,16 +16,16 @@ def is_glob(path: str) -> bool:
 
 
 def fixed_folder(glob: str) -> str:
-    """The folder that everything the glob can match lies in; "" for the root."""
+    """Return the folder that contains everything the glob can match; "" for the root."""
     match = WILD.search(glob)
     return (glob[: match.start()] if match else glob).rpartition("/")[0]
 
 
 @lru_cache(maxsize=2048)
 def glob_regex(glob: str) -> re.Pattern[str]:
-    """A whole-path pattern: `**` crosses folders; `{a,b}`, `[ab]`, `?(x)`, `+(a|b)` are known.
+    """Return a whole-path pattern; `**` crosses folders, `{a,b}`, `[ab]`, `?(x)`, `+(a|b)` work.
 
-    What cannot be read matches itself alone.
+    A glob that cannot be translated matches only itself.
     """
     if len(glob) > MOST:
         return re.compile(re.escape(glob) + r"\Z")
@@ -77,11 +77,11 @@ def _translate(glob: str) -> str:
 
 
 def inside(folder: str, glob: str) -> str:
-    """The glob below a folder: `inside("a", "**/*.t")` is `a/**/*.t`; "" is the root."""
+    """Return the glob below a folder: `inside("a", "**/*.t")` is `a/**/*.t`; "" is the root."""
     clean = glob.removeprefix("./").lstrip("/")
     return f"{literal(folder)}/{clean}" if folder not in ("", ".") else clean
 
 
 def literal(path: str) -> str:
-    """A path whose characters mean themselves in a glob."""
+    """Return a path escaped so that its characters mean themselves in a glob."""
     return re.sub(r"[*?\[{]", lambda found: f"[{found[0]}]", path)

@@ -1,4 +1,4 @@
-"""Targets of make that the PRD asks for: recipes of which the new lines do nothing. Pure."""
+"""Make targets that the PRD asks for: their new recipe lines are made to do nothing. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_LINES = 5_000
 
 
 def targets_of(command: str) -> set[str]:
-    """The targets that a command hands to make."""
+    """Return the targets that a command passes to make."""
     return {
         word
         for step in steps_of(command)
@@ -27,7 +27,7 @@ def targets_of(command: str) -> set[str]:
 
 
 def is_wanted(prd_text: str, targets: Collection[str]) -> bool:
-    """Whether a PRD speaks of each of these as a target of make, outside of its checks."""
+    """Whether a PRD mentions each of these as a make target, outside its checks."""
     text = outside_of_checks(prd_text)
     mark = r"[`'\"*]*"
     return bool(targets) and all(
@@ -41,17 +41,19 @@ def is_wanted(prd_text: str, targets: Collection[str]) -> bool:
 
 
 def idle(before: str, after: str) -> str | None:
-    """`after` with recipe lines that `before` lacks doing nothing; None where there are none."""
-    one, two = before.splitlines(), after.splitlines()
-    if max(len(one), len(two)) > MOST_LINES:
+    """Return `after` with its new recipe lines doing nothing; None if it has no new ones."""
+    old_lines, new_lines = before.splitlines(), after.splitlines()
+    if max(len(old_lines), len(new_lines)) > MOST_LINES:
         return None
-    new = [index for index in _added(one, two) if two[index].startswith("\t")]
+    new = [index for index in _added(old_lines, new_lines) if new_lines[index].startswith("\t")]
     for index in new:
-        two[index] = "\t@:"
-    return "\n".join([*two, ""]) if new else None
+        new_lines[index] = "\t@:"
+    return "\n".join([*new_lines, ""]) if new else None
 
 
-def _added(one: list[str], two: list[str]) -> Iterator[int]:
-    for tag, _, _, start, end in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
+def _added(old_lines: list[str], new_lines: list[str]) -> Iterator[int]:
+    for tag, _, _, start, end in SequenceMatcher(
+        None, old_lines, new_lines, autojunk=False
+    ).get_opcodes():
         if tag in ("insert", "replace"):
             yield from range(start, end)

@@ -1,6 +1,6 @@
-"""Programs that stand in a command itself (`python3 -c "…"`), written out as files. Pure.
+"""Write programs that are part of a command (`python3 -c "…"`) to files. Pure.
 
-A program in a file can be made to fail; one that stands in the command is written out for that.
+A program in a file can be made to fail, one inside a command cannot; hence it is written out.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ INLINE = re.compile(
     r"[ \t]+(?:(?P<option>-\w*[cerp]|--eval|--print)[ \t]*(?=['\"])"
     r"|(?:-[ \t]+)?<<-?[ \t]*(?P<quote>['\"])(?P<mark>\w+)(?P=quote)[ \t]*\n)"
 )
-"""An interpreter, also in a variable, with a program behind its option, or in a document.
+"""An interpreter (maybe in a variable) with a program after its option or in a here-document.
 
-Options before it may have a value in a word of its own, but for those that name what is run.
+Options before it may have a value as a separate word, except those that name what is run.
 """
 STEM = "agentrunner_inline_"
-"""How names of written-out files begin; no tree keeps one."""
+"""How the names of written-out files begin; no tree keeps one."""
 _FILE = re.compile(rf"(?:[\w./-]+/)?{STEM}\w+\.\w+")
 TAKES: Mapping[str, tuple[str, ...]] = {
     "python": ("c",),
@@ -43,29 +43,29 @@ TAKES: Mapping[str, tuple[str, ...]] = {
 """The last letters of the option that takes a program."""
 ENDINGS = {"ruby": ".rb", "perl": ".pl", "lua": ".lua", "sh": ".sh"}
 VARIABLE = "\x02"
-"""Stands for the sign of what a recipe of make replaces before the shell gets it."""
+"""Stands for the `$` of a make variable, which make replaces before the shell gets the text."""
 ESCAPED = re.compile(r"\\([\"\\$`\n])")
 SEMICOLON = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|;;[&;]?|;(?=[ \t])")
-"""What ends a statement of a shell, and where such a sign is none or more than that."""
+"""What ends a shell statement, and texts in which such a sign does not, or means more than that."""
 MODULE = re.compile(r"(?m)^\s*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
 BEHIND = re.compile(r"[\s;&|)<>]|$")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a program stands in a command."""
+    """Where a program is in a command."""
 
     path: str
-    """Where its text is written to."""
+    """The file its text is written to."""
     before: str
-    """What stands before its text: the interpreter with its options."""
+    """What precedes its text: the interpreter with its options."""
     mark: str
-    """What ends a document; "" where the text is quoted."""
+    """The end mark of a here-document; "" if the text is quoted."""
     call: str
-    """What starts it as a file."""
+    """The call that runs it as a file."""
 
     def with_text(self, text: str) -> str:
-        """The same command with another text."""
+        """Return the same command with another program text."""
         text = text.removeprefix("<?php ")
         if self.mark:
             return f"{self.before}{text.rstrip(chr(10))}\n{self.mark}\n"
@@ -83,7 +83,7 @@ class WrittenOut:
     """Whether there is a program that the shell changes before it runs."""
 
     def put_back(self, files: Mapping[str, bytes]) -> str:
-        """The command as it was, with these texts of its programs."""
+        """Return the original form of the command, with these texts of its programs."""
         shell = self.shell
         for one in self.places:
             text = files[one.path].decode("utf-8", "surrogateescape")
@@ -92,34 +92,34 @@ class WrittenOut:
 
 
 def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
-    """A command with the programs in it as files named after `stem`.
+    """Return a command with its programs moved to files named after `stem`.
 
-    None where it has none. Those whose output is what decides, and not how they end, stay.
-    Each lies in the folder that its program starts in, which is where it imports from.
+    None if it contains none. Programs whose output decides, rather than their exit code, stay. Each
+    file is in the folder that its program starts in, which is where it imports from.
     """
-    made, folders = _extracted(shell, stem, ()), {}
+    result, folders = _extracted(shell, stem, ()), {}
     for _ in range(2):
-        folders = _started(made.shell)
-        if not (others := made.files.keys() - folders.keys()):
+        folders = _started(result.shell)
+        if not (others := result.files.keys() - folders.keys()):
             break
-        left = [at for at, one in enumerate(made.places) if one.path in others]
-        made = _extracted(shell, stem, left)
-    if not made.files or not made.files.keys() <= folders.keys():
-        return WrittenOut(shell, {}, unread=True) if made.unread or has_unread(shell) else None
-    # What of the written-out command still holds a program is not asked.
-    inner = (text.decode() for name, text in made.files.items() if name.endswith(".sh"))
-    unread = made.unread or any(map(has_unread, (made.shell, *inner)))
-    paths = {name: join(join(cwd, folders[name]), name) for name in made.files}
+        excluded = [at for at, one in enumerate(result.places) if one.path in others]
+        result = _extracted(shell, stem, excluded)
+    if not result.files or not result.files.keys() <= folders.keys():
+        return WrittenOut(shell, {}, unread=True) if result.unread or has_unread(shell) else None
+    # Whether the rewritten command still contains a program is checked as well.
+    inner = (text.decode() for name, text in result.files.items() if name.endswith(".sh"))
+    unread = result.unread or any(map(has_unread, (result.shell, *inner)))
+    paths = {name: join(join(cwd, folders[name]), name) for name in result.files}
     return WrittenOut(
-        made.shell,
-        {paths[name]: text for name, text in made.files.items()},
-        tuple(replace(one, path=paths[one.path]) for one in made.places),
+        result.shell,
+        {paths[name]: text for name, text in result.files.items()},
+        tuple(replace(one, path=paths[one.path]) for one in result.places),
         unread,
     )
 
 
-def _extracted(shell: str, stem: str, left: Sequence[int]) -> WrittenOut:
-    """The same with all programs, but for those of these numbers; their paths are names."""
+def _extracted(shell: str, stem: str, excluded: Sequence[int]) -> WrittenOut:
+    """Do the same without the programs whose numbers are in `excluded`; paths are names."""
     files: dict[str, bytes] = {}
     places: list[Place] = []
     parts: list[str] = []
@@ -129,7 +129,7 @@ def _extracted(shell: str, stem: str, left: Sequence[int]) -> WrittenOut:
         kind = _kind(shell, found)
         read = _read(shell, found, kind)
         number += read is not None
-        if read is None or number in left:
+        if read is None or number in excluded:
             unread = unread or (read is None and not found["mark"] and _takes(found, kind))
             at = found.end() if read is None else read[1]
             parts.append(shell[found.start() : at])
@@ -149,13 +149,13 @@ def _extracted(shell: str, stem: str, left: Sequence[int]) -> WrittenOut:
 
 
 def _started(shell: str) -> dict[str, str]:
-    """By name: the folders in which files are started that decide by how they end."""
+    """Return, by file name, the folder in which files are started whose exit code decides."""
     steps = [step for step in steps_of(shell) if not step.feeds and not step.into]
     return {word[2:]: step.folder for step in steps for word in step.words if word[:2] == "./"}
 
 
 def without_unread(shell: str) -> str:
-    """A text in which `false` runs in the place of programs that the shell changes first."""
+    """Return a text with `false` in place of programs that the shell changes first."""
     return INLINE.sub(
         lambda one: (
             "false" + one[0][len(one["program"]) :]
@@ -169,37 +169,37 @@ def without_unread(shell: str) -> str:
 
 
 def for_people(text: str) -> str:
-    """A text in which written-out programs are where a person sees them: in the command."""
+    """Return a text with "the command" in place of written-out files, which people do not know."""
     return _FILE.sub("the command", text)
 
 
 def killed_at_once(path: str) -> bytes:
-    """A program, to stand in a written-out file, that is killed before anything else."""
+    """Return a program for a written-out file that is killed before it does anything."""
     kill = f"{KILLS[program_language(path)]};\n"
     return (f"<?php {kill}" if path.endswith(".php") else kill).encode()
 
 
 def _kind(shell: str, found: re.Match[str]) -> str:
-    """The kind of interpreter; of one in a variable by what the command gives that; "" for none."""
+    """Return the kind of interpreter, "" for none; a variable's value is looked up."""
     program = found["program"].strip('"')
     if program.startswith("$"):
         name, _, other = program.strip("${}").partition("-")
         name = name.rstrip(":")
         given = re.findall(rf"(?:^|[\s;&(]){name}=([\w./-]+)(?=[\s;&])", shell[: found.start()])
         program = posixpath.basename((given or [other])[-1])
-    kind = _named(program)
+    kind = _interpreter_kind(program)
     return kind if kind in TAKES else ""
 
 
 def _read(shell: str, found: re.Match[str], kind: str) -> tuple[str, int] | None:
-    """A program and where it ends; None where it cannot be read."""
+    """Return a program and the offset of its end; None if it cannot be read."""
     if not kind:
         return None
     return _in_document(shell, found) if found["mark"] else _in_quotes(shell, found, kind)
 
 
 def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
-    """The ending of a program's file, and its text: in Python and shells a statement a line."""
+    """Return a program's file ending and text; Python and shell get one statement per line."""
     if kind == "node":
         module = "--input-type=module" in options or MODULE.search(text)
         return (".mjs" if module else ".cjs"), text
@@ -221,9 +221,9 @@ def _takes(found: re.Match[str], kind: str) -> bool:
 
 
 def has_unread(shell: str) -> bool:
-    """Whether a step that decides runs a program which stands in the command, or comes by a pipe.
+    """Whether a deciding step runs a program from inside the command or from a pipe.
 
-    So is every text that the shell itself runs as one: `eval`.
+    The same goes for every text that the shell itself runs as a program: `eval`.
     """
     return any(
         _is_unread(step.words) for step in steps_of(shell) if not step.feeds and not step.into
@@ -234,7 +234,7 @@ def _is_unread(words: Sequence[str]) -> bool:
     for at, word in enumerate(words):
         if word == "eval" and at == 0:
             return True
-        kind = _named(posixpath.basename(word))
+        kind = _interpreter_kind(posixpath.basename(word))
         if kind not in TAKES:
             continue
         rest = words[at + 1 :]
@@ -251,8 +251,8 @@ def _is_unread(words: Sequence[str]) -> bool:
     return False
 
 
-def _named(program: str) -> str:
-    """The kind of an interpreter by its name; another word for others."""
+def _interpreter_kind(program: str) -> str:
+    """Return the kind of an interpreter by its name; other names as they are."""
     name = re.sub(r"(?<=[a-z])[\d.]+$", "", program)
     name = "node" if name == "nodejs" else name
     return "sh" if name in ("sh", "bash", "dash", "zsh", "ksh") else name
@@ -265,7 +265,7 @@ def _in_document(shell: str, found: re.Match[str]) -> tuple[str, int] | None:
 
 
 def _in_quotes(shell: str, found: re.Match[str], kind: str) -> tuple[str, int] | None:
-    """The program in quotes behind an option; None where the shell would change it."""
+    """Return the program in quotes after an option; None if the shell would change it."""
     if not _takes(found, kind):
         return None
     start = found.end()

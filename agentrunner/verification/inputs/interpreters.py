@@ -1,4 +1,4 @@
-"""Interpreters: the script that one runs, what it loads first, and the data that it is handed."""
+"""Interpreters: the script that one runs, what it loads first, and the data passed to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CODE = frozenset({"-e", "-c", "--eval", "-p", "--print", "-E", "-pe", "-ne"})
 
 
 def run_interpreter(context: Context, step: Step, words: list[str], by: str) -> None:
-    """`node x.js`, `ruby -Itest test/a.rb`, `perl -e …`."""
+    """Follow `node x.js`, `ruby -Itest test/a.rb`, `perl -e …`."""
     program = step.words[0].rpartition("/")[2]
     while words and words[0].startswith("-"):
         name, equals, value = words[0].partition("=")
@@ -48,7 +48,7 @@ def _is_value(context: Context, step: Step, word: str) -> bool:
 
 
 def hand_over(context: Context, step: Step, words: list[str], by: str) -> None:
-    """What a program of the project is handed: data, not a test."""
+    """Record what a program of the project gets as arguments: data, not a test."""
     for word in words:
         value = word.partition("=")[2] if word.startswith("-") else word
         path = context.existing(step.folder, value) if value else None

@@ -1,7 +1,7 @@
-"""A changed file of which only a part steers: the new file with that part as it was. Pure.
+"""For a file that partly affects the proof: the new file with that part as it was. Pure.
 
-Each kind of file has a function from (before, after) to a `Kept`. What it understands as an
-addition that needs no question is a closed list; everything else stays as it was.
+Each kind of file has a function from (before, after) to a `Kept`. The additions that it accepts
+without a question are a closed list; everything else stays as it was.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ class Kept:
 
     content: bytes
     understood: str = ""
-    """What was added, where that is all that changed: "a new source in a list of sources"."""
+    """What was added, if nothing else changed: "a new source in a list of sources"."""
     restored: bytes | None = None
-    """The new file without what was understood; None where that is the old file."""
+    """The new file without what was understood; None if that is the old file."""
 
 
 @dataclass(frozen=True)
 class Surrounding:
-    """What a function may know beside the two texts."""
+    """What a function may know besides the two texts."""
 
     path: str
     inputs: Inputs
@@ -34,7 +34,7 @@ class Surrounding:
     """Whether a path is in the tree after the run."""
 
     def is_product(self, path: str) -> bool:
-        """Whether a path is there after the run and is no input of the proof."""
+        """Whether a path exists after the run and is not an input of the proof."""
         return self.exists(path) and self.inputs.counts(path) is None
 
 
@@ -42,10 +42,10 @@ Keep = Callable[[str, str, Surrounding], Kept]
 
 
 def whole(after: str, why: str, restored: bytes | None = None) -> Kept:
-    """Everything that changed is understood."""
+    """Accept the new file: everything that changed is understood."""
     return Kept(after.encode(), why, restored)
 
 
 def old(before: str) -> Kept:
-    """Nothing is understood: the file as it was."""
+    """Keep the old file: nothing is understood."""
     return Kept(before.encode())

@@ -1,8 +1,8 @@
-"""A file that the PRD wants changed and that holds what decides: its commands stay as they were.
+"""Keep the deciding commands in a file that the PRD wants changed. Pure.
 
-"Add a script to package.json" frees the file for that, and not its script `test`; "add a target to
-the Makefile" not the recipes that the test command runs. Where the PRD speaks of such a command
-beside the file, it is free as well. Pure.
+"Add a script to package.json" permits adding one, but not changing its script `test`; "add a target
+to the Makefile" does not permit changing recipes that the test command runs. If the PRD mentions
+such a command together with the file, the command may change as well.
 """
 
 from __future__ import annotations
@@ -28,46 +28,46 @@ def with_old_commands(
     scripts: Collection[str],
     wanted: str,
 ) -> bytes | None:
-    """The new file with the commands that decide as they were; None where that changes nothing.
+    """Return the new file with the deciding commands as they were; None if that changes nothing.
 
-    `shells` are the commands that decide, and `scripts` the names of package scripts they run.
+    `shells` are the commands that decide, and `scripts` the names of the package scripts they run.
     """
     if max(len(before), len(after)) > MOST_BYTES:
         return None
     name = path.rpartition("/")[2]
     try:
-        one, two = before.decode(), after.decode()
+        old, new = before.decode(), after.decode()
         if name == "package.json":
-            made = _package(one, two, _not_spoken_of(name, scripts, wanted))
+            made = _package(old, new, _not_mentioned(name, scripts, wanted))
         elif MAKEFILE.fullmatch(path):
             goals = {goal for shell in shells for goal in targets_of(shell)}
-            made = _makefile(one, two, _not_spoken_of(name, _reached(one, goals), wanted))
+            made = _makefile(old, new, _not_mentioned(name, _reached(old, goals), wanted))
         else:
             return None
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
-    return made.encode() if made and made != two else None
+    return made.encode() if made and made != new else None
 
 
-def _not_spoken_of(file: str, names: Collection[str], wanted: str) -> set[str]:
-    """Those of the names that no sentence about the file holds."""
+def _not_mentioned(file: str, names: Collection[str], wanted: str) -> set[str]:
+    """Return those names that occur in no sentence about the file."""
     sentences = [one for one in SENTENCE.split(outside_of_checks(wanted)) if file in one]
     text = "\n".join(sentences)
     return {one for one in names if not re.search(rf"(?<![\w-]){re.escape(one)}(?:s|ing)?\b", text)}
 
 
 def _package(before: str, after: str, names: Collection[str]) -> str:
-    one, two = json.loads(before), json.loads(after)
-    was, now = one.get("scripts", {}), two.get("scripts", {})
+    old, new = json.loads(before), json.loads(after)
+    was, now = old.get("scripts", {}), new.get("scripts", {})
     kept = {name: text for name, text in was.items() if name in names}
     if all(now.get(name) == text for name, text in kept.items()):
         return ""
-    made = {**two, "scripts": {**now, **kept}}
+    made = {**new, "scripts": {**now, **kept}}
     return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
 
 
 def _rules(text: str) -> dict[str, tuple[str, list[str], int, int]]:
-    """By target: what it needs, its recipe, and between which lines that stands."""
+    """Return by target: what it needs, its recipe, and the line range of the recipe."""
     lines = text.split("\n")
     found = {}
     for number, line in enumerate(lines):
@@ -84,7 +84,7 @@ def _rules(text: str) -> dict[str, tuple[str, list[str], int, int]]:
 
 
 def _reached(text: str, goals: Collection[str]) -> set[str]:
-    """Targets with a recipe that lead from these goals; without goals from the first one."""
+    """Return the targets with a recipe that these goals lead to, by default from the first."""
     rules = _rules(text)
     todo = [*goals] or [*rules][:1]
     found: set[str] = set()

@@ -1,4 +1,4 @@
-"""Lists of sources in Makefile, CMakeLists.txt and meson.build: a new one beside the others."""
+"""Source lists in Makefile, CMakeLists.txt and meson.build: accept a new source next to others."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ MOST_LINES = 5_000
 
 
 def keep_lists(before: str, after: str, around: Surrounding) -> Kept:
-    """The old file with new sources in its lists, and rules for their objects."""
-    one, two = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    if len(one) > MOST_LINES or len(two) > MOST_LINES:
+    """Return the old file plus new sources in its lists and rules for their objects."""
+    old_lines, new_lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    if len(old_lines) > MOST_LINES or len(new_lines) > MOST_LINES:
         return old(before)
     out: list[str] = []
     all_fine = True
-    recipes = {line.strip() for line in one if line.startswith("\t")}
-    for tag, a, b, c, d in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
-        was, now = one[a:b], two[c:d]
-        fine = tag == "equal" or _only_sources(was, now, around, recipes)
-        out += now if fine else was
+    recipes = {line.strip() for line in old_lines if line.startswith("\t")}
+    for tag, a, b, c, d in SequenceMatcher(
+        None, old_lines, new_lines, autojunk=False
+    ).get_opcodes():
+        removed, inserted = old_lines[a:b], new_lines[c:d]
+        fine = tag == "equal" or _only_sources(removed, inserted, around, recipes)
+        out += inserted if fine else removed
         all_fine = all_fine and fine
     if all_fine:
         return whole(after, "a new source beside others in a list of sources")
@@ -36,7 +38,7 @@ def keep_lists(before: str, after: str, around: Surrounding) -> Kept:
 def _only_sources(was: list[str], now: list[str], around: Surrounding, recipes: set[str]) -> bool:
     if any(line.startswith("\t") for line in was):
         return False
-    if not was and _is_rule(now, around, recipes):
+    if not was and _is_object_rule(now, around, recipes):
         return True
     if not was and not all(WORD.findall(line) for line in now):
         return not any(line.strip() for line in now)
@@ -47,8 +49,8 @@ def _only_sources(was: list[str], now: list[str], around: Surrounding, recipes: 
     return bool(added) and all(_is_source(word, around) for word in added)
 
 
-def _is_rule(now: list[str], around: Surrounding, recipes: set[str]) -> bool:
-    """A new rule for the object of a new source, with a recipe that is there already."""
+def _is_object_rule(now: list[str], around: Surrounding, recipes: set[str]) -> bool:
+    """Whether lines are a rule for a new source's object, with a recipe that already exists."""
     lines = [line for line in now if line.strip()]
     if not lines or lines[0].startswith("\t") or ":" not in lines[0]:
         return False
@@ -66,7 +68,7 @@ def _words(lines: list[str]) -> list[str]:
 
 
 def _inserted(old_words: list[str], new_words: list[str]) -> list[str]:
-    """The words that were put in between; none where an old one is gone."""
+    """Return the words that were inserted; none if an old one is gone."""
     added, at = [], 0
     for word in new_words:
         if at < len(old_words) and word == old_words[at]:

@@ -1,4 +1,4 @@
-"""Manifests and lock files: a dependency from a registry, and keys that no test tool reads."""
+"""Manifests and lock files: accept registry dependencies, and keys that no test tool reads."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ NPM_DATA = frozenset(
     """name version description keywords author contributors license repository homepage bugs
     funding private publishConfig engines""".split()
 )
-"""Keys of package.json that say something to readers and registries alone. By `engines` an
-installation may be refused; nothing is run otherwise."""
+"""Keys of package.json that only matter to readers and registries. `engines` can make an
+installation fail, but changes nothing about what is run.
+"""
 NPM_DEPENDENCIES = (
     "dependencies", "devDependencies", "peerDependencies", "optionalDependencies",
 )  # fmt: skip
@@ -39,7 +40,7 @@ CARGO_DATA = frozenset(
 
 
 def _is_tool(name: str, around: Surrounding) -> bool:
-    """Whether a package is the test tool, or calls itself one of its plug-ins."""
+    """Whether a package is the test tool, or has the name of one of its plug-ins."""
     plain = re.sub(r"[-_.]+", "-", name.lower())
     tools = {program.lower() for program in around.inputs.programs if len(program) > 2}
     return any(part in tools for part in [plain, *plain.split("-"), *plain.split("/")])
@@ -54,35 +55,35 @@ def _same_but(before: Mapping[str, Any], after: Mapping[str, Any], keys: Iterabl
 
 
 def keep_package_json(before: str, after: str, around: Surrounding) -> Kept:
-    """package.json: new dependencies, scripts that nobody runs, what only readers see."""
+    """package.json: accept new dependencies, scripts nothing runs, and what only readers see."""
     one, two = json.loads(before), json.loads(after)
     if not isinstance(one, dict) or not isinstance(two, dict):
         return old(before)
-    out = dict(one)
+    kept = dict(one)
     reasons = []
     for key in two:
         if key in NPM_DATA or (key not in one and key in ("bin", "types", "exports", "files")):
-            out[key] = two[key]
+            kept[key] = two[key]
     for key in NPM_DATA & one.keys() - two.keys():
-        del out[key]
+        del kept[key]
     for key in NPM_DEPENDENCIES:
         fine = _npm_dependencies(table(one, key), table(two, key), around)
         if fine != table(one, key):
             reasons.append(REGISTRY)
-            out[key] = fine
+            kept[key] = fine
     scripts = _npm_scripts(table(one, "scripts"), table(two, "scripts"), around)
     if scripts != table(one, "scripts"):
         reasons.append("a script that nothing runs by itself")
-        out["scripts"] = scripts
-    if out == two:
+        kept["scripts"] = scripts
+    if kept == two:
         return whole(after, reasons[0] if reasons else "keys that no test tool reads")
-    return Kept(json.dumps(out, indent=2, ensure_ascii=False).encode() + b"\n")
+    return Kept(json.dumps(kept, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
 def _npm_dependencies(
     one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding
 ) -> dict[str, object]:
-    """The old ones, with those that are new and come from the registry."""
+    """Return the old dependencies plus new ones from the registry."""
     out = dict(one)
     for name, version in two.items():
         plain = isinstance(version, str) and VERSION.fullmatch(version.strip())
@@ -101,7 +102,7 @@ def _npm_scripts(
 
 
 def _is_run(name: str, scripts: Mapping[str, Any], around: Surrounding) -> bool:
-    """Whether a command or a life cycle runs a script, or one that it stands before or behind."""
+    """Whether a command or a life cycle runs a script, directly or as its pre or post script."""
     if name in around.inputs.scripts:
         return True
     for prefix in ("pre", "post"):
@@ -115,7 +116,7 @@ def _is_run(name: str, scripts: Mapping[str, Any], around: Surrounding) -> bool:
 
 
 def keep_package_lock(before: str, after: str, around: Surrounding) -> Kept:
-    """package-lock.json: new packages from the hosts that were there; no links, no scripts."""
+    """package-lock.json: accept new packages from hosts already used, without links or scripts."""
     one, two = json.loads(before), json.loads(after)
     was, now = table(one, "packages"), table(two, "packages")
     hosts = {urlsplit(str(entry.get("resolved"))).netloc for entry in was.values()
@@ -138,7 +139,7 @@ def keep_package_lock(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def keep_text_lock(before: str, after: str, around: Surrounding) -> Kept:
-    """yarn.lock, pnpm-lock.yaml and the like: only lines added, of hosts that were there."""
+    """yarn.lock, pnpm-lock.yaml and the like: accept only added lines, from hosts already used."""
     was = set(before.split("\n"))
     added = [line for line in after.split("\n") if line not in was]
     text = "\n".join(added)
@@ -156,7 +157,7 @@ def keep_text_lock(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def keep_pyproject(before: str, after: str, around: Surrounding) -> Kept:
-    """pyproject.toml: dependencies, data about the project, settings of tools that nobody runs."""
+    """pyproject.toml: accept dependencies, project data, settings of tools that nothing runs."""
     one, two = tomllib.loads(before), tomllib.loads(after)
     reason = ""
     fine = _same_but(one, two, ("project", "dependency-groups", "tool"))
@@ -191,7 +192,7 @@ def _groups(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding)
 
 
 def _requirements(one: Any, two: Any, around: Surrounding) -> str:
-    """`same`, `added` where only requirements of the registry came or moved, "" otherwise."""
+    """Return `same`, `added` if only registry requirements were added or changed, "" otherwise."""
     if one == two:
         return "same"
     was, now = one or [], two or []
@@ -244,7 +245,7 @@ def _poetry(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding)
 
 
 STEERING_TOOLS = frozenset({"uv", "pdm", "hatch", "poetry", "setuptools", "rye", "pixi", "flit"})
-"""Tools that say what is installed, from where, and what runs meanwhile."""
+"""Tools that decide what is installed, from where, and what runs during installation."""
 
 
 def _is_free_table(name: str, around: Surrounding) -> bool:
@@ -260,7 +261,7 @@ def _is_free_table(name: str, around: Surrounding) -> bool:
 
 
 def _spliced(before: str, after: str, is_free: Any) -> str:
-    """The old text with the tables of the new one that steer nothing."""
+    """Return the old text with those tables of the new one that do not affect the proof."""
     one, two = _tables(before), _tables(after)
     out = [two.get(name, "") if is_free(name) else text for name, text in one.items()]
     out += [text for name, text in two.items() if name not in one and is_free(name)]
@@ -280,7 +281,7 @@ def _tables(text: str) -> dict[str, str]:
 
 
 def keep_requirements(before: str, after: str, around: Surrounding) -> Kept:
-    """requirements.txt: plain lines that were added."""
+    """requirements.txt: accept plain lines that were added."""
     was, now = (
         [line.split(" #")[0].strip() for line in text.splitlines() if line.strip()
          and not line.lstrip().startswith("#")]
@@ -297,7 +298,7 @@ def keep_requirements(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def keep_toml_lock(before: str, after: str, around: Surrounding) -> Kept:
-    """poetry.lock, uv.lock, pdm.lock, Cargo.lock: new packages from the sources that were there."""
+    """poetry.lock, uv.lock, pdm.lock, Cargo.lock: accept new packages from sources already used."""
     one, two = tomllib.loads(before), tomllib.loads(after)
 
     def packages(lock: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
@@ -317,7 +318,7 @@ def keep_toml_lock(before: str, after: str, around: Surrounding) -> Kept:
         if key in was and package.get("source") == was[key].get("source"):
             hashes = ("checksum", "files", "sdist", "wheels")
             if all(package.get(h) == was[key].get(h) for h in hashes):
-                continue  # only what it depends on, or its markers
+                continue  # only its dependencies or markers changed
         if key[0] in own and _is_local(package, around):
             continue
         if _is_tool(key[0], around) or _is_local(package, around):
@@ -348,7 +349,7 @@ def _source(package: Mapping[str, Any]) -> str:
 
 
 def keep_go_mod(before: str, after: str, around: Surrounding) -> Kept:
-    """go.mod: requirements; everything else as it was."""
+    """go.mod: accept requirements if everything else is unchanged."""
     need = re.compile(r"^\s*require\s*(?:\(([^)]*)\)|(.*)$)", re.MULTILINE)
 
     def rest(text: str) -> list[str]:
@@ -359,13 +360,13 @@ def keep_go_mod(before: str, after: str, around: Surrounding) -> Kept:
         return dict(re.findall(r"^\s*(\S+)\s+(v\S+)", plain, re.MULTILINE))
 
     one, two = needs(before), needs(after)
-    if rest(before) != rest(after) or not one.keys() <= two.keys() | one.keys():
+    if rest(before) != rest(after) or not one.keys() <= two.keys():
         return old(before)
     return whole(after, REGISTRY if one != two else "comments alone")
 
 
 def keep_go_sum(before: str, after: str, around: Surrounding) -> Kept:
-    """go.sum: hashes of further modules; a known module keeps its hash."""
+    """go.sum: accept hashes of further modules; a known module keeps its hash."""
     line = re.compile(r"(\S+ v\S+) (h1:\S+)")
 
     def hashes(text: str) -> dict[str, str] | None:
@@ -379,9 +380,9 @@ def keep_go_sum(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def keep_go_vendored(before: str, after: str, around: Surrounding) -> Kept:
-    """vendor/modules.txt: modules by version; nothing replaced, and no other version of Go.
+    """vendor/modules.txt: accept modules by version, without `replace` or another Go version.
 
-    What lies below vendor/ is judged by itself, and put back together with this.
+    What is below vendor/ is judged separately, and put back together with this file.
     """
     if not around.path.endswith("vendor/modules.txt"):
         return old(before)
@@ -402,7 +403,7 @@ def keep_go_vendored(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def keep_cargo(before: str, after: str, around: Surrounding) -> Kept:
-    """Cargo.toml: dependencies from the registry, a new program, data about the package."""
+    """Cargo.toml: accept registry dependencies, a new program, and data about the package."""
     one, two = tomllib.loads(before), tomllib.loads(after)
     reason, fine = (
         "",
@@ -460,7 +461,7 @@ def _programs(one: Any, two: Any, around: Surrounding) -> bool:
 
 
 def keep_pom(before: str, after: str, around: Surrounding) -> Kept:
-    """pom.xml: dependencies with plain coordinates."""
+    """pom.xml: accept dependencies with plain coordinates."""
     block = re.compile(r"\s*<dependency>(.*?)</dependency>", re.DOTALL)
     listing = re.compile(r"<dependencies>\s*</dependencies>")
 
@@ -479,7 +480,7 @@ def keep_pom(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def keep_gemfile(before: str, after: str, around: Surrounding) -> Kept:
-    """Gemfile: gems by name and version."""
+    """Gemfile: accept gems by name and version."""
     gem = re.compile(r"gem\s+[\"']([\w-]+)[\"'](\s*,\s*[\"'][^\"'/@:]*[\"'])*")
     was = before.splitlines()
     now = after.splitlines()
@@ -494,7 +495,7 @@ def keep_gemfile(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def keep_gemfile_lock(before: str, after: str, around: Surrounding) -> Kept:
-    """Gemfile.lock: gems of the remotes that were there."""
+    """Gemfile.lock: accept gems from remotes already used."""
     was, now = before.splitlines(), after.splitlines()
     heads = [line for line in now if re.match(r"[A-Z]|\s+(remote|revision|branch|ref|glob):", line)]
     if any(line not in was for line in heads) or any(
@@ -506,7 +507,7 @@ def keep_gemfile_lock(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def keep_composer(before: str, after: str, around: Surrounding) -> Kept:
-    """composer.json: required packages by version, and what only readers see."""
+    """composer.json: accept required packages by version, and what only readers see."""
     one, two = json.loads(before), json.loads(after)
     fine = _same_but(one, two, ("require", "require-dev", *NPM_DATA, "authors", "support"))
     for key in ("require", "require-dev"):
@@ -521,7 +522,7 @@ def keep_composer(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def keep_composer_lock(before: str, after: str, around: Surrounding) -> Kept:
-    """composer.lock: packages from the hosts that were there; no plug-ins of composer."""
+    """composer.lock: accept packages from hosts already used, except composer plug-ins."""
     one, two = json.loads(before), json.loads(after)
     was = [p for key in ("packages", "packages-dev") for p in one.get(key) or []]
     now = [p for key in ("packages", "packages-dev") for p in two.get(key) or []]

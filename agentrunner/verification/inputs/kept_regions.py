@@ -1,4 +1,4 @@
-"""Tests inside of product files: Rust's test modules, examples in docstrings and the like."""
+"""Tests inside product files: Rust's test modules, examples in docstrings and the like."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from agentrunner.verification.syntax.regions import regions_of_tests, with_regio
 
 
 def keep_region(before: str, after: str, around: Surrounding) -> Kept:
-    """The new product with the old tests that stand in the same file."""
+    """Return the new product with the old tests of the same file."""
     language = language_of(around.path)
     if language is None:
         return old(before)
     was, now = before.encode(), after.encode()
-    one, two = _texts(was, language), _texts(now, language)
+    old_tests, new_tests = _tests_in(was, language), _tests_in(now, language)
     restored = with_regions_of(now, was, language)
-    if one == two:
+    if old_tests == new_tests:
         return whole(after, "the tests inside stay as they were", restored)
-    added = [text for text in two if text not in one]
-    same = [text for text in two if text in one] == one
-    names = [name for _, name, _ in one]
+    added = [text for text in new_tests if text not in old_tests]
+    same = [text for text in new_tests if text in old_tests] == old_tests
+    names = [name for _, name, _ in old_tests]
     if same and all(kind != "main" and name not in names for kind, name, _ in added):
         return whole(after, NEW_TESTS, restored)
     joined = ["\n".join(text.decode("utf-8", "replace") for _, _, text in part)
-              for part in (one, two)]  # fmt: skip
+              for part in (old_tests, new_tests)]  # fmt: skip
     if keep_tests(joined[0], joined[1], around).understood:
         return whole(after, NEW_TESTS, restored)
     return Kept(restored)
 
 
-def _texts(source: bytes, language: str) -> list[tuple[str, str, bytes]]:
+def _tests_in(source: bytes, language: str) -> list[tuple[str, str, bytes]]:
     return [
         (one.kind, one.name, source[one.start : one.end])
         for one in regions_of_tests(source, language)

@@ -1,4 +1,4 @@
-"""Test files: tests under new names beside old definitions that stay as they are, byte by byte."""
+"""Test files: accept tests under new names if old definitions stay the same byte by byte."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ OPENERS = {
     "perl": r"(subtest|is|ok|is_deeply|like|isnt|cmp_ok|unlike)\b",
     "shell": r"@test\s|test_\w+\s*\(\)",
 }
-"""How a test begins; what else is put into a test file is not understood."""
+"""How a test begins. Anything else that is added to a test file is not understood."""
 IMPORT_LINE = re.compile(r"\s*(import\b|from\b|use\b|const\s.*\brequire\(|require\b|\"[\w./-]+\"$)")
 REJECTED = re.compile(r"\.only\b|\bfdescribe\b|\bfit\s*\(|process\.exit|os\.Exit|\binit\s*\(\)")
 MOST_LINES = 20_000
 
 
 def keep_tests(before: str, after: str, around: Surrounding) -> Kept:
-    """The new test file where only tests under new names were added, else the old one."""
+    """Return the new test file if only tests under new names were added, else the old one."""
     if around.path.endswith(".py"):
         fine = _python(before, after)
     elif around.path.endswith(".feature"):
@@ -55,18 +55,18 @@ def keep_tests(before: str, after: str, around: Surrounding) -> Kept:
 
 def _python(before: str, after: str) -> bool:
     try:
-        one, two = ast.parse(before), ast.parse(after)
+        old_tree, new_tree = ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     known = set(re.findall(r"\w+", before))
-    return _bodies(one.body, two.body, before, after, known, in_class=False)
+    return _only_adds_tests(old_tree.body, new_tree.body, before, after, known, in_class=False)
 
 
-def _bodies(
+def _only_adds_tests(
     one: list[ast.stmt], two: list[ast.stmt], before: str, after: str, known: set[str],
     *, in_class: bool,
 ) -> bool:  # fmt: skip
-    """Whether the new statements are the old ones, in their order, and further tests."""
+    """Whether the new statements are the old ones, in order, plus further tests."""
     old_texts = [_text(node, before) for node in one]
     at = 0
     for node in two:
@@ -86,7 +86,7 @@ def _text(node: ast.stmt, source: str) -> str:
 
 
 def _extends(was: ast.stmt, now: ast.stmt, before: str, after: str, known: set[str]) -> bool:
-    """A class with further tests, or an import of further names."""
+    """Whether it is the same class with further tests, or the same import with further names."""
     if isinstance(was, ast.ImportFrom) and isinstance(now, ast.ImportFrom):
         old_names = {(a.name, a.asname) for a in was.names}
         new_names = {(a.name, a.asname) for a in now.names}
@@ -97,7 +97,7 @@ def _extends(was: ast.stmt, now: ast.stmt, before: str, after: str, known: set[s
         heads = [_text(n, t).split("\n")[: n.body[0].lineno - n.lineno] for n, t in
                  ((was, before), (now, after))]  # fmt: skip
         same = heads[0] == heads[1] and _decorators(was) == _decorators(now)
-        return same and _bodies(was.body, now.body, before, after, known, in_class=True)
+        return same and _only_adds_tests(was.body, now.body, before, after, known, in_class=True)
     return False
 
 
@@ -131,7 +131,7 @@ def _is_new(node: ast.stmt, known: set[str], *, in_class: bool) -> bool:
 
 
 def _is_plain(node: ast.stmt) -> bool:
-    """Of a new class: nothing that runs while it is read."""
+    """Whether a statement of a new class runs nothing when it is read."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return all(_is_mark(one) for one in node.decorator_list)
     if isinstance(node, ast.Assign):
@@ -158,7 +158,7 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _insertions(before: str, after: str, opener: str, *, balanced: bool) -> bool:
-    """Whether the new text is the old one with whole tests put in between."""
+    """Whether the new text is the old one with whole tests inserted."""
     one, two = before.splitlines(), after.splitlines()
     if len(one) > MOST_LINES or len(two) > MOST_LINES:
         return False
@@ -184,7 +184,7 @@ def _imports_more(was: list[str], now: list[str], known: set[str]) -> bool:
 
 
 def _fits(two: list[str], c: int, d: int, one: list[str], opener: str, balanced: bool) -> bool:
-    """Whether the lines are whole tests, where the same insertion may be cut in several ways."""
+    """Whether the lines are whole tests; the same insertion can be cut in several ways."""
     for _ in range(200):
         chunk = two[c:d]
         after = next((line.strip() for line in two[d:] if line.strip()), "")
@@ -218,7 +218,7 @@ def _is_test(chunk: list[str], one: list[str], opener: str, balanced: bool) -> b
         return False
     if balanced and not _is_balanced(text):
         return False
-    # A test of a name that is there already would be a second definition of it.
+    # A test whose name already exists would be a second definition.
     heads = [line for line in plain if re.match(opener, line) and re.search(r"[\"'`(]", line)]
     return all(
         line not in old_lines or line.startswith(("#[", "@", "[", "*", "/")) for line in heads

@@ -1,7 +1,7 @@
-"""Where a source file leads: what it imports, and which paths of the tree its literals name. Pure.
+"""Where a source file leads: what it imports, and which paths its literals name. Pure.
 
-Read with patterns, not with parsers: what is a comment or text may be taken for an import, which
-only asks about more files.
+It is read with patterns, not with parsers. A comment or a text may be taken for an import, which
+only means that more files are examined.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAMILIES = {
     "shell": ("sh", "bash", "bats", "zsh"),
     "other": ("swift", "ex", "exs", "lua", "dart", "hs", "jl", "r", "R", "zig", "nim", "erl", "ml"),
 }
-"""Endings of source files, by what can import each other."""
+"""Endings of source files, grouped by what can import each other."""
 FAMILY_OF = {ending: family for family, endings in FAMILIES.items() for ending in endings}
 
 PYTHON_FROM = re.compile(
@@ -52,34 +52,34 @@ GO_IMPORT = re.compile(
 )
 GO_PACKAGE = re.compile(r"^package[ \t]+(\w+)", re.MULTILINE)
 GO_DEFINES = re.compile(r"^(?:func|type|var|const)[ \t]+(\w+)", re.MULTILINE)
-"""What a file of Go defines for its package, methods left out."""
+"""What a Go file defines for its package, except methods."""
 MOST_BESIDE = 200
-"""Files of one package, beyond which they are not told apart."""
+"""The most files of one package for which it is worked out which of them are used."""
 GO_MODULE = re.compile(r"^[ \t]*module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
 LITERAL = re.compile(r"\"([^\"\n\\]{1,200})\"|'([^'\n\\]{1,200})'|`([^`\n\\]{1,200})`")
 PATHLIKE = re.compile(r"[\w./@+~-][\w./@+~ -]*")
 LEADING = re.compile(r"^(?:[$#]?\{[^{}]*\}|\$\w+)/")
-"""A folder that is computed, before a path: `${__dirname}/../spec`, f"{ROOT}/spec/a.csv"."""
+"""A computed folder before a path: `${__dirname}/../spec`, f"{ROOT}/spec/a.csv"."""
 PUT_TOGETHER = re.compile(r"\s*[/,]\s*[fr]?")
-"""Between parts of a path: `ROOT / "golden" / "a.py"`, `join(here, "golden", "a.py")`."""
+"""Text between parts of a path: `ROOT / "golden" / "a.py"`, `join(here, "golden", "a.py")`."""
 IN_PATHS = re.compile(
     r"(?i)open|path|join|read|load|file|__dirname|resource|template|static|dir\b|folder|include|embed|/\s*[\"'f]"
 )
-"""A line that deals with paths: where a bare word may name a folder."""
+"""A line that deals with paths, in which a bare word may name a folder."""
 PASSING = re.compile(r"(?i)tmp|temp|write|mkdir|touch")
-"""A line that makes files of its own: what it names is not what lies in the tree."""
+"""A line that creates files of its own; what it names is not something in the tree."""
 JS_ENDINGS = ("", ".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx", ".mts", ".cts", ".json",
               "/index.js", "/index.ts", "/index.mjs", "/index.tsx", "/index.jsx")  # fmt: skip
 ENDING = re.compile(r"[\"'`](?P<any>(?:\*\*/)?\*)?(?P<ending>\.\w[\w.]*)[\"'`]")
 MOST_LITERALS = 5_000
 MOST_PLAIN = 1_000
-"""Files without an ending of which the first line is read."""
+"""The most files without an ending whose first line is read."""
 MOST_FITTING = 200
-"""Files of one ending, beyond which a pattern says nothing about any of them."""
+"""The most files with one ending; beyond that a pattern says nothing about any of them."""
 
 
 def family_of(path: str) -> str:
-    """The language family of a source file by its ending; "" for everything else."""
+    """Return the language family of a source file by its ending; "" for anything else."""
     return FAMILY_OF.get(path.rpartition("/")[2].rpartition(".")[2], "") if "." in path else ""
 
 
@@ -102,7 +102,7 @@ class Leads:
 
     @cached_property
     def _programs(self) -> dict[str, str]:
-        """Programs whose names have no ending, and the language that their first line says."""
+        """Programs without a file ending, and the language family that their first line names."""
         plain = [path for path in self.tree.paths if "." not in path.rpartition("/")[2]]
         plain = sorted(plain, key=lambda path: (path.count("/"), path))[:MOST_PLAIN]
         self.tree.prefetch(plain)
@@ -110,11 +110,11 @@ class Leads:
         return {path: family for path, family in found.items() if family}
 
     def family(self, path: str) -> str:
-        """The language family of a source file or program; "" for everything else."""
+        """Return the language family of a source file or program; "" for anything else."""
         return family_of(path) or self._programs.get(path, "")
 
     def imports(self, path: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Source files that a file imports, and top names that resolve to nothing in the tree."""
+        """Return the source files that a file imports, and the top-level names not in the tree."""
         if path not in self._imports:
             text = self.tree.text(path) or ""
             files: set[str] = set()
@@ -131,42 +131,42 @@ class Leads:
         folder = folder_of(path)
         match family_of(path) or family_by_first_line(text):
             case "python":
-                yield from self._python(folder, text)
+                yield from self._python_imports(folder, text)
             case "javascript":
                 for found in JS_IMPORT.finditer(text):
-                    yield from self._javascript(folder, found[1])
+                    yield from self._javascript_import(folder, found[1])
             case "c":
                 for found in C_INCLUDE.finditer(text):
-                    yield found[1], self._c(folder, found[1])
+                    yield found[1], self._c_includes(folder, found[1])
             case "ruby":
                 for found in RUBY_REQUIRE.finditer(text):
                     places = [folder, *(join(one, "lib") for one in above(folder)), ""]
                     names = (found[2], f"{found[2]}.rb")
-                    hit = self._first(places, names)
+                    hit = self._first_existing(places, names)
                     yield "", hit
             case "php":
                 for found in PHP_REQUIRE.finditer(text):
-                    yield "", self._first([folder, ""], (found[1].lstrip("/"),))
+                    yield "", self._first_existing([folder, ""], (found[1].lstrip("/"),))
                 for found in PHP_USE.finditer(text):
-                    yield "", self._by_class(found[1].split("\\"), ".php")
+                    yield "", self._files_of_class(found[1].split("\\"), ".php")
             case "go":
                 for found in GO_IMPORT.finditer(text):
-                    yield "", self._go(found[1])
+                    yield "", self._go_package_files(found[1])
                 yield "", self._beside_in_go(path, text)
             case "perl":
                 for found in PERL_USE.finditer(text):
                     name = found[1].replace("::", "/") + ".pm"
                     places = [place for one in above(folder) for place in (one, join(one, "lib"))]
-                    yield "", self._first(places, (name,))
+                    yield "", self._first_existing(places, (name,))
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """Every name of a folder or a source file: an import of another name leads nowhere."""
+        """Every name of a folder or source file; an import of any other name leads nowhere."""
         found = {folder.rpartition("/")[2] for folder in self.tree.folders}
         found.update(path.rpartition("/")[2].partition(".")[0] for path in self.tree.paths)
         return frozenset(found)
 
-    def _python(self, folder: str, text: str) -> Iterator[tuple[str, set[str]]]:
+    def _python_imports(self, folder: str, text: str) -> Iterator[tuple[str, set[str]]]:
         roots = [place for one in above(folder) for place in (one, f"{one}/src" if one else "src")]
         roots += [place for place in self.python_path if place not in roots]
         for found in PYTHON_FROM.finditer(text):
@@ -178,14 +178,14 @@ class Leads:
                 for _ in dots[1:]:
                     base = folder_of(base)
                 bases = [base]
-            yield from self._module(bases, module, names, relative=bool(dots))
+            yield from self._python_module(bases, module, names, relative=bool(dots))
         for found in PYTHON_IMPORT.finditer(text):
             for part in found[1].split(","):
                 words = part.split()
                 if words:
-                    yield from self._module(roots, words[0], [], relative=False)
+                    yield from self._python_module(roots, words[0], [], relative=False)
 
-    def _module(
+    def _python_module(
         self, bases: list[str], module: str, names: list[str], *, relative: bool
     ) -> Iterator[tuple[str, set[str]]]:
         place = module.replace(".", "/")
@@ -211,11 +211,11 @@ class Leads:
     def _existing(self, *paths: str) -> set[str]:
         return {path for path in paths if path in self.tree.paths}
 
-    def _javascript(self, folder: str, word: str) -> Iterator[tuple[str, set[str]]]:
+    def _javascript_import(self, folder: str, word: str) -> Iterator[tuple[str, set[str]]]:
         if word.startswith("."):
             stem = join(folder, word)
             endings = [stem + ending for ending in JS_ENDINGS]
-            if stem.endswith((".js", ".mjs", ".cjs", ".jsx")):  # TypeScript's sources of them
+            if stem.endswith((".js", ".mjs", ".cjs", ".jsx")):  # its TypeScript source
                 bare = stem.rpartition(".")[0]
                 endings += [bare + ending for ending in (".ts", ".tsx", ".mts", ".cts")]
             hit = [path for path in endings if path in self.tree.paths][:1]
@@ -233,15 +233,15 @@ class Leads:
 
     @cached_property
     def _go_modules(self) -> dict[str, str]:
-        """Folders of modules by the names that their packages are imported by."""
+        """By module name: the folder of the module."""
         found = {}
         for path in self._by_name.get("go.mod", []):
             if name := GO_MODULE.search(self.tree.text(path) or ""):
                 found[name[1]] = folder_of(path)
         return found
 
-    def _go(self, name: str) -> set[str]:
-        """All files of an imported package but for its tests."""
+    def _go_package_files(self, name: str) -> set[str]:
+        """Return all files of an imported package except its tests."""
         for module, root in self._go_modules.items():
             if name == module or name.startswith(f"{module}/"):
                 folder = join(root, name[len(module) + 1 :])
@@ -254,7 +254,7 @@ class Leads:
 
     @cached_property
     def _go_packages(self) -> dict[tuple[str, str], list[str]]:
-        """By folder and name: the files of packages of Go, but for tests."""
+        """By folder and package name: the files of Go packages, except tests."""
         found: dict[tuple[str, str], list[str]] = {}
         for path in self.tree.paths:
             if path.endswith(".go") and not path.endswith("_test.go"):
@@ -263,7 +263,7 @@ class Leads:
         return found
 
     def _beside_in_go(self, path: str, text: str) -> set[str]:
-        """Files of the same package of which a file uses something by its name."""
+        """Return the files of the same package from which a file uses something by name."""
         name = GO_PACKAGE.search(text)
         beside = self._go_packages.get((folder_of(path), name[1] if name else ""), [])
         if len(beside) > MOST_BESIDE:
@@ -272,12 +272,12 @@ class Leads:
         texts = {one: self.tree.text(one) or "" for one in beside}
         return {one for one in beside if not words.isdisjoint(GO_DEFINES.findall(texts[one]))}
 
-    def _c(self, folder: str, word: str) -> set[str]:
+    def _c_includes(self, folder: str, word: str) -> set[str]:
         places = [folder, *(place for one in above(folder) for place in (one, f"{one}/include",
                   f"{one}/src"))]  # fmt: skip
-        headers = self._first(places, (word,))
+        headers = self._first_existing(places, (word,))
         found = set(headers)
-        for header in headers:  # a header leads to the source of its name
+        for header in headers:  # a header leads to the source file of the same name
             stem = header.rpartition(".")[0]
             name = stem.rpartition("/")[2]
             for ending in (".c", ".cc", ".cpp", ".cxx"):
@@ -285,12 +285,12 @@ class Leads:
                 found.update(self._by_name.get(name + ending, [])[:3])
         return found
 
-    def _by_class(self, parts: list[str], ending: str) -> set[str]:
+    def _files_of_class(self, parts: list[str], ending: str) -> set[str]:
         fitting = self._by_name.get(parts[-1] + ending, [])
         return set(fitting[:3])
 
     def only_file(self, name: str, reader: str) -> list[str]:
-        """The source file of this name in the reader's language, where the tree has only one."""
+        """Return the source file of this name in the reader's language, if there is only one."""
         stem = name.rpartition("/")[2].partition(".")[0]
         fitting = [
             path
@@ -299,7 +299,7 @@ class Leads:
         ]
         return fitting if len(fitting) == 1 else []
 
-    def _first(self, places: list[str], names: tuple[str, ...]) -> set[str]:
+    def _first_existing(self, places: list[str], names: tuple[str, ...]) -> set[str]:
         for place in places:
             for name in names:
                 if (path := join(place, name)) in self.tree.paths:
@@ -307,7 +307,7 @@ class Leads:
         return set()
 
     def words(self, path: str) -> Iterator[tuple[str, bool]]:
-        """Literals that may name a path, and whether their line deals with paths."""
+        """Yield literals that may name a path, and whether their line deals with paths."""
         text = self.tree.text(path) or ""
         count = 0
         for line in text.split("\n"):
@@ -322,7 +322,7 @@ class Leads:
                 yield from ((word, in_paths) for word in words)
 
     def mentioned(self, path: str, folders: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
-        """Paths of the tree that a file's literals name, and whether it is a bare word."""
+        """Yield paths of the tree that a file's literals name, and whether by a bare word."""
         own = folder_of(path)
         bases = [*above(own), *folders]
         seen: set[str] = set()
@@ -336,13 +336,13 @@ class Leads:
             for base in bases:
                 place = join(base, word.lstrip("/") if base != own else word)
                 if base != own and not (deep or in_paths):
-                    break  # a bare name is not looked for further up
+                    break  # a bare name is not searched for further up
                 if is_inside(place) and (place in self.tree.paths or place in self.tree.folders):
                     yield place, not plain
                     break
 
     def _patterns(self, path: str) -> Iterator[str]:
-        """Files that a literal means by their ending: `*.json`, or `.want` for the one beside."""
+        """Yield files that a literal means by ending: `*.json`, or `.want` for its neighbour."""
         stem = path.rpartition(".")[0]
         for found in ENDING.finditer(self.tree.text(path) or ""):
             beside = {f"{stem}{found['ending']}", f"{path}{found['ending']}"}
@@ -353,7 +353,7 @@ class Leads:
 
 
 def family_by_first_line(text: str) -> str:
-    """The language family of the interpreter in a program's first line; "" where none is named."""
+    """Return the language family of the interpreter in a program's first line; "" for none."""
     first = text.split("\n", 1)[0]
     if not first.startswith("#!"):
         return ""
@@ -365,7 +365,7 @@ def family_by_first_line(text: str) -> str:
 
 
 def _path_words(line: str) -> Iterator[str]:
-    """Words of the line's literals that may be paths; parts put together, also as one path."""
+    """Yield words from the line's literals that may be paths; adjacent parts also as one path."""
     parts: list[str] = []
     end = 0
     for found in LITERAL.finditer(line):

@@ -1,6 +1,6 @@
-"""Makefiles as far as plain reading goes: variables, includes, targets and their recipes. Pure.
+"""Read makefiles as far as simple reading goes: variables, includes, targets and recipes. Pure.
 
-Both branches of a condition are read. `$(shell …)` is empty, and its text is kept: make runs it.
+Both branches of a condition are read. `$(shell …)` is empty, but its text is kept: make runs it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_NAME = 250
 
 @dataclass(frozen=True)
 class Rule:
-    """Targets, what they need, and what is run for them; texts as written."""
+    """Targets, their prerequisites and their recipe; texts as written."""
 
     targets: str
     needs: str
@@ -48,7 +48,7 @@ class Makefile:
     """Texts that make runs while it reads."""
 
     def read(self, path: str, why: str) -> None:
-        """Take in one file and its includes."""
+        """Read one file and its includes."""
         text = self.tree.text(path)
         if text is None or path in self.files or len(self.files) >= MOST_FILES:
             return
@@ -91,7 +91,7 @@ class Makefile:
         elif how == "!":
             self.shell.append(value)
         elif how != "?" or name not in self.variables:
-            # What is defined with itself (`X := $(X) y`) is put in now, or it never ends.
+            # A variable defined by itself (`X := $(X) y`) is expanded now, or it never ends.
             itself = rf"\$[({{]{re.escape(name)}[)}}]"
             old = self.variables.get(name, "")
             self.variables[name] = re.sub(itself, lambda _: old, value)[:MOST_TEXT]
@@ -99,7 +99,7 @@ class Makefile:
     # -- texts ------------------------------------------------------------------------------
 
     def expand(self, text: str, more: dict[str, str] | None = None, depth: int = 0) -> str:
-        """A text with variables and the usual functions put in."""
+        """Return a text with variables and common functions expanded."""
         if "$" not in text or depth > MOST_DEPTH:
             return text
         out: list[str] = []
@@ -163,7 +163,7 @@ class Makefile:
             case (("filter" | "filter-out"), [patterns, _]):
                 keep = name == "filter"
                 tests = patterns.split()
-                return " ".join(w for w in last if any(_like(t, w) for t in tests) == keep)
+                return " ".join(w for w in last if any(_matches(t, w) for t in tests) == keep)
             case "addprefix", [prefix, _]:
                 return " ".join(prefix.strip() + word for word in last)
             case "addsuffix", [suffix, _]:
@@ -193,7 +193,7 @@ class Makefile:
     # -- targets ----------------------------------------------------------------------------
 
     def goals(self, words: Sequence[str]) -> list[str]:
-        """The targets that a command asks for: those it names, else the first one."""
+        """Return the targets that a command asks for: those it names, else the first one."""
         named = [word for word in words if not word.startswith("-") and "=" not in word]
         if named:
             return named
@@ -204,7 +204,7 @@ class Makefile:
         return []
 
     def built(self, goals: Sequence[str]) -> dict[str, tuple[list[str], list[str]]]:
-        """By target that the goals need: what it needs itself, and its recipe's lines."""
+        """Return, by target that the goals need: its prerequisites and its recipe lines."""
         explicit: dict[str, list[Rule]] = {}
         patterns: list[tuple[str, Rule]] = []
         for rule in self.rules:
@@ -218,11 +218,11 @@ class Makefile:
         while waiting and len(done) < MOST_TARGETS:
             target = waiting.pop()
             if target not in done:
-                done[target] = self._one(target, explicit.get(target, []), patterns)
+                done[target] = self._needs_and_recipe(target, explicit.get(target, []), patterns)
                 waiting += done[target][0]
         return done
 
-    def _one(
+    def _needs_and_recipe(
         self, target: str, rules: list[Rule], patterns: list[tuple[str, Rule]]
     ) -> tuple[list[str], list[str]]:
         needs: list[str] = []
@@ -250,7 +250,7 @@ class Makefile:
         return needs, recipe
 
     def _built_in(self, target: str) -> list[str]:
-        """The source that make's own rules build a target from."""
+        """Return the source from which make's built-in rules build a target."""
         stem = target.removesuffix(".o")
         for suffix in (".c", ".cc", ".cpp", ".cxx", ".C", ".f", ".s"):
             if join(self.folder, stem + suffix) in self.tree.paths:
@@ -259,7 +259,7 @@ class Makefile:
 
 
 def read_makefile(tree: Tree, folder: str, named: str = "") -> Makefile:
-    """The makefile that make finds in a folder, or the one that `-f` names."""
+    """Read the makefile that make finds in a folder, or the one that `-f` names."""
     makefile = Makefile(tree, folder)
     for name in [named] if named else NAMES:
         path = join(folder, name)
@@ -270,7 +270,7 @@ def read_makefile(tree: Tree, folder: str, named: str = "") -> Makefile:
 
 
 def logical_lines(text: str) -> list[str]:
-    """Lines with those that continue put together; a recipe's keeps its first tab."""
+    """Return the lines with continuations joined; a recipe line keeps its first tab."""
     return re.sub(r"\\\r?\n[ \t]*", " ", text.replace("\r\n", "\n")).split("\n")
 
 
@@ -315,7 +315,7 @@ def _patsubst(word: str, old: str, new: str) -> str:
     return word if stem is None else new.replace("%", stem, 1)
 
 
-def _like(pattern: str, word: str) -> bool:
+def _matches(pattern: str, word: str) -> bool:
     if "%" in pattern:
         return _stem(pattern, word) is not None
     return bool(glob_regex(pattern).match(word)) if is_glob(pattern) else pattern == word

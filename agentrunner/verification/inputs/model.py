@@ -1,4 +1,4 @@
-"""What an input of the proof is, and the list of them that is worked out before a run."""
+"""What an input of the proof is, and the list of inputs that is worked out before a run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ C_HEADERS = frozenset(
     signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath
     threads time uchar unistd wchar wctype""".split()
 )
-"""The headers of the C standard, and the one of POSIX that ends programs."""
+"""The headers of the C standard, and the POSIX header that ends programs."""
 JS_ENDINGS = (".js", ".json", ".ts", ".tsx", ".mjs", ".cjs", "/index.js", "/index.ts")
 
 Kind = Literal["test", "fixture", "config", "runner", "recipe"]
-"""`test` is collected or decides; `fixture` is what tests read or import; `config` steers the tool;
-`runner` is a script that a command runs; `recipe` says what is run (Makefile, package.json)."""
+"""`test` is collected or decides; `fixture` is read or imported by tests; `config` configures the
+tool; `runner` is a script that a command runs; `recipe` says what is run (Makefile, package.json).
+"""
 
 
 @dataclass(frozen=True)
@@ -31,49 +32,50 @@ class Input:
     """A file, or a glob of files, that decides what the verifying commands say."""
 
     path: str
-    """A file, or a glob anchored at the repository: `tests/**/test_*.py`, `golden/**`."""
+    """A file, or a glob anchored at the repository root: `tests/**/test_*.py`, `golden/**`."""
     why: str
-    """Why it counts, one clause for people: "the test command names it"."""
+    """The reason, one clause for people: "the test command names it"."""
     kind: Kind
     exists: bool = True
-    """Whether the tree before the run has a file of it; else it is a place that tools look at."""
+    """Whether the tree before the run has such a file; if not, it is a place where tools look."""
     region: bool = False
-    """Only the tests inside of the file count; the rest of it is product."""
+    """Only the tests inside the file count; the rest of it is product."""
     old_only: bool = False
-    """Of a glob: only files that were there before the run count."""
+    """For a glob: only files that existed before the run count."""
     parts: tuple[str, ...] = ()
-    """Of a recipe: the targets or scripts that the commands use."""
+    """For a recipe: the targets or scripts that the commands use."""
     itself: bool = False
-    """Only a copy of the file, made by the same command, is compared with it."""
+    """The file is only compared with a copy of itself, made by the same command."""
 
 
 @dataclass
 class Inputs:
-    """What counts as tests, what as product, and what is not clear."""
+    """What counts as tests, what as product, and what is unclear."""
 
     tests: list[Input]
-    """All inputs of the proof, whatever their kind."""
+    """All inputs of the proof, of every kind."""
     product: list[Input]
-    """What could be taken for a test and is product, with the reason; declared globs among it."""
+    """What could be mistaken for a test but is product, with the reason; also declared globs."""
     unsure: list[Input]
-    """Taken as product; where one of these changed, the evidence shows but does not prove."""
+    """Taken as product. If one of these changed, the evidence counts as shown, not as proven."""
     programs: frozenset[str] = frozenset()
-    """Base names of the programs that the commands run: whose configuration steers."""
+    """Base names of the programs that the commands run, whose configuration counts."""
     places: list[Input] = field(default_factory=list)
-    """Where tools look for files that are not there yet, as a new `pytest.ini`."""
+    """Where tools look for files that do not exist yet, such as a new `pytest.ini`."""
     import_folders: frozenset[str] = frozenset()
-    """Folders in which Python looks for modules first."""
+    """Folders that Python searches first for modules."""
     provided_names: frozenset[str] = frozenset()
-    """Modules that imports find elsewhere today."""
+    """Modules that imports find outside the tree today."""
     declared_tests: Sequence[str] = ()
     declared_product: Sequence[str] = ()
     before: frozenset[str] = frozenset()
     """All paths of the tree before the run."""
     beside: frozenset[str] = frozenset()
-    """Code that only tests use, while what was asked for names other code: taken as product; where
-    its change alone turns a test, that proves nothing."""
+    """Code that only tests use, while what was asked for names other code. Taken as product, but if
+    only its change turns a test, that proves nothing.
+    """
     scripts: frozenset[str] = frozenset()
-    """Names of the package scripts that the commands run, those before and after among them."""
+    """Names of the package scripts that the commands run, including their pre and post scripts."""
 
     def __post_init__(self) -> None:
         self._exact: Mapping[str, Input] = {
@@ -85,9 +87,9 @@ class Inputs:
         self._product = {one.path for one in [*self.product, *self.unsure]}
 
     def counts(self, path: str) -> Input | None:
-        """Why a path of the tree is an input of the proof, None where it is product.
+        """Return why a path of the tree is an input of the proof, None if it is product.
 
-        A path that is not there yet counts only where a tool would collect or read it.
+        A path that does not exist yet counts only if a tool would collect or read it.
         """
         if matches(path, self.declared_product):
             return None
@@ -98,15 +100,15 @@ class Inputs:
             return None
         if found := self._exact.get(path):
             return found
-        for regex, one in self._globs:
-            if (not one.old_only or path in self.before) and regex.match(path):
-                return one
+        for regex, entry in self._globs:
+            if (not entry.old_only or path in self.before) and regex.match(path):
+                return entry
         if path in self.before:
             return None
         return self._takes_the_place(path) or self._shadows(path)
 
     def _shadows(self, path: str) -> Input | None:
-        """A new module that an import finds before the one that it finds today."""
+        """Return an input if imports would find this new module or header instead of today's."""
         if path.rpartition("/")[2] in C_HEADERS:
             return Input(path, "it may stand before the system's header of that name", "runner")
         place = path.removesuffix("/__init__.py").removesuffix(".py")
@@ -116,21 +118,21 @@ class Inputs:
         return Input(path, f"it would stand before the {name} that imports find today", "runner")
 
     def _takes_the_place(self, path: str) -> Input | None:
-        """A new file that an import finds before an input that is there: a package, a library."""
+        """Return an input if imports would find this new file instead of an existing input."""
         for twin in twins(path):
             if twin in self.before and (old := self.counts(twin)):
                 return Input(path, f"it would stand before {twin}: {old.why}", "runner")
         return None
 
     def is_unsure(self, path: str) -> Input | None:
-        """Why a path may decide although it is taken as product, None where nothing says so."""
+        """Return why a path taken as product may decide after all, None if nothing says so."""
         if matches(path, [*self.declared_product, *self.declared_tests]):
             return None
         return next((one for one in self.unsure if one.path == path), None)
 
 
 def twins(path: str) -> list[str]:
-    """Other files that the import which finds `path` may have found before it was there."""
+    """Return the other files that the import of `path` may have found before `path` existed."""
     if found := PYTHON_TWIN.search(path):
         stem = path[: found.start()]
         return (

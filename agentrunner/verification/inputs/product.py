@@ -1,4 +1,4 @@
-"""What product code imports and mentions: a file that it uses is product. Read within bounds."""
+"""What product code imports and mentions: a file that it uses is product. Reading is bounded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentrunner.verification.inputs.tree import Tree, folder_of, is_inside, joi
 
 MOST_FILES = 1_500
 MOST_BYTES = 12_000_000
-"""Of product code that is read to learn what it uses; the nearest to the tests first."""
+"""How much product code is read to learn what it uses, in bytes; nearest to the tests first."""
 MOST_ENTRIES = 100
 ENTRY = re.compile(r"^\s*(?:CMD|ENTRYPOINT|web:|worker:|ExecStart=)(.*)$", re.MULTILINE)
 VENDORED = re.compile(r"(^|/)(node_modules|vendor|third_party|\.venv|venv|dist|build|target)/")
@@ -20,19 +20,19 @@ VENDORED = re.compile(r"(^|/)(node_modules|vendor|third_party|\.venv|venv|dist|b
 
 @dataclass
 class Product:
-    """Product code of a tree, read when somebody asks."""
+    """The product code of a tree, read on demand."""
 
     tree: Tree
     leads: Leads
     is_test: Callable[[str], bool]
     near: tuple[str, ...] = ()
-    """Folders of the tests: what lies near them is read first."""
+    """Folders of the tests; code near them is read first."""
     families: frozenset[str] = field(default_factory=frozenset)
-    """Languages that are read."""
+    """Language families that are read."""
 
     @cached_property
     def sources(self) -> list[str]:
-        """Product code that is read."""
+        """The product code that is read."""
         tops = {path.partition("/")[0] for path in self.near}
         found = [
             path for path in self.tree.paths
@@ -52,13 +52,13 @@ class Product:
             size += len(self.tree.text(path) or "")
             if size > MOST_BYTES:
                 break
-            for other in self.leads.imports(path)[0]:
-                found.setdefault(other, set()).add(path)
+            for imported_path in self.leads.imports(path)[0]:
+                found.setdefault(imported_path, set()).add(path)
         return found
 
     @cached_property
     def _literals(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Literals with a folder or an ending, and bare words of lines that deal with paths."""
+        """Literals with a folder or an ending, and bare words from lines that deal with paths."""
         plain: set[str] = set()
         bare: set[str] = set()
         for path in self.sources:
@@ -71,7 +71,7 @@ class Product:
         return frozenset(plain), frozenset(bare)
 
     def mentions(self, path: str) -> bool:
-        """Whether product code names this file, or a folder that it lies in."""
+        """Whether product code names this file, or a folder that contains it."""
         plain, bare = self._literals
         parts = path.split("/")
         for end in range(len(parts), 0, -1):
@@ -83,7 +83,7 @@ class Product:
 
     @cached_property
     def entries(self) -> dict[str, str]:
-        """Files that something else than a test starts, and what says so."""
+        """Files that something other than a test starts, each with the file that says so."""
         found: dict[str, str] = {}
         names = ("package.json", "Dockerfile", "Procfile", "pyproject.toml")
         telling = [path for path in self.tree.paths
@@ -91,7 +91,7 @@ class Product:
         for path in sorted(telling, key=lambda path: (path.count("/"), path))[:MOST_ENTRIES]:
             name = path.rpartition("/")[2]
             if name == "package.json" and not VENDORED.search(path):
-                self._package(path, found)
+                self._package_entries(path, found)
             elif name in ("Dockerfile", "Procfile") or name.endswith(".service"):
                 for match in ENTRY.finditer(self.tree.text(path) or ""):
                     for word in re.findall(r"[\w./-]+", match[1]):
@@ -107,7 +107,7 @@ class Product:
                             )
         return {one: by for one, by in found.items() if is_inside(one) and one in self.tree.paths}
 
-    def _package(self, path: str, found: dict[str, str]) -> None:
+    def _package_entries(self, path: str, found: dict[str, str]) -> None:
         package = self.tree.json(path)
         scripts = table(package, "scripts")
         words = [package.get("main"), package.get("module"), package.get("types")]

@@ -1,4 +1,4 @@
-"""Programs that commands execute: are they tests, the product, or both?"""
+"""Decide whether programs that commands execute are tests, the product, or both."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SAYS_NO = re.compile(
 DECIDES = re.compile(
     r"\bexit\s+[^0\s]|\bassert|\b(diff|cmp|grep\s+-q)\b|\breturn\s+1", re.MULTILINE
 )
-"""What a shell script says no with."""
+"""How a shell script signals failure."""
 MOST_HELPERS = 20
-"""Files of a program that are looked at for what says no."""
+"""How many files that a program imports are searched for what signals failure."""
 STARTS_OTHERS = re.compile(
     r"\bsubprocess\b|child_process|\bspawn|\bsystem\s*\(|\bpopen\b|exec[vl]?p?\w*\s*\(|\bexec\(|`[^`\n]+`"
 )
@@ -32,10 +32,10 @@ STARTS_OTHERS = re.compile(
 def classify(
     context: Context, leads: Leads, product: Product, asked: Asked
 ) -> tuple[set[str], dict[str, str], dict[str, str]]:
-    """Executed programs as tests, as product with the reason, and as unsure with the reason.
+    """Sort executed programs: tests; product with the reason; unsure with the reason.
 
-    What always stands behind another program in a pipe, and that nothing `asked` for names, is one
-    by which tests read what the product says.
+    A program that only ever comes after another one in a pipe, and that nothing in `asked` names,
+    is a test: it is how tests read what the product prints.
     """
     by_path: dict[str, list[Executed]] = {}
     for one in context.executed:
@@ -52,7 +52,7 @@ def classify(
             tests.add(path)
         elif all(run.step.feeds for run in runs):
             is_product[path] = "its output is what is compared"
-        elif why := _unsure(context, leads, product, path, runs):
+        elif why := _why_unsure(context, leads, product, path, runs):
             unsure[path] = why
         elif why is None:
             is_product[path] = "it is part of the program that the tests run"
@@ -66,10 +66,10 @@ def _stands_between(context: Context, product: Product, path: str, asked: Asked)
     return not used and not asked.names(path, context.tree.text(path) or "")
 
 
-def _unsure(
+def _why_unsure(
     context: Context, leads: Leads, product: Product, path: str, runs: list[Executed]
 ) -> str | None:
-    """Why an executed program may be the product; "" for a test, None for product alone."""
+    """Return why an executed program may be the product; "" for a test, None for pure product."""
     text = context.tree.text(path) or ""
     family = family_of(path)
     own = path in context.only_tested
@@ -98,7 +98,7 @@ def _unsure(
         return ""
     if family == "shell" or (not family and re.match(r"#!.*\b(ba|z|da|k)?sh\b", text)):
         return _shell_script(context, path, text, runs)
-    if not _leads_on(context, leads, path, text):
+    if not _reaches_other_code(context, leads, path, text):
         return "it checks itself"
     if not kit and not _says_no(context, leads, product, path, text):
         return "it is run, and says no to nothing by itself"
@@ -117,21 +117,21 @@ def _says_no(context: Context, leads: Leads, product: Product, path: str, text: 
 
 
 def _shell_script(context: Context, path: str, text: str, runs: list[Executed]) -> str | None:
-    """The same for a shell script: one that only other scripts run may well be the product."""
+    """Do the same for a shell script: one that only other scripts run may well be the product."""
     callers = {run.by for run in runs}
     sourced = all(run.step.words[0] in (".", "source") for run in runs)
     if not sourced:
-        return ""  # a command or a recipe runs it, or its exit code is what a script asks for
+        return ""  # a command or a recipe runs it, or a script checks its exit code
     if not DECIDES.search(text):
-        return None  # its functions are what is called and compared
+        return None  # its functions are called and compared
     homes = {folder_of(caller) for caller in callers} - {""}
     if any(path.startswith(f"{home}/") for home in homes):
         return ""
     return f"{min(callers)} reads it, and it checks something itself"
 
 
-def _leads_on(context: Context, leads: Leads, path: str, text: str) -> bool:
-    """Whether a program reaches something else of the tree, or code that is still to be written."""
+def _reaches_other_code(context: Context, leads: Leads, path: str, text: str) -> bool:
+    """Whether a program reaches anything else in the tree, or code that is still to be written."""
     files, missing = leads.imports(path)
     if files or STARTS_OTHERS.search(text):
         return True

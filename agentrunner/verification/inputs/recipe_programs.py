@@ -1,6 +1,6 @@
-"""Programs in what a command runs: recipes of make, npm scripts and shell scripts. Pure.
+"""Programs inside what a command runs: make recipes, npm scripts and shell scripts. Pure.
 
-They are written out as those in a command are, and put back where they stood.
+They are written out like those inside a command, and put back where they were.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from agentrunner.verification.inputs.tree import folder_of
 from agentrunner.verification.syntax.programs import program_language
 
 RECIPE = re.compile(r"(?m)^\t[@+ \t]*(?P<shell>[^\s@+-](?:[^\n\\]|\\(?:.|\n))*)")
-"""A line of a recipe whose end counts, with the lines that it goes on in."""
+"""A recipe line whose exit code counts, with its continuation lines."""
 MOST_BYTES = 200_000
 
 
 @dataclass(frozen=True)
 class Carrier:
-    """A file that holds programs."""
+    """A file that contains programs."""
 
     path: str
     kind: str
     """"make", "json" or "sh"."""
     source: str
     text: str
-    """With what starts its programs as files in their places."""
+    """The source with calls of files where its programs were."""
     files: Mapping[str, bytes]
     places: tuple[Place, ...]
     blind: str
-    """The source with `false` in the place of programs that are changed before they run."""
+    """The source with `false` in place of programs that the shell changes before they run."""
 
     @property
     def unread(self) -> bool:
@@ -46,7 +46,7 @@ class Carrier:
         return self.blind != self.source
 
     def put_back(self, text: str, files: Mapping[str, bytes]) -> str:
-        """A version of the file with these texts of its programs where they stood."""
+        """Return a version of the file with these texts of its programs where they were."""
         head = ""
         for one in self.places:
             program = files[one.path].decode("utf-8", "surrogateescape")
@@ -59,7 +59,7 @@ class Carrier:
         return head + text
 
     def failing(self, paths: Collection[str]) -> str:
-        """The file with `false` in the place of some of its programs."""
+        """Return the file with `false` in place of some of its programs."""
         text = self.text
         for one in self.places:
             if one.path in paths:
@@ -67,7 +67,7 @@ class Carrier:
         return self.put_back(text, self.files)
 
     def only(self, paths: Collection[str]) -> Carrier:
-        """The same with some of its programs."""
+        """Return the same carrier with only some of its programs."""
         places = tuple(one for one in self.places if one.path in paths)
         others = tuple(one for one in self.places if one.path not in paths)
         text = replace(self, places=others).put_back(self.text, self.files)
@@ -76,7 +76,7 @@ class Carrier:
 
 
 def carrier_of(path: str, source: bytes, stem: str) -> Carrier | None:
-    """What a recipe or script of this path holds, its programs in files named after `stem`."""
+    """Return what a recipe or script contains, its programs in files named after `stem`."""
     if len(source) > MOST_BYTES:
         return None
     kind = "make" if MAKEFILE.fullmatch(path) else ""
@@ -101,7 +101,7 @@ def carrier_of(path: str, source: bytes, stem: str) -> Carrier | None:
 
 
 def _pieces(text: str, kind: str) -> Iterator[tuple[str, str]]:
-    """Texts of a shell in a file: as they stand there, and as the shell gets them."""
+    """Yield the shell texts in a file: as written there, and as the shell gets them."""
     if kind == "sh":
         yield text, text
     elif kind == "make":
@@ -120,7 +120,7 @@ def _pieces(text: str, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _written(shell: str, kind: str) -> str:
-    """A text of a shell as it stands in such a file."""
+    """Return a shell text as it is written in such a file."""
     if kind == "make":
         return shell.replace("$", "$$").replace(VARIABLE, "$")
     return json.dumps(shell, ensure_ascii=False)[1:-1] if kind == "json" else shell

@@ -1,4 +1,4 @@
-"""Recipes: make, just, npm scripts, tox and the like, followed into what they run."""
+"""Recipes: make, just, npm scripts, tox and similar tools, followed to what they run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIFE_CYCLE = frozenset(
     """preinstall install postinstall preprepare prepare postprepare prepublish prepack postpack
     dependencies prebuild""".split()
 )
-"""Scripts of a package that run without being asked for when it is installed."""
+"""Package scripts that run on installation without being asked for."""
 NPM_COMMANDS = frozenset(
     """install i ci add exec x dlx audit pack publish link view init config cache version why
     outdated update rebuild prune""".split()
@@ -27,16 +27,18 @@ NPM_COMMANDS = frozenset(
 
 
 def make(context: Context, step: Step, words: list[str], by: str) -> None:
-    """make: its files, the recipes of the targets that are needed, and what they build."""
+    """Follow make: its files, the recipes of the targets that are needed, and what they build."""
     folder, named, rest = step.folder, "", []
     variables: dict[str, str] = {}
     at = 0
     while at < len(words):
         word, value = words[at], words[at + 1] if at + 1 < len(words) else ""
         if word in ("-C", "--directory") or word.startswith(("-C", "--directory=")):
-            taken = word in ("-C", "--directory")
-            folder = join(folder, value if taken else word.removeprefix("-C").partition("=")[2])
-            at += taken
+            is_separate = word in ("-C", "--directory")
+            folder = join(
+                folder, value if is_separate else word.removeprefix("-C").partition("=")[2]
+            )
+            at += is_separate
         elif word in ("-f", "--file", "--makefile"):
             named = value
             at += 1
@@ -75,7 +77,7 @@ def make(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def _programs(context: Context, folder: str, built: dict[str, tuple[list[str], list[str]]]) -> None:
-    """Which sources the programs are built from that a makefile builds."""
+    """Record the sources of the programs that a makefile builds."""
     for target in built:
         sources = _sources(context, folder, target, built)
         if sources and join(folder, target) not in context.tree.paths:
@@ -102,7 +104,7 @@ def _sources(
 
 
 def just(context: Context, step: Step, words: list[str], by: str) -> None:
-    """just: the recipes that are named, with what they depend on."""
+    """Follow just: the named recipes, with their dependencies."""
     for place in above(step.folder):
         for name in JUSTFILES:
             path = join(place, name)
@@ -128,7 +130,7 @@ def just(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def package_scripts(context: Context, step: Step, words: list[str], by: str) -> None:
-    """npm, pnpm, yarn and bun: the script that is named, those before and after it."""
+    """Follow npm, pnpm, yarn and bun: the named script, and those before and after it."""
     program = step.words[0].rpartition("/")[2]
     folder, at = step.folder, 0
     names: list[str] = []
@@ -152,7 +154,7 @@ def package_scripts(context: Context, step: Step, words: list[str], by: str) -> 
     if not name or name in NPM_COMMANDS:
         return
     if {"-r", "--recursive", "-ws", "--workspaces"} & set(words):
-        _everywhere(context, folder, name, by)
+        _in_every_package(context, folder, name, by)
     if program == "bun" and name == "test" and "run" not in words:
         bun_test(context, step, rest, by)
         return
@@ -170,8 +172,8 @@ def package_scripts(context: Context, step: Step, words: list[str], by: str) -> 
             context.place(join(place, config), f"configuration that {program} reads")
 
 
-def _everywhere(context: Context, folder: str, name: str, by: str) -> None:
-    """A script of every package below a folder."""
+def _in_every_package(context: Context, folder: str, name: str, by: str) -> None:
+    """Follow a script in every package below a folder."""
     found = [path for path in context.tree.under(folder)
              if path.endswith("package.json") and "node_modules/" not in path]  # fmt: skip
     for path in found[:MOST_PACKAGES]:
@@ -180,12 +182,12 @@ def _everywhere(context: Context, folder: str, name: str, by: str) -> None:
 
 
 def workspaces(context: Context, step: Step, words: list[str], by: str) -> None:
-    """turbo, nx and lerna: a script of every package."""
+    """Follow turbo, nx and lerna: a script in every package."""
     program = step.words[0].rpartition("/")[2]
     context.use(program, step.folder, "package.json", f"{program}.json")
     for word in words:
         if not word.startswith("-") and word not in ("run", "run-many"):
-            _everywhere(context, step.folder, word.rpartition(":")[2], by)
+            _in_every_package(context, step.folder, word.rpartition(":")[2], by)
 
 
 def _run_scripts(context: Context, path: str, name: str, rest: list[str], by: str) -> None:
@@ -200,7 +202,7 @@ def _run_scripts(context: Context, path: str, name: str, rest: list[str], by: st
 
 
 def run_scripts_by_pattern(context: Context, step: Step, words: list[str], by: str) -> None:
-    """npm-run-all, run-s, run-p, concurrently: scripts by name, or whole commands."""
+    """Follow npm-run-all, run-s, run-p, concurrently: scripts by name, or whole commands."""
     path = join(step.folder, "package.json")
     names = list(table(context.tree.json(path), "scripts"))
     for word in words:
@@ -215,7 +217,7 @@ def run_scripts_by_pattern(context: Context, step: Step, words: list[str], by: s
 
 
 def tox(context: Context, step: Step, words: list[str], by: str) -> None:
-    """tox: the commands of its environments."""
+    """Follow tox: the commands of its environments."""
     context.use("tox", step.folder, "setup.cfg", "pyproject.toml")
     for place in above(step.folder):
         text = context.tree.text(join(place, "tox.ini"))
@@ -236,7 +238,7 @@ def tox(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def nox(context: Context, step: Step, words: list[str], by: str) -> None:
-    """nox and invoke: the commands that stand as texts in their file."""
+    """Follow nox and invoke: the commands written as texts in their file."""
     program = step.words[0].rpartition("/")[2]
     path = join(step.folder, {"nox": "noxfile.py"}.get(program, "tasks.py"))
     text = context.tree.text(path)
@@ -249,7 +251,7 @@ def nox(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def task(context: Context, step: Step, words: list[str], by: str) -> None:
-    """go-task and the like: the whole file counts, with every command that stands in it."""
+    """Follow go-task and similar tools: the whole file counts, with every command in it."""
     for name in ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "Taskfile.dist.yml"):
         path = join(step.folder, name)
         if text := context.tree.text(path):
@@ -259,7 +261,7 @@ def task(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def composer(context: Context, step: Step, words: list[str], by: str) -> None:
-    """composer: the script that is named."""
+    """Follow composer: the named script."""
     path = join(step.folder, "composer.json")
     scripts = table(context.tree.json(path), "scripts")
     for word in words:
@@ -274,7 +276,7 @@ def composer(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def rake(context: Context, step: Step, words: list[str], by: str) -> None:
-    """rake: its file, and the patterns of tests that it names."""
+    """Follow rake: its file, and the test patterns that it names."""
     for name in ("Rakefile", "rakefile", "Rakefile.rb"):
         path = join(step.folder, name)
         text = context.tree.text(path)
@@ -292,7 +294,7 @@ def rake(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def python_scripts(context: Context, step: Step, words: list[str], by: str) -> bool:
-    """Scripts in pyproject.toml that hatch, pdm, poe and taskipy run; whether one was found."""
+    """Follow scripts of pyproject.toml (hatch, pdm, poe, taskipy); return whether one was found."""
     for place in above(step.folder):
         path = join(place, "pyproject.toml")
         tool = table(context.tree.toml(path), "tool")
@@ -320,7 +322,7 @@ def python_scripts(context: Context, step: Step, words: list[str], by: str) -> b
 
 
 def python_runner(context: Context, step: Step, words: list[str], by: str) -> None:
-    """poe, task: scripts of pyproject.toml; go-task's file else."""
+    """Follow poe and task: scripts of pyproject.toml, or else go-task's file."""
     if not python_scripts(context, step, words, by):
         task(context, step, words, by)
 

@@ -1,4 +1,4 @@
-"""Names that an import finds elsewhere today: a new module of that name would take its place."""
+"""Names that imports find elsewhere today, and that a new module of the same name would shadow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KITS = {
     "nose2": "nose2",
     "tox": "tox virtualenv",
 }
-"""Modules that a test tool itself is made of."""
+"""Modules that a test tool itself consists of."""
 MANIFESTS = re.compile(
     r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json|Gemfile"
     r"|composer\.json|poetry\.lock|uv\.lock)$"
@@ -30,18 +30,18 @@ TOOLS_IMPORT = (
     "unittest doctest argparse ast bdb code configparser faulthandler fnmatch glob importlib"
     " inspect json logging pdb platform shlex shutil site subprocess tempfile xml zipfile"
 ).split()
-"""What test tools of Python import from the standard library, before what that imports itself."""
+"""What Python's test tools import from the standard library, without indirect imports."""
 
 
 @lru_cache(maxsize=4)
 def _declared(tree: Tree) -> str:
-    """The text of manifests near the top: what is installed from elsewhere."""
+    """Return the text of manifests near the root: what is installed from elsewhere."""
     found = [path for path in tree.paths if path.count("/") < 3 and MANIFESTS.search(path)]
     return "\n".join((tree.text(path) or "") for path in sorted(found)[:50]).lower()
 
 
 def provided(context: Context, name: str) -> bool:
-    """Whether an import of this name is answered from outside of the tree."""
+    """Whether an import of this name is resolved outside the tree."""
     if name in sys.stdlib_module_names or name.startswith((".", "/")):
         return not name.startswith((".", "/"))
     if any(name in names.split() for names in KITS.values()):
@@ -52,9 +52,9 @@ def provided(context: Context, name: str) -> bool:
 
 @lru_cache(maxsize=1)
 def used_by_tools() -> frozenset[str]:
-    """Modules of the standard library that are imported when a test tool runs, by their sources.
+    """Return the standard library modules that a test tool imports, read from their sources.
 
-    A module that only has the name of another one there, as `profile`, takes nobody's place.
+    Any other module that shares its name with one there, such as `profile`, shadows nothing in use.
     """
     found: set[str] = {"sitecustomize", "usercustomize"}
     waiting, read = list(TOOLS_IMPORT), 0
@@ -85,10 +85,10 @@ def used_by_tools() -> frozenset[str]:
 def shadows_of(
     context: Context, leads: Leads, tests: set[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Folders and names where a new module would stand before the one that imports find today.
+    """Return folders and names where a new module would shadow the one imported today.
 
-    Only in folders that the interpreter looks into first, and only names that something else
-    answers now: the standard library, the test tool, installed packages that the tree imports.
+    Only folders that the interpreter searches first count, and only names that something else
+    provides now: the standard library, the test tool, or installed packages that the tree imports.
     """
     folders = {folder for folder in context.python_path if folder in context.tree.folders}
     python = [path for path in tests if path.endswith(".py")]
@@ -110,7 +110,7 @@ def shadows_of(
 
 
 def _import_root(tree: Tree, path: str) -> str:
-    """The folder that pytest and unittest put first for a test file."""
+    """Return the folder that pytest and unittest put first on the path for a test file."""
     for folder in above(folder_of(path)):
         if join(folder, "__init__.py") not in tree.paths:
             return folder

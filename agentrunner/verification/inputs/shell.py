@@ -1,8 +1,8 @@
-"""A shell text as the simple commands in it: who runs, where, and where the output goes. Pure.
+"""Split a shell text into simple commands: who runs, where, and where the output goes. Pure.
 
-It is a reading for people's usual scripts, not a shell: plain variables, `for` over a list, `cd`,
-pipes, redirections, groups and command substitutions are followed, and everything else is passed
-over. It never raises.
+It covers common scripts and is not a full shell: plain variables, `for` over a list, `cd`, pipes,
+redirections, groups and command substitutions are followed, everything else is skipped. It never
+raises.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ OPERATOR = re.compile(r"&&|\|\||\|&|;;|[;|&()\n]")
 REDIRECT = re.compile(r"(\d*|&)(<<<|<<-?|>>|>\||>&|<&|<>|>|<)")
 VARIABLE = re.compile(r"\$(?:\{(\w+)([:#%/^,-][^}]*)?\}|(\w+|[@*#?$!]))")
 MARK = re.compile(r"\0([@*\w]+)([^\0]*)\0")
-"""Stands in a word for a variable of several values."""
+"""Stands in a word for a variable with several values."""
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 OPENING = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!", "{", "time"})
 CLOSING = frozenset({"done", "fi", "esac", "}"})
 PASSES_ON = frozenset("tee cat head tail sed tr sort less column uniq wc ts".split())
-"""Programs that say nothing about what they are handed: before them, the first one decides."""
+"""Programs that decide nothing about their input: the nearest other one before them does."""
 MOST_STEPS = 2_000
 MOST_VALUES = 200
 
@@ -43,9 +43,9 @@ class Step:
     writes: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     into: str = ""
-    """The program that takes its output through a pipe."""
+    """The program that gets its output through a pipe."""
     fed: bool = False
-    """It takes through a pipe what a program makes that does more than look at files."""
+    """It gets through a pipe the output of a program that does more than look at files."""
 
 
 @dataclass
@@ -59,10 +59,10 @@ class _Reader:
     nested: list[str] = field(default_factory=list)
 
     def tokens(self) -> Iterator[tuple[str, str]]:
-        """Pairs of a kind (word, op, redirect, raw) and its text."""
+        """Yield pairs of kind (word, op, redirect, raw) and text."""
         at = 0
         while at < len(self.text):
-            text = self.text  # shorter where a document was passed over
+            text = self.text  # shorter if a here-document was skipped
             char = text[at]
             if char in " \t\r":
                 at += 1
@@ -151,10 +151,13 @@ class _Reader:
         values = self.variables.get(name)
         if values is None:
             return {"PWD": "."}.get(name, found[0])
-        return _changed(values[0], change) if len(values) == 1 else f"\0{name}{change}\0"
+        return _cut(values[0], change) if len(values) == 1 else f"\0{name}{change}\0"
 
     def _substitution(self, at: int) -> tuple[str, int]:
-        """A command substitution; its place is known where it only says where a script lies."""
+        """Return the value of a command substitution and the offset after it.
+
+        The value is known only if the substitution just says where a script is.
+        """
         text = self.text
         if text[at] == "`":
             end = text.find("`", at + 1)
@@ -171,8 +174,8 @@ class _Reader:
         return "\1", at
 
 
-def _changed(value: str, change: str) -> str:
-    """`${x%.in}` and `${x##*/}`, the two that scripts cut paths with."""
+def _cut(value: str, change: str) -> str:
+    """Apply `${x%.in}` or `${x##*/}`, the two ways in which scripts cut paths."""
     cut = change.lstrip("%#")
     if change.startswith("#") and cut == "*/":
         return value.rpartition("/")[2]
@@ -210,7 +213,7 @@ def steps_of(
     arguments: tuple[str, ...] = (),
     depth: int = 0,
 ) -> list[Step]:
-    """The simple commands of a shell text, in order, those in substitutions behind them."""
+    """Return the simple commands of a shell text in order, followed by those in substitutions."""
     variables = {str(index): [value] for index, value in enumerate(arguments, 1)}
     if arguments:
         variables["@"] = variables["*"] = list(arguments)
@@ -235,13 +238,13 @@ def steps_of(
 class _Part:
     step: Step
     pipe: int
-    """Steps of one pipeline have the same number."""
+    """Steps of the same pipeline have the same number."""
     turn: int = 0
-    """Of a loop."""
+    """The iteration of a loop."""
 
 
 class _Walk:
-    """Puts tokens together into steps."""
+    """Assembles tokens into steps."""
 
     def __init__(self, reader: _Reader) -> None:
         self.reader = reader
@@ -256,7 +259,7 @@ class _Walk:
         self.closed: int | None = None
 
     def take(self, kind: str, token: str) -> None:
-        """One more token."""
+        """Process one more token."""
         if kind == "redirect":
             self.redirect = token
         elif self.redirect and kind != "op":
@@ -275,7 +278,7 @@ class _Walk:
     def _words(self, token: str, *, quoted: bool) -> list[str]:
         several = MARK.fullmatch(token)
         if several and not quoted and self.words:
-            return [_changed(one, several[2]) for one in self.reader.variables[several[1]]]
+            return [_cut(one, several[2]) for one in self.reader.variables[several[1]]]
         plain = not quoted and self.words and not token.startswith("-")
         if plain and self.reader.expand and ("*" in token or "?" in token):
             found = self.reader.expand(self.folder, token)
@@ -313,7 +316,7 @@ class _Walk:
             self.pipe += 1
 
     def end(self) -> None:
-        """The present simple command is complete."""
+        """Complete the current simple command."""
         words, self.words = self.words, []
         reads, self.reads = tuple(self.reads), []
         writes, self.writes = tuple(self.writes), []
@@ -360,7 +363,7 @@ class _Walk:
         for index, value in enumerate(values):
 
             def plain(word: str, value: str = value) -> str:
-                return MARK.sub(lambda found: _changed(value, found[2]), word)
+                return MARK.sub(lambda found: _cut(value, found[2]), word)
 
             step = Step(
                 tuple(map(plain, words)),
@@ -372,7 +375,7 @@ class _Walk:
             self.steps.append(_Part(step, self.pipe, index))
 
     def finished(self) -> list[Step]:
-        """The steps, told which of them only feed a later one of their pipeline."""
+        """Return the steps, marking those that only feed a later one of their pipeline."""
         last: dict[tuple[int, int], int] = {}
         used: set[str] = set()
         for index, part in enumerate(self.steps):
@@ -380,11 +383,13 @@ class _Walk:
             if step.words[0].rpartition("/")[2] not in PASSES_ON:
                 last[part.pipe, part.turn] = index
             used.update(step.reads, (join(step.folder, word) for word in step.words))
-        for one, two in pairwise(self.steps):
-            if (one.pipe, one.turn) == (two.pipe, two.turn):
-                one.step = replace(one.step, into=two.step.words[0].rpartition("/")[2])
-                makes = one.step.words[0].rpartition("/")[2] not in LOOKS | ALSO_LOOK | PASSES_ON
-                two.step = replace(two.step, fed=one.step.fed or makes)
+        for earlier, later in pairwise(self.steps):
+            if (earlier.pipe, earlier.turn) == (later.pipe, later.turn):
+                earlier.step = replace(earlier.step, into=later.step.words[0].rpartition("/")[2])
+                makes = (
+                    earlier.step.words[0].rpartition("/")[2] not in LOOKS | ALSO_LOOK | PASSES_ON
+                )
+                later.step = replace(later.step, fed=earlier.step.fed or makes)
         return [
             replace(part.step, feeds=True)
             if index < last.get((part.pipe, part.turn), 0) or not used.isdisjoint(part.step.writes)

@@ -1,4 +1,4 @@
-"""The smallest set of changes that matters, found by trying within a time limit."""
+"""Find the smallest set of changes that matters, by trial within a time limit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ async def smallest(
     *,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[list[Item], bool]:
-    """A smallest set of `items` for which `is_red` still says yes, and whether time ran out.
+    """Return a smallest set of `items` for which `is_red` is still true, and whether time ran out.
 
-    All of them together are red, as the caller has seen. `deadline` is a time of `clock`, in
-    seconds; the set found so far is returned then. It is Zeller's ddmin: no single item can be
-    left out of the result where the search was not cut. Each set is asked about once.
+    All items together are red, as the caller has checked. `deadline` is a time of `clock`, in
+    seconds; when it is reached, the set found so far is returned. The algorithm is Zeller's ddmin:
+    unless the search was cut short, no single item can be left out of the result. Each set is tried
+    only once.
     """
     current = list(range(len(items)))
     parts = 2
@@ -28,7 +29,7 @@ async def smallest(
 
     async def still_red(subset: Sequence[int]) -> bool:
         if tuple(subset) in asked:
-            return False  # it was green, else the search had gone on with it
+            return False  # it was green, otherwise the search would have continued with it
         asked.add(tuple(subset))
         return await is_red([items[index] for index in subset])
 

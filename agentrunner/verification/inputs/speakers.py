@@ -1,7 +1,7 @@
-"""Commands in a shell text whose output something else looks at: pipes and substitutions. Pure.
+"""Commands whose output something else in a shell text reads: pipes, substitutions. Pure.
 
-`! report | grep -v EUR`, `test -z "$(report)"` and `diff <(report) <(report --sorted)` are green
-where the report says nothing at all. It is a reading for people's usual checks, not a shell.
+`! report | grep -v EUR`, `test -z "$(report)"` and `diff <(report) <(report --sorted)` pass if the
+report prints nothing at all. It covers common checks and is not a full shell.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from agentrunner.verification.inputs.lookers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.shell import PASSES_ON
 
 SHELL = re.compile(r"\s*(?:ba|da|z|k)?sh\s+(?:-\w+\s+)*-\w*c\s+'([^']*)'\s*$")
-"""A shell that is handed its text between plain quotes."""
+"""A shell that gets its text in plain quotes."""
 BEFORE = re.compile(r"\s*(?:(?:!|if|elif|while|until|then|do|else|time|\{|\w+=[^\s$(]*)\s+)*")
-"""What stands before the program of a simple command."""
+"""What can precede the program of a simple command."""
 LOOKERS = LOOKS | ALSO_LOOK | PASSES_ON | COMPARES | {"git", "cd", "read", "sed", "awk", "jq"}
 Span = tuple[int, int]
 MOST = 12
 
 
 def speakers(shell: str) -> list[Span]:
-    """Where such commands stand, each with what it is fed; in their order."""
+    """Return the spans of such commands, each including what is piped into it, in order."""
     whole = SHELL.match(shell)
     start, end = whole.span(1) if whole else (0, len(shell))
     return sorted(set(_in_commands(shell, start, end, asked=False)))[:MOST]
 
 
 def _in_commands(text: str, start: int, end: int, *, asked: bool) -> Iterator[Span]:
-    """Those of a list of commands; `asked`: something looks at the output of the list itself."""
+    """Yield the spans in a command list; `asked`: something reads the list's own output."""
     for stages in _pipelines(text, start, end):
         makers = [
             index
@@ -53,7 +53,7 @@ def _program(command: str) -> str:
 
 
 def _pipelines(text: str, start: int, end: int) -> Iterator[list[Span]]:
-    """Pipelines as the places of their stages."""
+    """Yield each pipeline as the spans of its stages."""
     stages: list[Span] = []
     left = at = start
     while at < end:
@@ -76,7 +76,7 @@ def _pipelines(text: str, start: int, end: int) -> Iterator[list[Span]]:
 
 
 def _substitutions(text: str, start: int, end: int) -> Iterator[Span]:
-    """What stands in `$(…)` and `<(…)`, also between double quotes."""
+    """Yield the spans in `$(…)` and `<(…)`, also within double quotes."""
     at = start
     while at < end:
         if text[at] == "\\":
@@ -92,7 +92,7 @@ def _substitutions(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _past(text: str, at: int, end: int) -> int:
-    """Behind what is quoted or in brackets from here."""
+    """Return the offset after the quoted or bracketed text that begins here."""
     if text[at] == "$":
         at += 1
     if text[at] == "'":

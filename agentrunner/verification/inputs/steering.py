@@ -1,4 +1,4 @@
-"""Globs over paths of a repository, and which paths can run code on the host later (T2). Pure."""
+"""Repository path globs, and which paths can later run code on the host (threat T2). Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXECUTABLE_CONFIG = (
 
 @lru_cache(maxsize=512)
 def _glob(pattern: str) -> re.Pattern[str]:
-    """A glob in the style of .gitignore: `**` crosses folders, a bare name matches anywhere."""
+    """Translate a .gitignore-style glob: `**` crosses folders, a bare name matches anywhere."""
     anchored = "/" in pattern.strip("/")
     body = pattern.strip("/")
     out = "" if anchored else "(?:.*/)?"
@@ -57,14 +57,14 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
-    """Whether a repository path matches any glob; a folder's name matches all below it."""
+    """Whether a repository path matches any glob; a folder's name matches everything below it."""
     return any(_glob(pattern).match(path) for pattern in patterns if pattern.strip("/"))
 
 
 def is_executable_config(path: str) -> bool:
-    """Whether tools on the user's machine run this file later without being asked (T2).
+    """Whether tools on the user's machine later run this file without being asked (T2).
 
-    A folder with a HEAD is a repository to git, also without the name `.git`.
+    A folder with a HEAD is a repository to git, even if it is not called `.git`.
     """
     parts = PurePosixPath(path).parts
     return matches(path, EXECUTABLE_CONFIG) or ".git" in parts or parts[-1:] == ("HEAD",)

@@ -1,4 +1,4 @@
-"""What tests are about: the code that each imports, and which of it only helps."""
+"""What tests are about: the code that each one imports, and which of it only helps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Subjects:
         self._of: dict[str, set[str]] = {}
 
     def read(self, tests: Collection[str]) -> None:
-        """Learn what these tests import."""
+        """Record what these tests import."""
         for test in tests:
             for path in self._leads.imports(test)[0]:
                 self._of.setdefault(path, set()).add(test)
@@ -27,25 +27,26 @@ class Subjects:
         return path in self._of
 
     def tests_of(self, path: str) -> set[str]:
-        """The tests that import a file."""
+        """Return the tests that import a file."""
         return self._of.get(path, set())
 
     def namesakes_of(self, path: str) -> list[str]:
-        """The tests that import a file and are named after it."""
+        """Return the tests that import a file and are named after it."""
         return [test for test in self.tests_of(path) if paired(path, test)]
 
     def helps_only(self, path: str, imported: Mapping[str, set[str]]) -> bool:
-        """Whether a file is a tool of tests, also where it has a test of its own.
+        """Whether a file is a tool of tests, even if it has a test of its own.
 
-        A test of another name uses it, what that one is about lies elsewhere, and no product code
-        elsewhere uses anything of its folder. `imported` is by file which product code imports it.
+        That is so if a test of another name uses it, that test is about code elsewhere, and no
+        product code elsewhere uses anything in its folder. `imported` maps a file to the product
+        code that imports it.
         """
         folder = folder_of(path)
         inner = f"{folder}/" if folder else ""
         if not inner or self._folder_is_used(inner, imported):
             return False
         others = [test for test in self.tests_of(path) if not paired(path, test)]
-        aims = [self._aims(test) for test in others]
+        aims = [self._subjects_of(test) for test in others]
         return any(aim and not any(one.startswith(inner) for one in aim) for aim in aims)
 
     def _folder_is_used(self, inner: str, imported: Mapping[str, set[str]]) -> bool:
@@ -54,8 +55,8 @@ class Subjects:
             for path, users in imported.items()
         )
 
-    def _aims(self, test: str) -> list[str]:
-        """What a test is about: code that it is named after, else code that has no own test."""
+    def _subjects_of(self, test: str) -> list[str]:
+        """Return what a test is about: code it is named after, else code without an own test."""
         files = [path for path in self._leads.imports(test)[0] if path not in self._tests]
         named = [path for path in files if paired(path, test)]
         return named or [path for path in files if not self.namesakes_of(path)]

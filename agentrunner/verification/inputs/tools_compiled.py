@@ -14,13 +14,13 @@ from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
 from agentrunner.verification.inputs.vendored_go import only_for_tests
 
 MOST_READ = 2_000
-"""Source files of a package that are read to see whether they have tests inside."""
+"""The most source files of a package that are read to see whether they contain tests."""
 MAIN = re.compile(r"\bmain\s*\(")
 RUST_TESTS = re.compile(r"#\[(cfg\(.*\btest\b.*|(\w+::)*test(\(.*)?)\]|^\s*//[/!].*```", re.M)
 
 
 def go(context: Context, step: Step, words: list[str], by: str) -> None:
-    """`go test PACKAGES`: files named _test.go and testdata below them."""
+    """`go test PACKAGES` collects files named _test.go and testdata below the packages."""
     for place in above(step.folder):
         for name in ("go.mod", "go.sum", "go.work", "go.work.sum", "vendor/modules.txt"):
             context.place(join(place, name), "it says which modules are used")
@@ -34,10 +34,10 @@ def go(context: Context, step: Step, words: list[str], by: str) -> None:
         if join(place, "vendor/modules.txt") in context.tree.paths:
             for package in only_for_tests(context.tree, place):
                 context.collect(inside(package, "*"), "only tests import it", "fixture")
-    packages, takes = [], False
+    packages, is_value = [], False
     for word in words[words.index(verb) + 1 :]:
-        if takes or word.startswith("-"):
-            takes = not takes and word.lstrip("-") in (
+        if is_value or word.startswith("-"):
+            is_value = not is_value and word.lstrip("-") in (
                 "run", "skip", "count", "timeout", "tags", "bench", "coverprofile", "p", "parallel",
                 "cpu", "exec", "mod", "C", "o", "shuffle", "covermode", "coverpkg", "vet",
             )  # fmt: skip
@@ -74,7 +74,7 @@ def _go_run(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def cargo(context: Context, step: Step, words: list[str], by: str) -> None:
-    """`cargo test`: tests/ of every package, tests inside of sources, examples in comments."""
+    """`cargo test` collects tests/ of every package, tests in sources, and examples in comments."""
     verb = next((word for word in words if not word.startswith(("-", "+"))), "")
     for place in above(step.folder):
         for name in ("Cargo.toml", "Cargo.lock", ".cargo/config.toml", ".cargo/config",
@@ -111,13 +111,13 @@ def _rust_package(context: Context, manifest: str, place: str, by: str) -> None:
 
 
 def cmake_project(context: Context, folder: str, by: str) -> None:
-    """CMakeLists.txt: its tests, and the sources of the programs that they run."""
+    """Read CMakeLists.txt: its tests, and the sources of the programs that they run."""
     tree = context.tree
     lists = [path for path in tree.under(folder)
              if path.endswith(("CMakeLists.txt", ".cmake"))][:300]  # fmt: skip
     programs: dict[str, list[str]] = {}
     tests: list[tuple[str, str, list[str]]] = []
-    made: set[str] = set()
+    installed: set[str] = set()
     libraries: set[str] = set()
     for call in calls_of(tree, folder, lists):
         name, words, place = call.name, list(call.words), call.folder
@@ -129,7 +129,7 @@ def cmake_project(context: Context, folder: str, by: str) -> None:
             else:
                 programs[words[0]] = sources
         elif name == "install":
-            made.update(words)
+            installed.update(words)
         elif name == "add_test":
             plain = [word for word in words if word not in ("NAME", "COMMAND")]
             tests.append((call.path, place, plain[1:]))
@@ -141,7 +141,7 @@ def cmake_project(context: Context, folder: str, by: str) -> None:
         context.add(path, "it says how tests are built and run", "recipe")
     run = {name for _, _, words in tests for word in words if (name := _program(word, programs))}
     others = libraries.union(
-        *(programs[name] for name in programs if name not in run or name in made)
+        *(programs[name] for name in programs if name not in run or name in installed)
     )
     for name in run:
         context.only_tested.update(_only_tested(tree, programs[name], others))
@@ -149,7 +149,7 @@ def cmake_project(context: Context, folder: str, by: str) -> None:
         for word in words:
             if name := _program(word, programs):
                 context.built.setdefault(join(place, name), tuple(programs[name]))
-                if name in made:
+                if name in installed:
                     context.product_programs.update(programs[name])
         if words and (name := _program(words[0], programs)):
             step = Step((name, *words[1:]), place)
@@ -162,15 +162,15 @@ def cmake_project(context: Context, folder: str, by: str) -> None:
 
 
 def _program(word: str, programs: Collection[str]) -> str:
-    """The program of a list that a word of a test means; "" for none."""
+    """Return the program that a word of a test means; "" for none."""
     name = posixpath.basename(word)
     return word if word in programs else name if name in programs else ""
 
 
 def _only_tested(tree: Tree, sources: Sequence[str], others: Collection[str]) -> list[str]:
-    """The sources of a program of tests whose `main` a kit brings (GoogleTest, Catch).
+    """Return the sources of a test program whose `main` comes from a kit (GoogleTest, Catch).
 
-    What a library or another program is built from as well, is product.
+    Sources that a library or another program is built from as well are product.
     """
     alone = [path for path in sources if path not in others]
     return [] if any(MAIN.search(tree.text(path) or "") for path in alone) else alone
@@ -183,7 +183,7 @@ def _test_argument(context: Context, place: str, word: str, by: str) -> None:
 
 
 def ctest(context: Context, step: Step, words: list[str], by: str) -> None:
-    """ctest and cmake: the project that the build folder belongs to."""
+    """ctest and cmake: follow the project that the build folder belongs to."""
     for place in above(step.folder):
         if join(place, "CMakeLists.txt") in context.tree.paths:
             cmake_project(context, place, by)
@@ -192,7 +192,7 @@ def ctest(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def meson(context: Context, step: Step, words: list[str], by: str) -> None:
-    """meson and ninja: the tests that meson.build names, and their sources."""
+    """meson and ninja: follow the tests that meson.build names, and their sources."""
     tree = context.tree
     files = [path for path in tree.under(step.folder) if path.endswith("meson.build")][:300]
     if not files:
@@ -218,7 +218,7 @@ def meson(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def java(context: Context, step: Step, words: list[str], by: str) -> None:
-    """Maven and Gradle: src/test of every module, and what builds them."""
+    """Maven and Gradle collect src/test of every module; what builds them counts as well."""
     tree = context.tree
     for name in ("pom.xml", ".mvn/**", "build.gradle", "build.gradle.kts", "settings.gradle",
                  "settings.gradle.kts", "gradle.properties", "gradle/**", "buildSrc/**", "mvnw",
@@ -243,7 +243,7 @@ def java(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def dotnet(context: Context, step: Step, words: list[str], by: str) -> None:
-    """`dotnet test`: the folder of every project that needs the test kit."""
+    """`dotnet test` collects the folder of every project that needs the test kit."""
     for path in context.tree.under(step.folder):
         if re.search(r"\.(cs|fs|vb)proj$", path):
             text = context.tree.text(path) or ""
@@ -257,9 +257,9 @@ def dotnet(context: Context, step: Step, words: list[str], by: str) -> None:
             context.place(inside(place, name), "configuration of the build that runs the tests")
 
 
-def _folder(*globs: str, config: tuple[str, ...] = ()) -> Callable[..., None]:
+def _tool_with_test_folder(*globs: str, config: tuple[str, ...] = ()) -> Callable[..., None]:
     def handler(context: Context, step: Step, words: list[str], by: str) -> None:
-        """A tool whose tests lie in a folder of its own."""
+        """Collect the tests of a tool that keeps them in a separate folder."""
         if words and not {"test", "check", "testOnly", "spec"} & set(words):
             return
         for name in config:
@@ -284,11 +284,11 @@ HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
     "gradlew": java,
     "ant": java,
     "dotnet": dotnet,
-    "swift": _folder("Tests/**", config=("Package.swift", "Package.resolved")),
-    "mix": _folder("test/**", config=("mix.exs", "mix.lock", ".formatter.exs")),
-    "sbt": _folder("**/src/test/**", config=("build.sbt",)),
-    "dart": _folder("test/**", config=("pubspec.yaml", "pubspec.lock")),
-    "flutter": _folder("test/**", config=("pubspec.yaml", "pubspec.lock")),
-    "stack": _folder("test/**", config=("stack.yaml", "package.yaml")),
-    "cabal": _folder("test/**", "tests/**"),
+    "swift": _tool_with_test_folder("Tests/**", config=("Package.swift", "Package.resolved")),
+    "mix": _tool_with_test_folder("test/**", config=("mix.exs", "mix.lock", ".formatter.exs")),
+    "sbt": _tool_with_test_folder("**/src/test/**", config=("build.sbt",)),
+    "dart": _tool_with_test_folder("test/**", config=("pubspec.yaml", "pubspec.lock")),
+    "flutter": _tool_with_test_folder("test/**", config=("pubspec.yaml", "pubspec.lock")),
+    "stack": _tool_with_test_folder("test/**", config=("stack.yaml", "package.yaml")),
+    "cabal": _tool_with_test_folder("test/**", "tests/**"),
 }

@@ -1,4 +1,4 @@
-"""JavaScript's and TypeScript's test tools: what they collect and what configures them."""
+"""Test tools of JavaScript and TypeScript: what they collect and what configures them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NODE_TESTS = (
     f"**/*.test.{ANY_JS}", f"**/*-test.{ANY_JS}", f"**/*_test.{ANY_JS}", f"**/test-*.{ANY_JS}",
     f"**/test.{ANY_JS}", f"**/test/**/*.{ANY_JS}",
 )  # fmt: skip
-"""What Node's own runner takes for tests in a folder that it looks through."""
+"""What Node's own runner takes as tests in a folder that it searches."""
 INSTALLS = (
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml",
     "pnpm-workspace.yaml", "bun.lock", "bun.lockb", ".npmrc", ".yarnrc", ".yarnrc.yml",
@@ -41,7 +41,7 @@ LIST_KEYS = (
 
 
 def installs(context: Context, folder: str) -> None:
-    """What says which packages are installed, and packages that stand where Node looks first."""
+    """Count what says which packages are installed, and packages where Node looks first."""
     for place in above(folder):
         for name in INSTALLS:
             context.place(
@@ -55,9 +55,9 @@ def installs(context: Context, folder: str) -> None:
 def configured(
     context: Context, folder: str, program: str, section: str = ""
 ) -> tuple[dict[str, Any], str, str]:
-    """A tool's settings, as a table and as text, and the folder that they stand in.
+    """Return a tool's settings, as a table and as text, and the folder they come from.
 
-    Files that the configuration names count: set-up files, reporters, environments.
+    Files that the configuration names count as well: set-up files, reporters, environments.
     """
     context.use(program, folder, "package.json")
     tree = context.tree
@@ -67,20 +67,20 @@ def configured(
                 continue
             text = tree.text(path) or ""
             settings = tree.json(path) if path.endswith(("json", "rc")) else {}
-            _names(context, place, text, path)
+            _count_named_files(context, place, text, path)
             return settings or _read_lists(text), text, place
         package = tree.json(join(place, "package.json"))
         if isinstance(package.get(section or program), dict):
             own = package[section or program]
-            _names(context, place, str(own), join(place, "package.json"))
+            _count_named_files(context, place, str(own), join(place, "package.json"))
             return own, "", place
         if package:
             break
     return {}, "", folder
 
 
-def _names(context: Context, place: str, text: str, by: str) -> None:
-    """Files that a configuration names count with it."""
+def _count_named_files(context: Context, place: str, text: str, by: str) -> None:
+    """Count the files that a configuration names."""
     for found in NAMED.finditer(text):
         word = found[0].removeprefix("<rootDir>/")
         for candidate in (word, f"{word}.js", f"{word}.ts", f"{word}.cjs", f"{word}.mjs"):
@@ -90,7 +90,7 @@ def _names(context: Context, place: str, text: str, by: str) -> None:
 
 
 def _read_lists(text: str) -> dict[str, Any]:
-    """Lists and texts of a configuration that is code, as far as they are literal."""
+    """Return the literal lists and texts of a configuration that is code."""
     found: dict[str, Any] = {}
     for key in LIST_KEYS:
         match = re.search(rf"\b{key}\b[\"']?\s*:\s*(\[[^\]]*\]|[\"'][^\"'\n]*[\"'])", text)
@@ -130,9 +130,9 @@ def _named(
     by: str,
     forms: Sequence[str] | Callable[[str], Sequence[str]],
 ) -> bool:
-    """Files and folders that the command names; whether there was one.
+    """Collect the files and folders that the command names; return whether there was one.
 
-    `forms` are the files that the tool collects in a folder, or a function that says them for one.
+    `forms` are the globs that the tool collects in a folder, or a function that returns them.
     """
     known = False
     for word in words:
@@ -153,8 +153,8 @@ def _named(
     return known
 
 
-def _is_to_come(context: Context, named: Sequence[str]) -> bool:
-    """Whether a command names nothing but test files that are not there yet: it runs no other."""
+def _names_only_new_tests(context: Context, named: Sequence[str]) -> bool:
+    """Whether a command names only test files that do not exist yet, so that it runs no others."""
     files = [word.removeprefix("./") for word in named]
     return bool(files) and not any(
         is_glob(file) or not re.search(r"\.[cm]?[jt]sx?$", file)
@@ -163,13 +163,13 @@ def _is_to_come(context: Context, named: Sequence[str]) -> bool:
     )  # fmt: skip
 
 
-def _of_node(folder: str) -> Sequence[str]:
-    """What `node --test FOLDER` runs: by name, or all where the folder itself is called test."""
+def _node_globs(folder: str) -> Sequence[str]:
+    """Return what `node --test FOLDER` runs: by name, or everything if it is called test."""
     return [f"**/*.{ANY_JS}"] if folder.rpartition("/")[2] == "test" else NODE_TESTS
 
 
 def node(context: Context, step: Step, words: list[str], by: str) -> bool:
-    """`node --test`; False where node runs a script."""
+    """`node --test` collects tests; return False if node runs a script instead."""
     if not any(word == "--test" or word.startswith("--test=") for word in words):
         return False
     installs(context, step.folder)
@@ -178,7 +178,7 @@ def node(context: Context, step: Step, words: list[str], by: str) -> bool:
         if option in ("-r", "--require", "--import", "--loader") and path:
             context.add(path, "it is loaded before the tests", "runner")
     named = _positional(words, "-r --require --import --loader --test-name-pattern --env-file")
-    if _named(context, step, named, by, _of_node) or _is_to_come(context, named):
+    if _named(context, step, named, by, _node_globs) or _names_only_new_tests(context, named):
         return True
     globs = [form.replace(ANY_JS, "?(c|m)[jt]s") for form in NODE_TESTS]
     _collect(context, step.folder, globs, "node --test collects it by its rules")
@@ -192,7 +192,7 @@ def _node(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def jest(context: Context, step: Step, words: list[str], by: str) -> None:
-    """jest: testMatch or testRegex, snapshots, mocks and set-up files."""
+    """jest collects testMatch or testRegex, snapshots, mocks and set-up files."""
     installs(context, step.folder)
     settings, _, place = configured(context, step.folder, "jest")
     for option, value in pairwise(words):
@@ -201,14 +201,14 @@ def jest(context: Context, step: Step, words: list[str], by: str) -> None:
             context.add(path, f"{by} names it", "config")
             text = context.tree.text(path) or ""
             settings, place = context.tree.json(path) or _read_lists(text), folder_of(path)
-            _names(context, place, text, path)
+            _count_named_files(context, place, text, path)
     globs = texts(settings.get("testMatch"))
     for pattern in texts(settings.get("testRegex")):
         _by_regex(context, place, pattern, "jest collects it by testRegex")
         globs = globs or ["!"]
     usual = [f"**/__tests__/**/*.{ANY_JS}", f"**/?(*.)+(spec|test).{ANY_JS}"]
     named = _positional(words, "-t -c --config --testNamePattern")
-    if not _is_to_come(context, named):
+    if not _names_only_new_tests(context, named):
         _collect(context, place, globs or usual, "jest collects it by its rules")
     _named(context, step, named, by, usual)
     context.collect(inside(place, "**/__snapshots__/**"), "jest compares with it", "fixture")
@@ -226,7 +226,7 @@ def _by_regex(context: Context, place: str, pattern: str, why: str) -> None:
 
 
 def vitest(context: Context, step: Step, words: list[str], by: str) -> None:
-    """vitest: include, snapshots, and vite's own configuration."""
+    """vitest collects `include` and snapshots; vite's own configuration counts as well."""
     installs(context, step.folder)
     settings, text, place = configured(context, step.folder, "vitest")
     vite, _, where = configured(context, step.folder, "vite")
@@ -235,7 +235,7 @@ def vitest(context: Context, step: Step, words: list[str], by: str) -> None:
     globs = texts(settings.get("include")) or [f"**/*.{{test,spec}}.{ANY_JS}"]
     words = [word for word in words if word not in ("run", "watch", "related")]
     named = _positional(words, "-t -c --config -r --root")
-    if not _is_to_come(context, named):
+    if not _names_only_new_tests(context, named):
         _collect(context, place, globs, "vitest collects it by its rules")
     context.collect(inside(place, "**/__snapshots__/**"), "vitest compares with it", "fixture")
     context.collect(inside(place, "**/__mocks__/**"), "vitest puts it in place", "fixture")
@@ -243,7 +243,7 @@ def vitest(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def mocha(context: Context, step: Step, words: list[str], by: str) -> None:
-    """mocha: its spec, or ./test."""
+    """mocha collects its spec, or ./test."""
     installs(context, step.folder)
     settings, text, place = configured(context, step.folder, "mocha")
     if text and not settings:
@@ -257,7 +257,7 @@ def mocha(context: Context, step: Step, words: list[str], by: str) -> None:
     deep = "--recursive" in words or settings.get("recursive")
     form = f"{'**/' if deep else ''}*.{ANY_JS}"
     named = _positional(words, "-r --require --file -R --reporter -t --timeout -g --grep --config")
-    if _named(context, step, named, by, [form]) or _is_to_come(context, named):
+    if _named(context, step, named, by, [form]) or _names_only_new_tests(context, named):
         return
     if globs := texts(settings.get("spec")):
         _collect(context, place, globs, "mocha collects it by its spec")
@@ -268,14 +268,14 @@ def mocha(context: Context, step: Step, words: list[str], by: str) -> None:
 
 def _simple(program: str, *globs: str) -> Callable[[Context, Step, list[str], str], None]:
     def handler(context: Context, step: Step, words: list[str], by: str) -> None:
-        """A tool that collects some globs, those of its configuration first."""
+        """Collect a tool's globs, those of its configuration first."""
         installs(context, step.folder)
         settings, _, place = configured(context, step.folder, program)
         wanted = [one for key in ("files", "spec", "testDir", "include")
                   for one in texts(settings.get(key))]  # fmt: skip
         words = [word for word in words if word not in ("test", "run")]
         named = _positional(words, "-c --config -g -t")
-        if not (_named(context, step, named, by, globs) or _is_to_come(context, named)):
+        if not (_named(context, step, named, by, globs) or _names_only_new_tests(context, named)):
             _collect(context, place, wanted or globs, f"{program} collects it by its rules")
         context.collect(
             inside(place, "**/*-snapshots/**"), f"{program} compares with it", "fixture"
@@ -285,12 +285,12 @@ def _simple(program: str, *globs: str) -> Callable[[Context, Step, list[str], st
 
 
 def bun_test(context: Context, step: Step, words: list[str], by: str) -> None:
-    """`bun test`."""
+    """`bun test` collects its usual globs."""
     _simple("bun", f"**/*[._]{{test,spec}}.{ANY_JS}")(context, step, words, by)
 
 
 def deno(context: Context, step: Step, words: list[str], by: str) -> None:
-    """`deno test`, `deno task`, `deno run`."""
+    """Follow `deno test`, `deno task` and `deno run`."""
     installs(context, step.folder)
     if words[:1] == ["test"]:
         globs = (f"**/{{*_,*.,}}test.{ANY_JS}", f"**/__tests__/**/*.{ANY_JS}")
@@ -308,7 +308,7 @@ def deno(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def tsc(context: Context, step: Step, words: list[str], by: str) -> None:
-    """tsc and linters of sources: what configures them."""
+    """tsc and source linters: count what configures them."""
     installs(context, step.folder)
     context.use("eslint", step.folder, ".eslintignore")
     for option, value in pairwise(words):

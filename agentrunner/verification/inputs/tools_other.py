@@ -17,14 +17,14 @@ COMPOSER = ("composer.json", "composer.lock")
 
 
 def _named(context: Context, step: Step, words: list[str], by: str) -> list[str]:
-    """Files and folders that the command names."""
+    """Return the files and folders that the command names."""
     found = [context.existing(step.folder, word.partition(":")[0])
              for word in words if not word.startswith("-")]  # fmt: skip
     return [path for path in found if path]
 
 
 def rspec(context: Context, step: Step, words: list[str], by: str) -> None:
-    """RSpec: spec/, with its helpers."""
+    """RSpec collects spec/, with its helpers."""
     for place in above(step.folder):
         for name in GEMS:
             context.place(inside(place, name), "configuration that RSpec or bundler reads")
@@ -43,7 +43,7 @@ def rspec(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def ruby(context: Context, step: Step, words: list[str], by: str) -> None:
-    """ruby: a script; `-I FOLDER` says where it looks for files."""
+    """ruby runs a script; quoted globs in its arguments name tests."""
     for name in GEMS:
         context.place(inside(step.folder, name), "it says which gems are installed")
     run_interpreter(context, step, words, by)
@@ -52,7 +52,7 @@ def ruby(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
-    """PHPUnit: the test suites of its configuration, else the folders that are named."""
+    """PHPUnit collects the test suites of its configuration, or the folders that are named."""
     tree = context.tree
     for name in (*COMPOSER, "phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
         context.place(join(step.folder, name), "configuration that PHPUnit reads")
@@ -88,7 +88,7 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def prove(context: Context, step: Step, words: list[str], by: str) -> None:
-    """prove: t/*.t, or what is named."""
+    """prove collects t/*.t, or what is named."""
     context.place(join(step.folder, ".proverc"), "configuration that prove reads")
     for name in ("cpanfile", "Makefile.PL", "Build.PL", "dist.ini"):
         context.place(join(step.folder, name), "it says what is installed or built")
@@ -112,7 +112,7 @@ def prove(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def bats(context: Context, step: Step, words: list[str], by: str) -> None:
-    """bats: files and folders that are named."""
+    """bats collects the files and folders that are named."""
     for path in _named(context, step, words, by):
         if path in context.tree.paths:
             context.collect(path, f"{by} names it")
@@ -122,14 +122,14 @@ def bats(context: Context, step: Step, words: list[str], by: str) -> None:
 
 
 def cucumber(context: Context, step: Step, words: list[str], by: str) -> None:
-    """cucumber: features/ with its steps."""
+    """cucumber collects features/ with its steps."""
     context.use("cucumber", step.folder)
     context.name_folder(join(step.folder, "features"), "cucumber collects it")
     context.collect(inside(step.folder, "features/**"), "cucumber collects it")
 
 
 def shellspec(context: Context, step: Step, words: list[str], by: str) -> None:
-    """shellspec and busted: spec/."""
+    """shellspec and busted collect spec/."""
     program = step.words[0].rpartition("/")[2]
     context.use(program, step.folder, f".{program}")
     for path in _named(context, step, words, by) or [join(step.folder, "spec")]:

@@ -1,4 +1,4 @@
-"""Python's test tools: what pytest, unittest and doctest collect and what configures them."""
+"""Test tools of Python: what pytest, unittest and doctest collect and what configures them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ INSTALLS = (
 )  # fmt: skip
 """Where Python projects say what is installed, and from where."""
 MOST_READ = 2_000
-"""Source files that are read to see whether they have examples."""
+"""The most source files that are read to see whether they contain examples."""
 STARTS = ("sitecustomize.py", "usercustomize.py", "*.pth")
-"""What Python itself runs at its start where it finds it."""
+"""What Python itself runs when it starts, if it finds it."""
 
 
 def python(context: Context, step: Step, words: list[str], by: str, take: Take) -> None:
-    """`python -m MODULE`, `python FILE`, `python -c CODE`."""
+    """Follow `python -m MODULE`, `python FILE`, `python -c CODE`."""
     installs(context, step.folder)
     at = 0
     while at < len(words):
@@ -90,12 +90,12 @@ def _module(
             if path in context.tree.paths:
                 context.execute(path, step, by)
                 return
-    # The module of a tool does what its command does.
+    # Running a tool's module does the same as its command.
     take(context, replace(step, words=(name, *rest)), by, depth=1)
 
 
 def installs(context: Context, folder: str) -> None:
-    """What says which packages are installed, and what Python runs at its start."""
+    """Count what says which packages are installed, and what Python runs when it starts."""
     for place in above(folder):
         for name in INSTALLS:
             context.place(inside(place, name), "it says which packages are installed")
@@ -104,7 +104,7 @@ def installs(context: Context, folder: str) -> None:
 
 
 def pytest(context: Context, step: Step, words: list[str], by: str) -> None:
-    """pytest: files, folders or testpaths, by python_files; the conftest.py chain; its ini file."""
+    """pytest collects files, folders or testpaths by python_files; conftest and ini files count."""
     tree, folder = context.tree, step.folder
     installs(context, folder)
     named, options = _arguments(words)
@@ -153,7 +153,7 @@ def _pytest_base(
         context.collect(base, f"{by} names it")
         context.roots.add(folder_of(base))
         return
-    if base.endswith(".py"):  # it is named and not there yet
+    if base.endswith(".py"):  # it is named but does not exist yet
         context.place(base, f"{by} names it", "test")
         return
     context.roots.add(base)
@@ -197,7 +197,7 @@ def _arguments(words: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
 def _pytest_settings(
     tree: Tree, folder: str, named: list[str], options: list[tuple[str, str]]
 ) -> tuple[dict[str, object], str]:
-    """The settings that pytest finds, and the folder of its ini file."""
+    """Return the settings that pytest finds, and the folder of its ini file."""
     for option, value in options:
         if option in ("-c", "--config-file"):
             path = join(folder, value)
@@ -305,7 +305,7 @@ def _django(context: Context, step: Step, path: str, by: str) -> None:
 
 
 def behave(context: Context, step: Step, words: list[str], by: str) -> None:
-    """behave: features, their steps and environment."""
+    """behave collects features, their steps and environment."""
     installs(context, step.folder)
     context.use("behave", step.folder, ".behaverc", "setup.cfg", "tox.ini", "pyproject.toml")
     named = [
@@ -322,9 +322,9 @@ def behave(context: Context, step: Step, words: list[str], by: str) -> None:
         context.collect(inside(top, "**/environment.py"), "behave loads it", "runner")
 
 
-def _with_pyproject(program: str) -> Callable[[Context, Step, list[str], str], None]:
+def _tool_with_pyproject(program: str) -> Callable[[Context, Step, list[str], str], None]:
     def handler(context: Context, step: Step, words: list[str], by: str) -> None:
-        """A tool that also reads sections of pyproject.toml, setup.cfg and tox.ini."""
+        """Count the configuration of a tool that reads pyproject.toml, setup.cfg, tox.ini too."""
         context.use(program, step.folder, "pyproject.toml", "setup.cfg", "tox.ini", f".{program}")
         for option, value in pairwise(words):
             if option in ("--config", "--config-file", "--rcfile", "-c"):
@@ -342,7 +342,7 @@ HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
     "unittest": unittest,
     "behave": behave,
     **{
-        name: _with_pyproject(name)
+        name: _tool_with_pyproject(name)
         for name in ("ruff", "mypy", "flake8", "pylint", "black", "isort", "pyright", "nose2",
                      "ward", "bandit", "ty", "import-linter", "lint-imports", "coverage")
     },

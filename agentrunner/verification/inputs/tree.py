@@ -1,4 +1,4 @@
-"""A tree of a repository as the search for inputs sees it: its paths, and a bounded reader."""
+"""A repository tree as the search for inputs sees it: its paths, and a bounded reader."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 from agentrunner.verification.inputs.globs import fixed_folder, glob_regex, is_glob
 
 ReadFile = Callable[[str], bytes | None]
-"""A file of a tree by its path, None where there is none."""
+"""Returns the content of a file of a tree by its path, None if there is no such file."""
 
 ReadMany = Callable[[Sequence[str]], Mapping[str, bytes]]
-"""Several files at once; those that it leaves out are read one by one."""
+"""Reads several files at once. Files that it leaves out are read one by one."""
 
 MOST_BYTES = 400_000
-"""Of one file that is read; what stands behind is not looked at."""
+"""How much of a file is read, in bytes; the rest is ignored."""
 
 
 class Tree:
-    """The paths of a tree and the text of its files; each file is read once."""
+    """The paths of a tree and the text of its files. Each file is read once."""
 
     def __init__(
         self, paths: Collection[str], read: ReadFile, read_many: ReadMany | None = None
@@ -39,7 +39,7 @@ class Tree:
 
     @cached_property
     def folders(self) -> frozenset[str]:
-        """Every folder that has a file below it; the root is ""."""
+        """Every folder with a file below it; the root is ""."""
         found = {""}
         for path in self.paths:
             folder = path.rpartition("/")[0]
@@ -49,9 +49,9 @@ class Tree:
         return frozenset(found)
 
     def text(self, path: str) -> str | None:
-        """A file's text, None where there is none; a file in an ignored folder may be read, too."""
+        """Return a file's text, None if there is none. Ignored folders can be read as well."""
         if path not in self._texts:
-            # A folder reads as an empty file, and nothing outside of the tree is asked for.
+            # A folder would read as an empty file, and nothing outside the repository is read.
             known = path in self.paths or (path not in self.folders and is_inside(path))
             content = self._read(path) if known else None
             text = None if content is None else content[:MOST_BYTES].decode("utf-8", "replace")
@@ -61,7 +61,7 @@ class Tree:
         return self._texts[path]
 
     def prefetch(self, paths: Iterable[str]) -> None:
-        """Read several files at once, where the tree's reader can."""
+        """Read several files at once, if the tree's reader can."""
         wanted = [path for path in paths if path in self.paths and path not in self._texts]
         if self._read_many is not None and wanted:
             for path, content in self._read_many(wanted).items():
@@ -72,7 +72,7 @@ class Tree:
         return path in self.paths or self.text(path) is not None
 
     def json(self, path: str) -> dict[str, Any]:
-        """A JSON file's table; empty where there is none or it cannot be read."""
+        """Return the object in a JSON file; empty if there is none or it cannot be parsed."""
         try:
             value = json.loads(self.text(path) or "{}")
         except (ValueError, RecursionError):
@@ -80,14 +80,14 @@ class Tree:
         return value if isinstance(value, dict) else {}
 
     def toml(self, path: str) -> dict[str, Any]:
-        """A TOML file's table; empty where there is none or it cannot be read."""
+        """Return the table of a TOML file; empty if there is none or it cannot be parsed."""
         try:
             return tomllib.loads(self.text(path) or "")
         except (ValueError, RecursionError):
             return {}
 
     def under(self, folder: str) -> list[str]:
-        """All files below a folder, sorted; of the root, all."""
+        """Return all files below a folder, sorted; for the root, all files."""
         if folder in ("", "."):
             return self._sorted
         low = bisect_left(self._sorted, f"{folder}/")
@@ -95,14 +95,14 @@ class Tree:
         return self._sorted[low:high]
 
     def matching(self, glob: str) -> list[str]:
-        """The files that an anchored glob matches."""
+        """Return the files that an anchored glob matches."""
         if not is_glob(glob):
             return [glob] if glob in self.paths else []
         pattern = glob_regex(glob)
         return [path for path in self.under(fixed_folder(glob)) if pattern.match(path)]
 
     def expand(self, folder: str, word: str) -> list[str]:
-        """A shell word's paths below `folder`: its matches where it is a glob, else itself."""
+        """Return what a shell word in `folder` means: a glob's matches, else the path itself."""
         path = join(folder, word)
         if not is_glob(path):
             return [path]
@@ -110,18 +110,18 @@ class Tree:
 
 
 def join(folder: str, word: str) -> str:
-    """A path below the repository, normalised; "" is its root, and `../x` lies outside."""
+    """Return a path relative to the repository, normalised; "" is its root, `../x` is outside."""
     path = posixpath.normpath(posixpath.join("" if folder == "." else folder, word.rstrip("/")))
     return "" if path == "." else path
 
 
 def is_inside(path: str) -> bool:
-    """Whether a normalised path lies in the repository."""
+    """Whether a normalised path is inside the repository."""
     return bool(path) and not path.startswith(("../", "/")) and path != ".." and "\0" not in path
 
 
 def above(folder: str) -> Iterator[str]:
-    """The folder and all those above it up to the root, which is ""."""
+    """Yield the folder and all its parents up to the root, which is ""."""
     folder = "" if folder == "." else folder
     while folder:
         yield folder
@@ -130,19 +130,19 @@ def above(folder: str) -> Iterator[str]:
 
 
 def folder_of(path: str) -> str:
-    """The folder that a file lies in."""
+    """Return the folder that contains a file."""
     return path.rpartition("/")[0]
 
 
 def table(value: object, *names: str) -> dict[str, Any]:
-    """The table at the end of a chain of keys; empty where something else is there."""
+    """Return the table at the end of a chain of keys; empty if something else is there."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def texts(value: object) -> list[str]:
-    """A text, or the texts of a list."""
+    """Return a string as a list, or the strings in a list."""
     if isinstance(value, str):
         return [value]
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -10,13 +10,13 @@ from agentrunner.verification.inputs.tree import Tree, folder_of, join
 IMPORT = re.compile(r"^\s*(?:import\s+)?\(?\s*(?:[\w.]+\s+)?\"([^\"\s]+)\"", re.MULTILINE)
 DECLARATION = re.compile(r"^(?:func|type|var|const)\b", re.MULTILINE)
 MOST_FILES = 5_000
-"""Sources that are read; of a larger module nothing is said."""
+"""The most source files that are read; nothing is returned for a larger module."""
 
 
 def only_for_tests(tree: Tree, module: str) -> list[str]:
-    """Folders of vendored packages that tests of a module need and its product does not, sorted.
+    """Return the folders of vendored packages that only a module's tests need, sorted.
 
-    `module` is the folder that go.mod and vendor/ lie in; "" is the root.
+    `module` is the folder that contains go.mod and vendor/; "" is the root.
     """
     vendor = join(module, "vendor")
     sources = [path for path in tree.under(module) if path.endswith(".go")]
@@ -31,8 +31,8 @@ def only_for_tests(tree: Tree, module: str) -> list[str]:
             needed[is_test] |= _imported(tree, vendor, path)
         elif not is_test:
             packages.setdefault(folder_of(path), []).append(path)
-    product = _closed(tree, vendor, packages, needed[False])
-    return sorted(_closed(tree, vendor, packages, needed[True]) - product)
+    product = _with_imports(tree, vendor, packages, needed[False])
+    return sorted(_with_imports(tree, vendor, packages, needed[True]) - product)
 
 
 def _imported(tree: Tree, vendor: str, path: str) -> set[str]:
@@ -42,10 +42,10 @@ def _imported(tree: Tree, vendor: str, path: str) -> set[str]:
     return {f"{vendor}/{name}" for name in IMPORT.findall(head)}
 
 
-def _closed(
+def _with_imports(
     tree: Tree, vendor: str, packages: Mapping[str, Iterable[str]], first: set[str]
 ) -> set[str]:
-    """These packages with all that they import themselves."""
+    """Return these packages with everything that they import themselves."""
     found: set[str] = set()
     waiting = list(first)
     while waiting:

@@ -1,4 +1,4 @@
-"""Tests and functions in sources, by syntax tree: found, made to fail, emptied, compared. Pure."""
+"""Find tests and functions in source code, make them fail, empty them, compare them. Pure."""
 
 from agentrunner.verification.syntax.beside import random_tests
 from agentrunner.verification.syntax.calls import names_called, names_changed

@@ -1,9 +1,9 @@
-"""What a test asks code with: values from elsewhere, and rows that it runs through.
+"""The values a test passes to the code under test: values from elsewhere, and rows it loops over.
 
-A test may compare with a constant of the product, or run through rows that the product keeps or
-reads for it. Each statement that does so is worded twice: so that it tells its values where it
-fails, and so that it fails as soon as it asks with these values again. Python, JavaScript and
-TypeScript. Pure.
+A test may compare with a constant of the product, or loop over rows that the product holds or reads
+for it. Each statement that does so can be rewritten in two ways: so that it reports its values when
+it fails, and so that it fails as soon as it is run with the same values again. Python, JavaScript
+and TypeScript. Pure.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from agentrunner.verification.syntax.values import is_literal
 
 MARK = "agentrunner saw "
 MOST = 40
-"""Statements of one test."""
+"""The most statements of one test."""
 DEEP = 4
-"""How many variables lead from one to the next."""
+"""How many assignments are followed from one variable to the next."""
 LOOPS = ("for_statement", "for_in_statement")
 FUNCTIONS = ("arrow_function", "function_expression", "lambda")
 CALLS = ("call", "call_expression", "new_expression")
 MEMBERS = ("attribute", "member_expression")
 SUBSCRIPTS = ("subscript", "subscript_expression")
 FOR_IN = "for_in_clause"
-"""The loop inside of a comprehension."""
+"""The loop inside a comprehension."""
 OVER_ROWS = frozenset({"forEach", "map", "every", "some", "filter", "flatMap"})
 BOUND = ("assignment", "variable_declarator", "assignment_expression")
 WAITS = re.compile(r"\b(?:await|yield)\b|:=")
 PLAIN = frozenset(
     "len str int float sum min max round sorted list tuple set dict abs String Number".split()
 )
-"""Functions that only word a value anew."""
+"""Functions that only convert a value or put it in another form."""
 OWN = frozenset(dir(builtins)) | frozenset(
     "String Number Math JSON Object Array Boolean Date assert expect console require".split()
 )
-"""Functions that are no code which a test could be about."""
+"""Functions that cannot be the code a test is about."""
 PYTHON = """
 
 def {name}(number, asks, values):
@@ -111,60 +111,60 @@ function {name}_again(was{any}, asks{any}, values{any}){any} {{
 
 @dataclass(frozen=True)
 class Asking:
-    """A statement that asks code with values that do not stand in it."""
+    """A statement that runs code with values that are not written in the statement itself."""
 
     where: Node
-    """What is put into a function: the condition of an assertion, a call, the value of a name."""
+    """The node to wrap in a function: an assertion's condition, a call, or an assigned value."""
     condition: bool
-    """Whether it says no by being false."""
+    """Whether it reports a failure by being false."""
     values: tuple[str, ...]
-    """Expressions of these values; none where only a loop leads there."""
+    """Expressions for these values; empty if they come from a loop only."""
     names: frozenset[str]
-    """Names by which they come from elsewhere."""
+    """The names by which the values come from elsewhere."""
 
     @property
     def line(self) -> int:
-        """Where it stands, counted from 1."""
+        """The line of the statement, counted from 1."""
         return line_of(self.where)
 
 
 def askings(source: bytes, language: str, span: TestSpan) -> list[Asking]:
-    """The statements of a test that ask code with values from elsewhere, in its order."""
+    """Return the statements of a test that run code with values from elsewhere, in source order."""
     if language != "python" and language not in SCRIPTS:
         return []
     parsed = parse(source, language)
     found = located(parsed, span) if parsed is not None else None
     if parsed is None or found is None:
         return []
-    made = list(_Reading(parsed, found).askings())
-    made.sort(key=lambda one: (one.where.start_byte, -one.where.end_byte))
+    found_askings = list(_Reading(parsed, found).askings())
+    found_askings.sort(key=lambda asking: (asking.where.start_byte, -asking.where.end_byte))
     kept: list[Asking] = []
-    for one in made:
-        if not kept or not inside(kept[-1].where, one.where):
-            kept.append(one)
+    for asking in found_askings:
+        if not kept or not inside(kept[-1].where, asking.where):
+            kept.append(asking)
     return kept[:MOST]
 
 
-def telling(one: Asking, language: str, number: int, name: str) -> Edit:
-    """What makes it tell its values where it fails; `name` is that of the `helper`."""
-    return _wrapped(one, language, f"{name}({number}")
+def telling(asking: Asking, language: str, number: int, name: str) -> Edit:
+    """Return the edit that makes a statement report its values on failure (`name`: its helper)."""
+    return _wrapped(asking, language, f"{name}({number}")
 
 
-def asking_again(one: Asking, language: str, values: Sequence[object], name: str) -> Edit:
-    """What makes it fail as soon as it asks with these values; None stands for any."""
+def asking_again(asking: Asking, language: str, values: Sequence[object], name: str) -> Edit:
+    """Return the edit that makes a statement fail with these values; None matches any value."""
     was = repr(list(values)) if language == "python" else json.dumps(list(values))
-    return _wrapped(one, language, f"{name}_again({was}")
+    return _wrapped(asking, language, f"{name}_again({was}")
 
 
 def helper(language: str, name: str) -> str:
-    """The function that statements are put into, to stand at the end of the file."""
+    """Return the source of the function that statements are wrapped in, for the end of the file."""
     if language == "python":
         return PYTHON.format(name=name, mark=MARK)
     return SCRIPT.format(name=name, mark=MARK, any=": any" if language.startswith("t") else "")
 
 
 def values_in(message: str) -> dict[int, tuple[object, ...]]:
-    """By number: the values that statements told in the message of a failure."""
+    """Return the values that statements reported in a failure message, by statement number."""
     found = {}
     for hit in re.finditer(rf"{MARK}(\d+) (?=\[)", message):
         try:
@@ -174,18 +174,18 @@ def values_in(message: str) -> dict[int, tuple[object, ...]]:
     return found
 
 
-def _wrapped(one: Asking, language: str, call: str) -> Edit:
-    text = (one.where.text or b"").decode("utf-8", "replace")
-    values = ", ".join(one.values)
+def _wrapped(asking: Asking, language: str, call: str) -> Edit:
+    text = (asking.where.text or b"").decode("utf-8", "replace")
+    values = ", ".join(asking.values)
     if language == "python":
-        asks = f"bool({text})" if one.condition else f"({text})"
-        return replaced(one.where, f"{call}, lambda: {asks}, lambda: [{values}])")
-    return replaced(one.where, f"{call}, () => ({text}), () => [{values}])")
+        asks = f"bool({text})" if asking.condition else f"({text})"
+        return replaced(asking.where, f"{call}, lambda: {asks}, lambda: [{values}])")
+    return replaced(asking.where, f"{call}, () => ({text}), () => [{values}])")
 
 
 @dataclass(frozen=True)
 class _Loop:
-    """What runs through rows: the target that each is given to, the rows, and what it does."""
+    """A loop over rows: the target that each row is assigned to, the rows, and the body."""
 
     target: Node
     rows: Node
@@ -193,7 +193,7 @@ class _Loop:
 
 
 class _Reading:
-    """One test, read for what it asks with."""
+    """Reads one test for the values it runs code with."""
 
     def __init__(self, parsed: Parsed, found: Found) -> None:
         self.parsed = parsed
@@ -202,23 +202,23 @@ class _Reading:
         self.imported = {name: origin for name, origin in imported.items() if self._is_near(origin)}
         self.foreign = imported.keys() - self.imported.keys()
         self.given: dict[str, list[Node]] = {}
-        """By name: what it is given, in the test or at the top of the file."""
+        """By name: the values assigned to it in the test or at the top of the file."""
         for node in (*walk(found.body), *walk(parsed.root, _is_top)):
-            left = field(node, "left") or field(node, "name")
-            right = field(node, "right") or field(node, "value")
-            if node.type in BOUND and left is not None and right is not None:
-                self.given.setdefault(parsed.text(left), []).append(right)
+            target = field(node, "left") or field(node, "name")
+            value = field(node, "right") or field(node, "value")
+            if node.type in BOUND and target is not None and value is not None:
+                self.given.setdefault(parsed.text(target), []).append(value)
         loops = [loop for node in walk(found.body) for loop in self._loops_at(node)]
         self.row_names = {name for loop in loops for name in self._bound(loop.target)}
 
     def _is_near(self, origin: str) -> bool:
-        """Whether what is imported may be the project's own."""
+        """Whether an import may come from the project itself."""
         if self.parsed.language == "python":
             return origin.split(".")[0].split()[0] not in (*sys.stdlib_module_names, "pytest")
         return bool(re.match(r"(?:require\([\"'])?(?:\.|@/|~/|#)", origin))
 
     def askings(self) -> Iterator[Asking]:
-        """Assertions, calls and what names are given, where code is asked with such values."""
+        """Yield assertions, calls and assigned values that run code with values from elsewhere."""
         for stated in asserts_of(self.parsed, self.found):
             node, condition = stated.node, False
             if node.type == "assert_statement":
@@ -243,7 +243,7 @@ class _Reading:
         *,
         condition: bool = False,
     ) -> Iterator[Asking]:
-        """A statement, where code is asked and something of it comes from elsewhere."""
+        """Yield a statement if it runs code and some of its values come from elsewhere."""
         if WAITS.search(self.parsed.text(where)) or not any(map(self._asks_code, operands)):
             return
         values = [self.parsed.text(one) for one in wanted]
@@ -286,7 +286,7 @@ class _Reading:
                 yield _Loop(target, rows, body)
 
     def _each(self, node: Node) -> Node | None:
-        """What `all(… for row in rows)` and `rows.every((row) => …)` ask of each row."""
+        """Return what `all(… for row in rows)` and `rows.every((row) => …)` check for each row."""
         body = field(node, "body")
         call = node.parent if node.type == "generator_expression" else None
         if call is not None and self.parsed.text(field(call, "function") or call) == "all":
@@ -298,7 +298,7 @@ class _Reading:
         return None
 
     def _of_row(self, loop: _Loop) -> list[str]:
-        """The row, and what of it its loop uses: `row`, `row["want"]`, `row.want`."""
+        """Return the row and what its loop uses of it: `row`, `row["want"]`, `row.want`."""
         names = self._bound(loop.target)
         values = [*names]
         for node in walk(loop.body):
@@ -307,21 +307,21 @@ class _Reading:
                 continue
             called = node.parent is not None and field(node.parent, "function") == node
             key = field(node, "subscript") or field(node, "index")
-            part = node.type in SUBSCRIPTS and key is not None and is_literal(key)
-            member = node.type in MEMBERS and not called and not self._asks_code(loop.rows)
-            if part or member:
+            is_item = node.type in SUBSCRIPTS and key is not None and is_literal(key)
+            is_member = node.type in MEMBERS and not called and not self._asks_code(loop.rows)
+            if is_item or is_member:
                 values.append(self.parsed.text(node))
         return values
 
     def _bound(self, target: Node) -> list[str]:
-        """The names that a target or parameters bind."""
+        """Return the names that a target or parameters bind."""
         ids = ("identifier", "shorthand_property_identifier_pattern")
         return [self.parsed.text(one) for one in walk(target) if one.type in ids]
 
     # -- where a value comes from ---------------------------------------------------------------
 
     def _asks_code(self, node: Node, depth: int = 0) -> bool:
-        """Whether an expression, or what its variables are given, calls code of the project."""
+        """Whether an expression, or a value of one of its variables, calls the project's code."""
         for one in walk(node):
             if one.type in CALLS:
                 root = _root(field(one, "function") or field(one, "constructor") or one)
@@ -339,7 +339,7 @@ class _Reading:
         return self._is_plain(node) and bool(self._names(node))
 
     def _is_stated(self, rows: Node) -> bool:
-        """Whether rows stand in the file itself."""
+        """Whether the rows are written out in the file itself."""
         given = self.given.get(self.parsed.text(rows), [rows])
         return all(not self._asks_code(one) and one.type not in MEMBERS for one in given) and all(
             self.parsed.text(one) in OWN
@@ -349,7 +349,7 @@ class _Reading:
         )
 
     def _is_plain(self, node: Node, depth: int = 0) -> bool:
-        """Whether an expression only puts together values that stand, or are kept, somewhere."""
+        """Whether an expression only combines values that are written or stored somewhere."""
         if node.type == "identifier":
             name = self.parsed.text(node)
             given = self.given.get(name, [])
@@ -370,7 +370,7 @@ class _Reading:
         return all(self._is_plain(one, depth) for one in node.named_children)
 
     def _names(self, node: Node, depth: int = 0) -> set[str]:
-        """By which names something comes from other files; of `shop.NAMES` the last one."""
+        """Return the names that an expression uses from other files; of `shop.NAMES`, `NAMES`."""
         found: set[str] = set()
         for one in walk(node):
             if one.type != "identifier":
@@ -389,7 +389,7 @@ class _Reading:
 
 
 def _is_top(node: Node) -> bool:
-    """Whether what stands below a node belongs to the file itself."""
+    """Whether what is below a node belongs to the top level of the file."""
     return not node.type.endswith(("function_definition", "class_definition", "function"))
 
 
@@ -398,7 +398,7 @@ def _is_statement(node: Node) -> bool:
 
 
 def _root(node: Node) -> Node:
-    """The first name of a chain of members and calls."""
+    """Return the first name of a chain of members and calls."""
     while True:
         inner = field(node, "object") or field(node, "value") or field(node, "function")
         if inner is None:

@@ -1,4 +1,4 @@
-"""The assertions of a test: what each expects, and how it is turned round."""
+"""Read the assertions of a test: what each expects, and the edit that asserts the opposite."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from agentrunner.verification.syntax.stated import Stated, arguments
 
 __all__ = ["Stated", "asserts_of"]
 
-_UNSURE = frozenset(
+_BRANCHES = frozenset(
     "if_statement elif_clause else_clause except_clause while_statement case_clause "
     "match_statement catch_clause switch_case ternary_expression if_expression match_arm "
     "conditional_expression while_expression expression_case type_case communication_case "
     "switch_label".split()
 )
-_LIKELY = frozenset(
+_LOOPS = frozenset(
     "for_statement for_in_statement enhanced_for_statement for_expression arrow_function "
     "function_expression lambda func_literal closure_expression lambda_expression "
     "function_definition function_declaration".split()
@@ -29,17 +29,17 @@ _LIKELY = frozenset(
 
 
 def asserts_of(parsed: Parsed, found: Found) -> list[Stated]:
-    """The assertions of a test in its order."""
+    """Return the assertions of a test in source order."""
     return list(_READERS[parsed.language](parsed, found))
 
 
 def certainty(body: Node, node: Node) -> int:
-    """0 for what is reached in any case, 1 for what a loop or callback may leave out, else 2."""
-    least, at = 0, body
+    """Return 0 if a node is always reached, 1 if a loop or callback may skip it, else 2."""
+    level, at = 0, body
     while True:
         if at != node and at != body:
-            least = max(least, 2 if at.type in _UNSURE else 1 if at.type in _LIKELY else 0)
-        below = next(
+            level = max(level, 2 if at.type in _BRANCHES else 1 if at.type in _LOOPS else 0)
+        inner = next(
             (
                 child
                 for child in at.children
@@ -47,9 +47,9 @@ def certainty(body: Node, node: Node) -> int:
             ),
             None,
         )
-        if at == node or below is None:
-            return least
-        at = below
+        if at == node or inner is None:
+            return level
+        at = inner
 
 
 # Python -------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def _python(parsed: Parsed, found: Found) -> Iterator[Stated]:
         if node.type == "assert_statement":
             test = next((one for one in node.named_children if not is_comment(one)), None)
             if test is not None:
-                yield Stated(node, _compared(parsed, test), _reversed_test(parsed, test), (test,))
+                yield Stated(node, _compared(parsed, test), _negated_test(parsed, test), (test,))
         elif node.type == "call":
             stated = _python_call(parsed, node)
             if stated is not None:
@@ -68,7 +68,7 @@ def _python(parsed: Parsed, found: Found) -> Iterator[Stated]:
 
 
 def _compared(parsed: Parsed, test: Node) -> tuple[Node, ...]:
-    """What the parts of a condition that all must hold are compared with."""
+    """Return what a condition compares with, in those of its parts that must all hold."""
     found: list[Node] = []
     todo = [test]
     while todo:
@@ -93,7 +93,7 @@ def _sides(parsed: Parsed, comparison: Node) -> Iterator[Node]:
             yield before
 
 
-def _reversed_test(parsed: Parsed, test: Node) -> tuple[Edit, ...]:
+def _negated_test(parsed: Parsed, test: Node) -> tuple[Edit, ...]:
     text = parsed.text(test)
     if test.type == "not_operator":
         inner = field(test, "argument")

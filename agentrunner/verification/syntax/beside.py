@@ -1,4 +1,4 @@
-"""Failing tests of a random name, put beside the tests that a file has, in their form."""
+"""Add failing tests with a random name next to the tests of a file, written the way they are."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from agentrunner.verification.syntax.find import attributes, standing
 from agentrunner.verification.syntax.found import Found
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
 
-_Made = tuple[str, str, str, Edit]
-"""Name within the file, kind, the failing statement for messages, and the edit."""
+_NewTest = tuple[str, str, str, Edit]
+"""The name within the file, the kind, the failing statement (for messages), and the edit."""
 
 
 def random_tests(source: bytes, language: str, path: str, name: str) -> list[Canary]:
-    """Copies of a test file with one more test each, that has to fail.
+    """Return copies of a test file, each with one more test that has to fail.
 
-    There is one of each usual kind: a bare assertion, the framework's own equality where the file
-    uses one, and an exception. `name` is a word of ASCII letters, digits and underscores that the
-    tests' names are made of; each canary says the name in the file. `combined` makes one source of
-    several. Empty where the file has no test to stand beside. `path` is for messages only.
+    There is one of each usual kind: a bare assertion, the framework's own equality if the file uses
+    it, and an exception. `name` consists of ASCII letters, digits and underscores and becomes part
+    of the test names; each canary holds its name within the file. `combined` merges several into
+    one source. Empty if the file has no test to add to. `path` is used in messages only.
     """
     word = re.sub(r"\W", "_", name, flags=re.ASCII)
     parsed = parse(source, language)
     if parsed is None:
         return []
     tests = standing(parsed)
-    made: list[Canary] = []
-    for own, kind, statement, edit in _writers[language](parsed, tests, word) if tests else ():
+    canaries: list[Canary] = []
+    for own, kind, statement, edit in _WRITERS[language](parsed, tests, word) if tests else ():
         changed = applied(source, [edit])
         after = parse(changed, language)
         if after is not None and (parsed.root.has_error or not after.root.has_error):
             line = source[: edit.start].count(b"\n") + 1
             description = f"a test {own} in {path} that fails by `{statement}`"
-            made.append(Canary(changed, own, kind, description, line, (edit,)))
-    return made
+            canaries.append(Canary(changed, own, kind, description, line, (edit,)))
+    return canaries
 
 
 # Python -------------------------------------------------------------------------------------------
 
 
-def _python(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_Made]:
+def _python(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
     plain = [one for one in tests if len(one.span.parts) == 1]
     last = (plain or tests)[-1]
     line = newline(parsed.source)
@@ -83,8 +83,8 @@ def _takes_self(parsed: Parsed, found: Found) -> bool:
 # JavaScript and TypeScript ------------------------------------------------------------------------
 
 
-def _script(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_Made]:
-    last = next((one for one in reversed(tests) if not _within_test(one, tests)), tests[-1])
+def _script(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
+    last = next((one for one in reversed(tests) if not _is_within_test(one, tests)), tests[-1])
     if last.call is None:
         return
     line, indent = newline(parsed.source), line_indent(parsed, last.whole)
@@ -98,14 +98,14 @@ def _script(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_Made]:
         yield name, kind, statement, Edit(at, at, text)
 
 
-def _within_test(found: Found, tests: list[Found]) -> bool:
+def _is_within_test(found: Found, tests: list[Found]) -> bool:
     return any(
         other.span.start < found.span.start and found.span.end <= other.span.end for other in tests
     )
 
 
 def _caller(parsed: Parsed, call: Node) -> str:
-    """The function that the other test is declared with, without its table of cases."""
+    """Return the function that another test is declared with, without its table of cases."""
     node = field(call, "function")
     while node is not None and node.type != "identifier":
         if node.type == "member_expression" and "each" not in parsed.text(node):
@@ -117,7 +117,7 @@ def _caller(parsed: Parsed, call: Node) -> str:
 
 
 def _script_failures(parsed: Parsed) -> Iterator[tuple[str, str]]:
-    """Each usual kind of failing statement, with the names that the file has."""
+    """Yield each usual kind of failing statement that fits the names in the file."""
     text = parsed.source.decode("utf-8", "replace")
     names = {parsed.text(node) for node in walk(parsed.root) if node.type == "identifier"}
     if "assert" in names:
@@ -136,7 +136,7 @@ def _script_failures(parsed: Parsed) -> Iterator[tuple[str, str]]:
 # Go -----------------------------------------------------------------------------------------------
 
 
-def _go(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_Made]:
+def _go(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
     plain = [one for one in tests if one.function.type == "function_declaration"]
     kind_of_t = next((kind for one in plain if (kind := _go_type(parsed, one)) is not None), None)
     if kind_of_t is None:
@@ -165,7 +165,7 @@ def _go_type(parsed: Parsed, found: Found) -> str | None:
 # Rust ---------------------------------------------------------------------------------------------
 
 
-def _rust(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_Made]:
+def _rust(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
     plain = [one for one in tests if _is_plain_rust(parsed, one)]
     last = (plain or tests)[-1]
     line, indent, at = newline(parsed.source), line_indent(parsed, last.whole), last.whole.end_byte
@@ -187,7 +187,7 @@ def _is_plain_rust(parsed: Parsed, found: Found) -> bool:
 # Java ---------------------------------------------------------------------------------------------
 
 
-def _java(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_Made]:
+def _java(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
     marked = [one for one in tests if _java_mark(parsed, one) is not None]
     last = (marked or tests)[-1]
     mark = _java_mark(parsed, last) or ""
@@ -213,7 +213,7 @@ def _java_mark(parsed: Parsed, found: Found) -> str | None:
     return match.group(1) if match else None
 
 
-_writers: dict[str, Callable[[Parsed, list[Found], str], Iterator[_Made]]] = {
+_WRITERS: dict[str, Callable[[Parsed, list[Found], str], Iterator[_NewTest]]] = {
     "python": _python,
     "go": _go,
     "rust": _rust,

@@ -1,4 +1,4 @@
-"""Which names a test uses, and which a change adds or alters."""
+"""Which names a test uses, and which names a change adds or alters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agentrunner.verification.syntax.words import identifiers
 __all__ = ["identifiers", "names_called", "names_changed"]
 
 _MEMBERS = ("attribute", "property", "field", "name")
-_BINDERS = {
+_BINDING_FIELDS = {
     "assignment": "left",
     "for_statement": "left",
     "for_in_statement": "left",
@@ -39,11 +39,11 @@ _BINDERS = {
 
 
 def names_called(source: bytes, language: str, span: TestSpan) -> set[str]:
-    """The names that a test uses: called or referenced, members too.
+    """Return the names that a test uses: functions, references and members.
 
-    Helpers, fixtures and set-up of the same file are followed one level. Names that the test only
-    gives itself (variables, parameters) are left out; an imported name stands as what it is there
-    and what it is called where it comes from. Empty where the span is not of this source.
+    Helpers, fixtures and set-up of the same file are followed one level. Names bound by the test
+    itself (variables, parameters) are left out. An imported name is listed under both its local
+    name and its name at the origin. Empty if the span is not of this source.
     """
     parsed = parse(source, language)
     found = located(parsed, span) if parsed is not None else None
@@ -67,10 +67,10 @@ def _within(outer: Node, node: Node) -> bool:
 
 
 def _free_names(parsed: Parsed, node: Node) -> set[str]:
-    """The names at a node that it does not give itself; a member of something always counts."""
+    """Return the names at a node that it does not bind itself; members always count."""
     bound: set[str] = set()
     for one in walk(node):
-        binder = _BINDERS.get(one.type)
+        binder = _BINDING_FIELDS.get(one.type)
         target = field(one, binder) if binder is not None else None
         if target is not None and target.type not in (
             "attribute",
@@ -89,7 +89,7 @@ def _free_names(parsed: Parsed, node: Node) -> set[str]:
 
 
 def _parameter_names(parsed: Parsed, given: Node) -> set[str]:
-    """The names of parameters, without those of their types and defaults."""
+    """Return the names of parameters, without those of their types and defaults."""
     names: set[str] = set()
     for one in [given] if given.type == "identifier" else given.named_children:
         target = field(one, "pattern") or field(one, "name") or one
@@ -113,11 +113,11 @@ def _is_member(node: Node) -> bool:
 
 
 def names_changed(before: bytes | None, after: bytes, language: str) -> set[str]:
-    """The names of functions, classes, methods, types and constants that were added or altered.
+    """Return the names of functions, types and constants that were added or altered.
 
-    Only last names: a method stands without its class, unless the class was altered outside of its
-    methods. A function without a name, handed to something, stands as what it is handed to. Empty
-    where a version has no tree.
+    Only last names: a method is listed without its class, unless the class was altered outside its
+    methods. A function without a name that is passed to a call is listed under that call. Empty if
+    one of the versions has no syntax tree.
     """
     new = parse(after, language)
     old = parse(before, language) if before is not None else None
@@ -143,7 +143,7 @@ def names_changed(before: bytes | None, after: bytes, language: str) -> set[str]
 
 
 def _declared(parsed: Parsed) -> Iterator[tuple[str, str]]:
-    """Classes, types and constants with their text, without functions in them."""
+    """Yield classes, types and constants with their text, without the functions in them."""
     functions = functions_of(parsed)
     nodes = {one.node.id for one in functions}
     values = frozenset(nodes)

@@ -1,6 +1,6 @@
-"""A claimed test whose expected value is another one, under its own name.
+"""Change the expected value of a claimed test that keeps its own name.
 
-A product that is honest does not meet it, so a sound tool reports the test failed.
+An honest product does not produce that value, so a sound test tool reports the test as failed.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from agentrunner.verification.syntax.values import another, assigned, is_literal
 
 __all__ = ["changed_literal", "failing_end"]
 
-_Way = Callable[[Parsed, Found, Stated], Iterator[list[Edit]]]
+_Change = Callable[[Parsed, Found, Stated], Iterator[list[Edit]]]
 
 
 def changed_literal(
     source: bytes, language: str, span: TestSpan, red: Collection[str] = ()
 ) -> Canary | None:
-    """The source with the expected value of one assertion of this test changed.
+    """Return the source with the expected value of one assertion of this test changed.
 
-    Of assertions that are reached in any case one in a line of `red` is preferred, the text of
-    lines that were red before; then the last one. Its literal becomes another one of
-    its type (`kind` is "literal"): a number, a string, a truth, nothing, one item of a collection;
-    one that stands in the assertion, else one that it is given by a variable of the test, a call or
-    a table of cases. Where there is none, the assertion is turned round (`kind` is "outcome"). Of
-    a test that a macro makes, it is the last literal that the macro is given (`kind` is "case"):
-    nothing says that it is expected.
-    None where the test has no assertion that can be changed.
+    Assertions that are always reached come first, and among them those on lines of `red` (the text
+    of lines that were red before), then the last one. Its literal becomes another one of the same
+    type (`kind` "literal"): a number, a string, a boolean, a null value, one item of a collection.
+    The literal is in the assertion, or else reaches it through a variable, a call or a table of
+    cases. If there is none, the assertion is negated (`kind` "outcome"). For a test made by a macro
+    the last literal passed to the macro is changed (`kind` "case"), which nothing says is an
+    expected value. None if the test has no assertion that can be changed.
     """
     parsed = parse(source, language)
     found = located(parsed, span) if parsed is not None else None
@@ -42,78 +41,84 @@ def changed_literal(
         return None
     stated = asserts_of(parsed, found)
     if found.function.type == "macro_invocation":
-        ways: tuple[tuple[str, _Way], ...] = (("case", _direct),)
+        changes: tuple[tuple[str, _Change], ...] = (("case", _direct_literal),)
     else:
-        ways = (("literal", _direct), ("literal", _given), ("outcome", _turned))
+        changes = (
+            ("literal", _direct_literal),
+            ("literal", _passed_literal),
+            ("outcome", _opposite),
+        )
 
-    stated.sort(key=lambda one: (certainty(found.body, one.node), -one.node.start_byte))
+    stated.sort(
+        key=lambda assertion: (certainty(found.body, assertion.node), -assertion.node.start_byte)
+    )
     were_red = [
-        one
-        for one in stated
-        if certainty(found.body, one.node) == 0 and _was_red(parsed.text(one.node), red)
+        assertion
+        for assertion in stated
+        if certainty(found.body, assertion.node) == 0 and _was_red(parsed.text(assertion.node), red)
     ]
-    by_value = tuple(way for way in ways if way[0] == "literal")
-    return _first(parsed, found, span, by_value, were_red) or _first(
-        parsed, found, span, ways, [*were_red, *stated]
+    by_value = tuple(change for change in changes if change[0] == "literal")
+    return _first_canary(parsed, found, span, by_value, were_red) or _first_canary(
+        parsed, found, span, changes, [*were_red, *stated]
     )
 
 
 def changed_where_red(
     source: bytes, language: str, span: TestSpan, red: Collection[str]
 ) -> Canary | None:
-    """The same for an assertion that was red before, and that a test may pass by.
+    """Do the same for an assertion that was red before, and that a test can pass without reaching.
 
-    It stands in a loop, a branch or a callback. None where there is no such.
+    It is inside a loop, a branch or a callback. None if there is none.
     """
     parsed = parse(source, language) if red else None
     found = located(parsed, span) if parsed is not None else None
     if parsed is None or found is None or found.function.type == "macro_invocation":
         return None
     stated = [
-        one
-        for one in asserts_of(parsed, found)
-        if certainty(found.body, one.node) and _was_red(parsed.text(one.node), red)
+        assertion
+        for assertion in asserts_of(parsed, found)
+        if certainty(found.body, assertion.node) and _was_red(parsed.text(assertion.node), red)
     ]
-    ways = (("outcome", _turned), ("literal", _direct), ("literal", _given))
-    return _first(parsed, found, span, ways, stated)
+    changes = (("outcome", _opposite), ("literal", _direct_literal), ("literal", _passed_literal))
+    return _first_canary(parsed, found, span, changes, stated)
 
 
-def _first(
+def _first_canary(
     parsed: Parsed,
     found: Found,
     span: TestSpan,
-    ways: Sequence[tuple[str, _Way]],
+    changes: Sequence[tuple[str, _Change]],
     stated: Sequence[Stated],
 ) -> Canary | None:
-    for kind, way in ways:
-        for one in stated:
-            for edits in way(parsed, found, one):
-                made = _made(parsed, span, kind, one, edits)
+    for kind, change in changes:
+        for assertion in stated:
+            for edits in change(parsed, found, assertion):
+                made = _canary(parsed, span, kind, assertion, edits)
                 if made is not None:
                     return made
     return None
 
 
-def _direct(parsed: Parsed, _: Found, stated: Stated) -> Iterator[list[Edit]]:
-    """A literal that stands in the assertion."""
+def _direct_literal(parsed: Parsed, _: Found, stated: Stated) -> Iterator[list[Edit]]:
+    """Yield edits of a literal written in the assertion."""
     for wanted in stated.expected:
-        edit = _changed(parsed, wanted)
+        edit = _changed_leaf(parsed, wanted)
         if edit is not None:
             yield [edit]
 
 
-def _changed(parsed: Parsed, expression: Node | None) -> Edit | None:
+def _changed_leaf(parsed: Parsed, expression: Node | None) -> Edit | None:
     literal = leaf(expression)
     return another(parsed, literal) if literal is not None else None
 
 
-def _given(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]:
-    """A literal that a variable, a table of cases or a call hands to the assertion."""
+def _passed_literal(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]:
+    """Yield edits of a literal that a variable, case table or call hands to the assertion."""
     for wanted in stated.expected:
         if wanted.type == "identifier" and _only_expected(parsed, found, parsed.text(wanted)):
-            edit = _changed(parsed, assigned(parsed, found.body, parsed.text(wanted)))
+            edit = _changed_leaf(parsed, assigned(parsed, found.body, parsed.text(wanted)))
             if edit is None and found.whole != found.body:
-                edit = _changed(parsed, assigned(parsed, found.whole, parsed.text(wanted)))
+                edit = _changed_leaf(parsed, assigned(parsed, found.whole, parsed.text(wanted)))
             if edit is not None:
                 yield [edit]
         name = field(wanted, "field")
@@ -124,13 +129,13 @@ def _given(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]
     for wanted in stated.expected[:1]:
         arguments = field(wanted, "arguments")
         for one in arguments.named_children if arguments is not None else []:
-            edit = _changed(parsed, one)
+            edit = _changed_leaf(parsed, one)
             if edit is not None and is_literal(leaf(one) or one):
                 yield [edit]
 
 
 def _only_expected(parsed: Parsed, found: Found, name: str) -> bool:
-    """Whether a variable is used for nothing but being expected, and in messages."""
+    """Whether a variable is used only as an expected value and in messages."""
     stated = asserts_of(parsed, found)
     wanted = {node.id for one in stated for node in one.expected}
     for node in walk(found.body):
@@ -145,7 +150,7 @@ def _only_expected(parsed: Parsed, found: Found, name: str) -> bool:
 
 
 def _is_target(node: Node) -> bool:
-    """Whether an identifier is what a value is given to."""
+    """Whether an identifier is the target of an assignment."""
     parent = node.parent
     while parent is not None and parent.type in ("expression_list", "pattern_list"):
         parent = parent.parent
@@ -157,7 +162,7 @@ def _is_target(node: Node) -> bool:
 
 
 def _column(parsed: Parsed, whole: Node, name: str) -> Iterator[Edit]:
-    """Another value in a column of all tables of a function of Go."""
+    """Yield edits that change one column in all tables of a Go function."""
     for table in walk(whole):
         if table.type != "composite_literal":
             continue
@@ -180,13 +185,13 @@ def _column(parsed: Parsed, whole: Node, name: str) -> Iterator[Edit]:
             else:
                 cells = list(values[fields.index(name) :][:1])
             for cell in cells:
-                edit = _changed(parsed, cell)
+                edit = _changed_leaf(parsed, cell)
                 if edit is not None:
                     yield edit
 
 
 def leaf_row(row: Node) -> list[Node]:
-    """The elements of one row of a table: `{"a", 1}`, `{name: "a"}`, `"key": {…}`."""
+    """Return the elements of one row of a table: `{"a", 1}`, `{name: "a"}`, `"key": {…}`."""
     node: Node | None = row
     while node is not None and node.type != "literal_value":
         inner = field(node, "value") or field(node, "body")
@@ -194,13 +199,13 @@ def leaf_row(row: Node) -> list[Node]:
     return node.named_children if node is not None else []
 
 
-def _turned(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]:
-    """The contrary of the assertion."""
+def _opposite(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]:
+    """Yield the edits that make the assertion state the opposite."""
     if stated.turned:
         yield list(stated.turned)
 
 
-def _made(
+def _canary(
     parsed: Parsed, span: TestSpan, kind: str, stated: Stated, edits: list[Edit]
 ) -> Canary | None:
     changed = applied(parsed.source, edits)
@@ -217,6 +222,6 @@ def _made(
 
 
 def _was_red(text: str, red: Collection[str]) -> bool:
-    """Whether an assertion's text holds one of these lines, or is part of one."""
+    """Whether the text of an assertion contains one of these lines, or is part of one."""
     lines = [line.strip() for line in text.splitlines()]
     return any(line in red or any(line in one for one in red) for line in lines if len(line) > 3)

@@ -1,4 +1,4 @@
-"""An old file of tests on new code: its text, with what the new file imports. Pure."""
+"""Run an old test file against new code: its text with the imports of the new file. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ _DEFINES = frozenset(
 
 
 def carried(before: bytes, after: bytes, language: str) -> bytes | None:
-    """`before` with the imports of `after`; a name that is imported anew takes an old one's place.
+    """Return `before` with the imports of `after`.
 
-    None where one of them cannot be read, or nothing is imported in either.
+    Newly imported names replace those no longer imported, if there are as many of them.
+
+    None if one of the two cannot be parsed, or if only `after` imports anything.
     """
     old, new = parse(before, language), parse(after, language)
     if old is None or new is None or old.root.has_error or new.root.has_error:
@@ -39,19 +41,19 @@ def carried(before: bytes, after: bytes, language: str) -> bytes | None:
     text = "\n".join(new.text(node) for node in wanted)
     edits = [Edit(node.start_byte, node.end_byte, "") for node in places[1:]]
     edits.append(Edit(places[0].start_byte, places[0].end_byte, text))
-    gone, come = _changed_names(old, new)
+    removed, added = _changed_names(old, new)
     made = applied(before, edits)
-    if len(gone) == len(come) and text:
+    if len(removed) == len(added) and text:
         head, rest = made[: places[0].start_byte + len(text.encode())], made
         body = rest[len(head) :].decode("utf-8", "surrogateescape")
-        for name, other in zip(gone, come, strict=True):
-            body = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", other, body)
+        for name, new_name in zip(removed, added, strict=True):
+            body = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", new_name, body)
         made = head + body.encode("utf-8", "surrogateescape")
     return made
 
 
 def lines_of_imports(source: bytes, language: str) -> list[str] | None:
-    """The lines of a file's imports, without blanks around them; None for one nobody can read."""
+    """Return the lines of a file's imports, stripped; None if the file cannot be parsed."""
     parsed = parse(source, language)
     if parsed is None or parsed.root.has_error:
         return None
@@ -60,12 +62,12 @@ def lines_of_imports(source: bytes, language: str) -> list[str] | None:
 
 
 def defined_instead(before: bytes, after: bytes, language: str) -> list[str]:
-    """Names that the old file imports, and that the new one gives a meaning of its own."""
+    """Return names that the old file imports and the new file defines itself."""
     old, new = parse(before, language), parse(after, language)
     if old is None or new is None:
         return []
-    left = imports_in(old).keys() - imports_in(new).keys()
-    return sorted(left & set(_defined(new)))
+    dropped = imports_in(old).keys() - imports_in(new).keys()
+    return sorted(dropped & set(_defined(new)))
 
 
 def bound_otherwise(
@@ -75,12 +77,13 @@ def bound_otherwise(
     asked: str,
     went: Mapping[str, Collection[str]] | None = None,
 ) -> list[str]:
-    """Names of the old file that the new one's imports give another meaning.
+    """Return names used in the old file that the imports of the new file bind to something else.
 
-    One may come from where its module went: a module of the same name, one that `asked` writes as
-    code, as a module or in a path, or a part of the path to which `went` says, by the old module's
-    name, that its file was moved. What else it is bound to is the new file's own; so is a name that
-    was no import's, and never that of something that the language itself brings.
+    A name may come from where its module moved: from a module of the same name, from one that
+    `asked` writes as code, as a module or in a path, or from a part of the path to which `went`
+    says (by the old module's name) that the file was moved. Any other origin counts as something
+    else. So does an import of a name that the old file uses without importing or defining it,
+    unless `asked` writes that name; Python built-ins always count.
     """
     old, new = parse(before, language), parse(after, language)
     if old is None or new is None:
@@ -92,7 +95,7 @@ def bound_otherwise(
         for name in was.keys() & now.keys()
         if was[name] != now[name]
         and any(
-            there != here and there not in written and there not in _went(was[name], went or {})
+            there != here and there not in written and there not in _moved_to(was[name], went or {})
             for here, there in zip_longest(_end_of(was[name]), _end_of(now[name]), fillvalue="")
         )
     ]
@@ -103,33 +106,33 @@ def bound_otherwise(
     return sorted([*found, *(name for name in now if name in used - own - written)])
 
 
-def _went(imported: str, went: Mapping[str, Collection[str]]) -> set[str]:
-    """Where the file that something is imported from, has gone."""
+def _moved_to(imported: str, went: Mapping[str, Collection[str]]) -> set[str]:
+    """Return the path parts to which the file that something is imported from was moved."""
     return {part for one in _end_of(imported) for part in went.get(one, ())}
 
 
 def _written(asked: str) -> set[str]:
-    """What a text writes as code: identifiers, and the parts of paths and modules."""
+    """Return what a text writes as code: identifiers, and the parts of paths and modules."""
     paths = re.findall(r"[\w@-]*(?:[./][\w@-]+)+", asked, re.ASCII)
     return identifiers(asked) | {part for one in paths for part in re.findall(r"\w+", one)}
 
 
 def _end_of(imported: str) -> list[str]:
-    """What is imported, and the last part of the module that it comes from."""
+    """Return what is imported, and the last part of the module it comes from."""
     parts = re.findall(r"[\w-]+", _ENDING.sub("", imported.removeprefix("require")))
     return list(reversed(parts))[:2]
 
 
 def _imports(parsed: Parsed) -> list[Node]:
-    """The imports at the top of a file, in order."""
+    """Return the imports at the top of a file, in order."""
     return [
         node
         for node in parsed.root.named_children
-        if node.type in _IMPORTS or (parsed.language in SCRIPTS and _requires(parsed, node))
+        if node.type in _IMPORTS or (parsed.language in SCRIPTS and _is_require(parsed, node))
     ]
 
 
-def _requires(parsed: Parsed, node: Node) -> bool:
+def _is_require(parsed: Parsed, node: Node) -> bool:
     if node.type not in ("lexical_declaration", "variable_declaration"):
         return False
     values = [field(one, "value") for one in node.named_children]
@@ -137,7 +140,7 @@ def _requires(parsed: Parsed, node: Node) -> bool:
 
 
 def _changed_names(old: Parsed, new: Parsed) -> tuple[list[str], list[str]]:
-    """Names that are imported no more, and those that are imported now, each in order."""
+    """Return the names no longer imported and those newly imported, each in order."""
     before, after = imports_in(old), imports_in(new)
     return (
         [name for name in before if name not in after],
@@ -146,7 +149,7 @@ def _changed_names(old: Parsed, new: Parsed) -> tuple[list[str], list[str]]:
 
 
 def _defined(parsed: Parsed) -> list[str]:
-    """Names that the statements at the top of a file define."""
+    """Return the names that the top-level statements of a file define."""
     found = []
     nodes = list(parsed.root.named_children)
     while nodes:

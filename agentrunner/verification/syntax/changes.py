@@ -1,4 +1,4 @@
-"""The small changes that can be made at one node of a source."""
+"""The small changes (mutations) that can be made at one node of a source."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _CONDITIONED = frozenset(
 
 
 def skipped(parsed: Parsed, node: Node) -> bool:
-    """Whether nothing is changed at a node and below it."""
+    """Whether nothing is changed at a node or below it."""
     if node.type in _SKIPPED or is_comment(node) or is_docstring(parsed, node):
         return True
     parent = node.parent
@@ -75,7 +75,7 @@ def skipped(parsed: Parsed, node: Node) -> bool:
 
 
 def changes_at(parsed: Parsed, node: Node) -> Iterator[Change]:
-    """The changes at one node, without those below it."""
+    """Yield the changes at one node, without those below it."""
     if node.type in _BINARY:
         yield from _operators(parsed, node)
     elif node.type in ("not_operator", "unary_expression"):
@@ -115,7 +115,7 @@ def _operators(parsed: Parsed, node: Node) -> Iterator[Change]:
 
 
 def _joins_text(node: Node) -> bool:
-    """Whether a sum has a string in it, of which nothing can be subtracted."""
+    """Whether a sum contains a string, from which nothing can be subtracted."""
     todo = [node]
     while todo:
         one = todo.pop()
@@ -156,13 +156,13 @@ def _returned(parsed: Parsed, node: Node) -> Iterator[Change]:
     value = next((one for one in node.named_children if not is_comment(one)), None)
     if value is None:
         return
-    none = _nothing(parsed, node, value)
+    none = _empty_value(parsed, node, value)
     if none is not None and none != parsed.text(value):
         yield f"`{_shown(parsed, value)}` is not returned but {none}", [replaced(value, none)]
 
 
-def _nothing(parsed: Parsed, node: Node, value: Node) -> str | None:
-    """What is returned in the place of a value; None where the type is not known."""
+def _empty_value(parsed: Parsed, node: Node, value: Node) -> str | None:
+    """Return the value to return instead of another one; None if the return type is unknown."""
     if parsed.language == "python":
         return "None"
     if parsed.language in SCRIPTS:
@@ -179,16 +179,16 @@ def _nothing(parsed: Parsed, node: Node, value: Node) -> str | None:
     return _ZEROS[parsed.language].get(parsed.text(kind)) if kind is not None else None
 
 
-_WHOLE = "byte short int long int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 uintptr rune"
+_INTS = "byte short int long int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 uintptr rune"
 _ZEROS = {
     "java": {
-        **dict.fromkeys(_WHOLE.split(), "0"),
+        **dict.fromkeys(_INTS.split(), "0"),
         **dict.fromkeys(("float", "double"), "0"),
         "boolean": "false",
         "String": "null",
     },
     "go": {
-        **dict.fromkeys([*_WHOLE.split(), "float32", "float64"], "0"),
+        **dict.fromkeys([*_INTS.split(), "float32", "float64"], "0"),
         "bool": "false",
         "string": '""',
         "error": "nil",
@@ -204,7 +204,7 @@ _ZEROS = {
 
 
 def _removed(parsed: Parsed, node: Node) -> Iterator[Change]:
-    """The call of a statement left out; compiled languages keep it where it is never reached."""
+    """Leave out the call of a statement; compiled languages keep it where it is never reached."""
     inner = next((one for one in node.named_children if not is_comment(one)), None)
     if inner is not None and inner.type in ("await", "await_expression"):
         inner = next(iter(inner.named_children), None)
@@ -234,6 +234,6 @@ def _conditions(parsed: Parsed, node: Node) -> Iterator[Change]:
     yes = f"true || ({text})" if compiled else words[0]
     no = f"false && ({text})" if compiled else words[1]
     shown = _shown(parsed, condition)
-    if not node.type.startswith("while"):  # which would never end
+    if not node.type.startswith("while"):  # it would never end
         yield f"`{shown}` always holds", [replaced(condition, yes)]
     yield f"`{shown}` never holds", [replaced(condition, no)]

@@ -1,4 +1,4 @@
-"""What a test rests on within its file: set-up around it, helpers, fixtures, imported names."""
+"""What a test depends on within its file: set-up around it, helpers, fixtures, imported names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = frozenset(
     "identifier property_identifier field_identifier type_identifier "
     "shorthand_property_identifier package_identifier private_property_identifier".split()
 )
-"""Nodes that are a name."""
+"""Node types that are a name."""
 _DEFINED = frozenset(
     "function_definition class_definition function_declaration class_declaration "
     "generator_function_declaration function_item struct_item enum_item const_item static_item "
@@ -32,7 +32,7 @@ _MODULE_HOOKS = frozenset(
 
 
 class Context:
-    """The definitions of one file, by name."""
+    """The definitions of one file by name, without tests and test classes."""
 
     def __init__(self, parsed: Parsed) -> None:
         self._parsed = parsed
@@ -43,13 +43,13 @@ class Context:
                 self.defined.setdefault(name, []).append(node)
 
     def _holds_tests(self, node: Node) -> bool:
-        """Whether a definition is a class of tests; its set-up is told from its tests."""
+        """Whether a definition is a class of tests; its set-up is treated apart from its tests."""
         if node.type not in _CLASSES:
             return False
         return any(one.id in self._tests for one in walk(node))
 
     def set_up(self, found: Found) -> list[Node]:
-        """What is run or set around a test without being named in it, in the order of the file."""
+        """Return what runs or is set around a test without being named in it, in file order."""
         nodes = [
             node for name in _MODULE_HOOKS & self.defined.keys() for node in self.defined[name]
         ]
@@ -62,7 +62,7 @@ class Context:
         return sorted(nodes, key=lambda node: node.start_byte)
 
     def _hooks(self, found: Found) -> Iterator[Node]:
-        """Statements of the suites around a test, and of the file, that are no tests."""
+        """Yield the hook calls (`beforeEach`, …) of the file and of the suites around a test."""
         for outer in (self._parsed.root, *found.suites):
             for call in walk(outer, lambda one: one.type not in TESTS):
                 if call.type != "call_expression":
@@ -77,7 +77,7 @@ class Context:
                 return
 
     def _suite_of(self, call: Node) -> Node | None:
-        """The innermost suite that a call stands in."""
+        """Return the innermost suite that contains a call."""
         node = call.parent
         while node is not None:
             if node.type == "call_expression":
@@ -88,7 +88,7 @@ class Context:
         return None
 
     def _members(self, outer: Node, found: Found) -> Iterator[Node]:
-        """The members of a class around a test that are no tests, and no plain methods."""
+        """Yield the members of a class around a test, except tests and plain methods."""
         body = field(outer, "body")
         for member in body.named_children if body is not None else []:
             if inside(member, found.whole) or member.id in self._tests:
@@ -113,7 +113,7 @@ class Context:
         )
 
     def _automatic(self) -> Iterator[Node]:
-        """Fixtures of the file that every test has."""
+        """Yield the fixtures of the file that every test gets."""
         for node in self._parsed.root.named_children:
             if node.type == "decorated_definition" and node.id not in self._tests:
                 marks = [one for one in node.named_children if one.type == "decorator"]
@@ -121,17 +121,19 @@ class Context:
                     yield node
 
     def followed(self, nodes: Iterable[Node], levels: int) -> list[Node]:
-        """The definitions of the file that nodes name, and those that these name, so many times."""
+        """Return the file's definitions that nodes name, and those these name, down to `levels`."""
         start = list(nodes)
         found: dict[int, Node] = {}
         for _ in range(levels):
             fresh: list[Node] = []
             for node in start:
                 for name in names_at(self._parsed, node):
-                    for one in self.defined.get(name, ()):
-                        if one.id not in found and not any(inside(one, each) for each in start):
-                            found[one.id] = one
-                            fresh.append(one)
+                    for definition in self.defined.get(name, ()):
+                        if definition.id not in found and not any(
+                            inside(definition, other) for other in start
+                        ):
+                            found[definition.id] = definition
+                            fresh.append(definition)
             start = fresh
             if not fresh:
                 break
@@ -139,12 +141,12 @@ class Context:
 
 
 def names_at(parsed: Parsed, node: Node) -> set[str]:
-    """All names that stand in a node."""
+    """Return all names within a node."""
     return {parsed.text(one) for one in walk(node) if one.type in NAMES}
 
 
 def definitions_in(parsed: Parsed) -> Iterator[tuple[str, Node]]:
-    """Name and node of what a file defines outside of function bodies, with decorators."""
+    """Yield name and node (with decorators) of what a file defines outside function bodies."""
     todo = [parsed.root]
     while todo:
         node = todo.pop()
@@ -165,7 +167,7 @@ def definitions_in(parsed: Parsed) -> Iterator[tuple[str, Node]]:
 
 
 def _bound(parsed: Parsed, name: Node) -> Iterator[str]:
-    """The names that a name or pattern binds."""
+    """Yield the names that a name or pattern binds."""
     if name.type in NAMES:
         yield parsed.text(name)
         return
@@ -177,7 +179,7 @@ def _bound(parsed: Parsed, name: Node) -> Iterator[str]:
 
 
 def _in_suite(parsed: Parsed, function: Node) -> bool:
-    """Whether a function is that of a suite, whose definitions its tests see."""
+    """Whether a function is the body of a suite, whose definitions its tests see."""
     call = function.parent.parent if function.parent is not None else None
     if call is None or call.type != "call_expression":
         return False
@@ -185,7 +187,7 @@ def _in_suite(parsed: Parsed, function: Node) -> bool:
 
 
 def imports_in(parsed: Parsed) -> dict[str, str]:
-    """What each imported name is the name of: `total` is `shop total`."""
+    """Return the origin of each imported name: `total` comes from `shop total`."""
     found: dict[str, str] = {}
     for node in walk(parsed.root, lambda one: not one.type.startswith(("call", "string"))):
         if node.type in ("import_from_statement", "import_statement"):
@@ -232,7 +234,7 @@ def _script_imported(parsed: Parsed, node: Node) -> dict[str, str]:
 
 
 def _required(parsed: Parsed, declarator: Node) -> dict[str, str]:
-    """The names that `const { total } = require("./shop")` binds."""
+    """Return the names that `const { total } = require("./shop")` binds."""
     name, value = field(declarator, "name"), field(declarator, "value")
     if name is None or value is None or not parsed.text(value).startswith("require("):
         return {}
@@ -250,7 +252,7 @@ def _required(parsed: Parsed, declarator: Node) -> dict[str, str]:
 
 
 def _used(parsed: Parsed, argument: Node) -> dict[str, str]:
-    """The names that a `use` of Rust binds, with their paths."""
+    """Return the names that a Rust `use` binds, with their paths."""
     found: dict[str, str] = {}
     todo: list[tuple[Node, str]] = [(argument, "")]
     while todo:

@@ -1,4 +1,4 @@
-"""The text of a test with all it rests on in its file, to compare it with another version."""
+"""The text of a test with everything it depends on in its file, to compare with another version."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from agentrunner.verification.syntax.regions import Region, regions_of_tests
 from agentrunner.verification.syntax.scripts import FUNCTIONS, given
 
 _LEVELS = 8
-"""How far helpers of helpers are followed."""
+"""How many levels of helpers of helpers are followed."""
 
 
 def definition(source: bytes, language: str, name: str) -> str | None:
-    """The text of the test that a result's name means, without comments and choice of white space.
+    """Return the text of the test that a reported name refers to, comments removed.
 
-    It holds the test with its decorators, attributes or annotations; the head of the classes or
-    suites around it and their set-up; fixtures and helpers of the file that it uses, and those that
-    they use; and where the imported names come from. Where a file defines a name several times, it
-    holds all. None where the file has no such test.
+    White space is normalised. It contains the test with its decorators, attributes or annotations;
+    the heads of the surrounding classes or suites and their set-up; fixtures and helpers of the
+    file that it uses, and those that they use; and the origin of the imported names. If a file
+    defines a name several times, it contains all definitions. None if the file has no such test.
     """
     parsed = parse(source, language)
     if parsed is None:
@@ -32,7 +32,7 @@ def definition(source: bytes, language: str, name: str) -> str | None:
 
 
 def definitions(source: bytes, language: str) -> dict[str, str]:
-    """The texts of all tests of a file, as `definition` makes them, by their names in the file."""
+    """Return the texts of all tests of a file, as `definition` makes them, by their name in it."""
     parsed = parse(source, language)
     if parsed is None:
         return {}
@@ -44,7 +44,7 @@ def definitions(source: bytes, language: str) -> dict[str, str]:
 
 
 class _Writer:
-    """Writes the texts of one file's tests; each part is made once."""
+    """Writes the texts of one file's tests; each part is made only once."""
 
     def __init__(self, parsed: Parsed) -> None:
         self._parsed = parsed
@@ -54,7 +54,7 @@ class _Writer:
         self._modules: list[Region] | None = None
 
     def text(self, found: list[Found]) -> str:
-        """The tests with what they rest on, one part a line."""
+        """Return the tests with what they depend on, one part per line."""
         lines: list[str] = []
         for one in found:
             set_up = self._context.set_up(one)
@@ -62,8 +62,8 @@ class _Writer:
             if not inside(one.whole, one.function):
                 own.append(one.function)
             helpers = self._context.followed([*own, *self._bases(one), *set_up], _LEVELS)
-            if self._is_within(one.whole):  # what stands around a module of tests is the product
-                helpers = [helper for helper in helpers if self._is_within(helper)]
+            if self._is_in_test_module(one.whole):  # the product surrounds such a module
+                helpers = [helper for helper in helpers if self._is_in_test_module(helper)]
             nodes = [*set_up, *own, *helpers]
             used: set[str] = set()
             for node in nodes:
@@ -73,8 +73,8 @@ class _Writer:
             lines += [self._normal(node) for node in nodes]
         return "\n".join(dict.fromkeys(lines))
 
-    def _is_within(self, node: Node) -> bool:
-        """Whether a node stands in a module of tests inside of a product file."""
+    def _is_in_test_module(self, node: Node) -> bool:
+        """Whether a node is in a module of tests within a product file."""
         if self._modules is None:
             regions = regions_of_tests(self._parsed.source, self._parsed.language)
             self._modules = [one for one in regions if one.kind == "module"]
@@ -86,7 +86,7 @@ class _Writer:
         return [one for one in bases if one is not None]
 
     def _heads(self, found: Found) -> list[str]:
-        """What stands before the body of each class, module or suite around a test."""
+        """Return what precedes the body of each class, module or suite around a test."""
         if found.language in SCRIPTS:
             return [self._suite_head(call) for call in found.suites]
         heads = []
@@ -107,7 +107,7 @@ class _Writer:
         return " ".join(normal(self._parsed, one) for one in parts if one is not None)
 
     def _marks(self, found: Found) -> list[str]:
-        """The attributes of Rust, which stand before the item."""
+        """Return the Rust attributes, which precede the item."""
         if found.language != "rust":
             return []
         start, end = found.span.start, found.whole.start_byte

@@ -1,4 +1,4 @@
-"""Changes of a source, and what is made of them."""
+"""Edits of a source, and canaries, which are sources with edits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentrunner.verification.syntax.languages import Parsed
 
 @dataclass(frozen=True, order=True)
 class Edit:
-    """Bytes `start` to `end` become `text`."""
+    """Replaces the bytes from `start` to `end` by `text`."""
 
     start: int
     end: int
@@ -26,18 +26,18 @@ class Canary:
 
     source: bytes
     name: str
-    """Of the test, as it stands in the file: its parts, joined as its language does."""
+    """The test's name within the file, its parts joined as its language does."""
     kind: str
     """"end", "literal", "outcome", "assert", "equality" or "exception"."""
     description: str
-    """For messages: what was changed, with the line."""
+    """What was changed and on which line, for messages."""
     line: int
     """Counted from 1."""
     edits: tuple[Edit, ...] = ()
 
 
 def applied(source: bytes, edits: Iterable[Edit]) -> bytes:
-    """The source after all edits; of two that overlap the later one is left out."""
+    """Return the source after all edits; of two that overlap the later one is left out."""
     done, at, parts = 0, 0, []
     for edit in sorted(edits):
         if edit.start < at:
@@ -49,33 +49,33 @@ def applied(source: bytes, edits: Iterable[Edit]) -> bytes:
 
 
 def combined(source: bytes, canaries: Iterable[Canary]) -> bytes:
-    """One source with all of several canaries that were made of it."""
+    """Return one source with the edits of several canaries that were made from it."""
     return applied(source, (edit for canary in canaries for edit in canary.edits))
 
 
 def replaced(node: Node, text: str) -> Edit:
-    """The edit that puts a text in the place of a node."""
+    """Return the edit that replaces a node by a text."""
     return Edit(node.start_byte, node.end_byte, text)
 
 
 def line_of(node: Node) -> int:
-    """The line that a node begins on, counted from 1."""
+    """Return the line on which a node begins, counted from 1."""
     return node.start_point[0] + 1
 
 
 def newline(source: bytes) -> str:
-    """How the lines of a source end."""
+    """Return the line ending that a source uses."""
     return "\r\n" if b"\r\n" in source[:10_000] else "\n"
 
 
 def indent_of(parsed: Parsed, node: Node) -> str | None:
-    """The white space before a node on its line; None where something else stands there."""
+    """Return the white space before a node on its line, None if anything else stands there."""
     before = parsed.source[: node.start_byte].rpartition(b"\n")[2].decode("utf-8", "replace")
     before = before.lstrip("\ufeff")
     return before if re.fullmatch(r"[ \t\f]*", before) else None
 
 
 def line_indent(parsed: Parsed, node: Node) -> str:
-    """The white space that the line of a node begins with."""
+    """Return the white space that the line of a node begins with."""
     before = parsed.source[: node.start_byte].rpartition(b"\n")[2].decode("utf-8", "replace")
     return before[: len(before) - len(before.lstrip(" \t"))]

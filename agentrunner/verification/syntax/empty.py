@@ -1,4 +1,4 @@
-"""A changed product whose changed functions do nothing: a test that proves the change is red."""
+"""Empty the functions that a change touched: a test that proves the change then turns red."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Emptied:
 
     source: bytes
     functions: tuple[str, ...]
-    """Their names, with the classes around them."""
+    """Their names, with the surrounding classes."""
     crashes: bool
-    """Whether they end the program instead of returning nothing (Rust)."""
+    """Whether they end the program instead of returning an empty value (Rust)."""
 
 
 def empty_functions(before: bytes | None, after: bytes, language: str) -> Emptied | None:
-    """The file as `after`, but functions that were added or altered against `before` are empty.
+    """Return `after` with the functions emptied that were added or altered since `before`.
 
-    Signatures, decorators and docstrings stay, and so do new classes and constants. Functions give
-    back nothing, or the zero value of their type; those of Rust panic. Tests in the file stay as
-    they are. None where nothing was altered within functions, and where there is no tree.
+    Signatures, decorators and docstrings stay, and so do new classes and constants. The functions
+    return nothing, or the zero value of their type; in Rust they panic. Tests in the file stay as
+    they are. None if nothing was altered within functions, or if there is no syntax tree.
     """
     parsed = parse(after, language)
     old = parse(before, language) if before is not None else None
@@ -51,7 +51,7 @@ def empty_functions(before: bytes | None, after: bytes, language: str) -> Emptie
     for function in altered(old, parsed):
         if any(one.start <= function.node.start_byte < one.end for one in tests):
             continue
-        edit = _emptiers[language](parsed, function)
+        edit = _EMPTIERS[language](parsed, function)
         if edit is not None:
             edits.append(edit)
             names.append(function.name)
@@ -82,7 +82,7 @@ def _python(parsed: Parsed, function: Function) -> Edit | None:
 def _script(parsed: Parsed, function: Function) -> Edit | None:
     node, body = function.node, function.body
     kind = field(node, "return_type")
-    typed = parsed.language != "javascript" and not _gives_nothing(parsed, kind)
+    typed = parsed.language != "javascript" and not _may_return_nothing(parsed, kind)
     gives = body.type != "statement_block" or any(
         one.type == "return_statement" and one.named_child_count
         for one in walk(body, lambda inner: inner.type not in FUNCTIONS)
@@ -97,8 +97,8 @@ def _script(parsed: Parsed, function: Function) -> Edit | None:
     return replaced(body, filler)
 
 
-def _gives_nothing(parsed: Parsed, kind: Node | None) -> bool:
-    """Whether a type of TypeScript lets a function end without a value."""
+def _may_return_nothing(parsed: Parsed, kind: Node | None) -> bool:
+    """Whether a TypeScript return type lets a function end without a value."""
     if kind is None:
         return False
     text = parsed.text(kind).lstrip(": ")
@@ -106,7 +106,7 @@ def _gives_nothing(parsed: Parsed, kind: Node | None) -> bool:
 
 
 def _go(parsed: Parsed, function: Function) -> Edit | None:
-    """A return before all else: what follows still compiles, and uses what is imported."""
+    """Insert a return before everything else: what follows still compiles and uses the imports."""
     body, result = function.body, _go_result(function)
     if not statements(body):
         return None
@@ -135,7 +135,7 @@ def _zeros(kinds: list[str]) -> list[str]:
 
 
 def _rust(parsed: Parsed, function: Function) -> Edit | None:
-    """A panic that the compiler takes for possible only, so nothing after it is without use."""
+    """Insert a panic that the compiler takes as conditional: no code after it is unreachable."""
     if not statements(function.body):
         return None
     inner = [one for one in function.body.named_children if one.type == "inner_attribute_item"]
@@ -162,7 +162,7 @@ def _java(parsed: Parsed, function: Function) -> Edit | None:
     )
 
 
-_emptiers: dict[str, Callable[[Parsed, Function], Edit | None]] = {
+_EMPTIERS: dict[str, Callable[[Parsed, Function], Edit | None]] = {
     "python": _python,
     "go": _go,
     "rust": _rust,

@@ -1,4 +1,4 @@
-"""Functions of C and C++ that return at once, found by their words. Pure."""
+"""Make functions in C and C++ return at once. They are found by patterns. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BLANK = re.compile(
     rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?m:^[ \t]*#(?:\\\n|[^\n])*)",
     re.DOTALL,
 )
-"""What holds no code, and lines of the preprocessor."""
+"""Text that holds no code (comments, strings, characters), and preprocessor lines."""
 _HEAD = re.compile(r"(?P<type>\w[\w\s*]*?[\s*])(?P<name>\w+)\s*\([^(){}]*\)\s*$")
 _STORAGE = re.compile(r"\b(?:static|inline|extern|const|volatile|register|_Noreturn)\b")
 
@@ -22,16 +22,16 @@ _STORAGE = re.compile(r"\b(?:static|inline|extern|const|volatile|register|_Noret
 class _Function:
     name: str
     type: str
-    """What it gives back."""
+    """The return type."""
     body: int
-    """Where its body begins, behind the brace."""
+    """The offset at which its body begins, after the brace."""
     text: bytes
 
 
 def emptied_in_c(before: bytes | None, after: bytes) -> bytes | None:
-    """The file as `after`, where functions that were added or altered give back zero at once.
+    """Return `after` with functions that return zero at once if they were added or altered.
 
-    None where nothing was altered within functions. `main` stays as it is.
+    None if nothing was altered within functions. `main` stays as it is.
     """
     known = {one.name: one.text for one in _functions(before or b"")}
     edits = []
@@ -44,7 +44,7 @@ def emptied_in_c(before: bytes | None, after: bytes) -> bytes | None:
 
 
 def _functions(source: bytes) -> Iterator[_Function]:
-    """The functions at the top of a file whose heads can be read."""
+    """Yield the top-level functions of a file whose heads can be read."""
     bare = _BLANK.sub(lambda hit: re.sub(rb"[^\n]", b" ", hit[0]), source)
     depth, start, begun = 0, 0, 0
     head: re.Match[str] | None = None

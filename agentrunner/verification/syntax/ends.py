@@ -1,7 +1,7 @@
-"""A claimed test that fails at its end, under its own name.
+"""Make a claimed test fail at its end, under its own name.
 
-A sound tool reports it failed; one that was told to say yes does not. Each way out of the test in
-normal flow fails: its last statement, and every early return.
+A sound test tool reports it as failed; one that was manipulated to always pass does not. Every way
+out of the test in normal flow fails: its last statement and every early return.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ _VALUE = "agentrunner_value"
 
 
 def failing_end(source: bytes, language: str, span: TestSpan) -> Canary | None:
-    """The source with this test failing at each of its ends.
+    """Return the source with this test failing at each of its ends.
 
-    The failure is an exception of the language, or the `Fatalf` of Go's own parameter. None where
-    the span is not of this source, and where the test has no end that could be made to fail.
+    It fails by an exception of the language, or by `Fatalf` of Go's own test parameter. None if the
+    span is not of this source, or if the test has no end that could be made to fail.
     """
     parsed = parse(source, language)
     found = located(parsed, span) if parsed is not None else None
     if parsed is None or found is None:
         return None
-    edits = list(_ends[language](parsed, found))
+    edits = list(_ENDS[language](parsed, found))
     changed = applied(source, edits)
-    if not edits or not _as_sound(parsed, changed):
+    if not edits or not _still_parses(parsed, changed):
         return None
     description = f"a failing statement at the end of {span.name} (line {span.line})"
     return Canary(changed, span.name, "end", description, span.line, tuple(edits))
 
 
-def _as_sound(parsed: Parsed, changed: bytes) -> bool:
-    """Whether the changed source is of the language where the old one was."""
+def _still_parses(parsed: Parsed, changed: bytes) -> bool:
+    """Whether the changed source still parses, if the old one did."""
     if parsed.root.has_error:
         return True
     after = parse(changed, parsed.language)
@@ -63,7 +63,7 @@ def _as_sound(parsed: Parsed, changed: bytes) -> bool:
 
 
 def own_nodes(body: Node, functions: tuple[str, ...]) -> Iterator[Node]:
-    """The nodes of a body without those of functions in it."""
+    """Yield the nodes of a body, except those inside functions nested in it."""
     return walk(body, lambda node: node.type not in functions)
 
 
@@ -114,7 +114,7 @@ def _go(parsed: Parsed, found: Found) -> Iterator[Edit]:
 
 
 def _go_parameter(parsed: Parsed, function: Node) -> tuple[str | None, Edit | None]:
-    """How the body speaks of its `*testing.T`, and what gives it a name where it has none."""
+    """Return how the body refers to its `*testing.T`, and the edit that names an unnamed one."""
     given = field(function, "parameters")
     for one in given.named_children if given is not None else []:
         kind = field(one, "type")
@@ -128,14 +128,14 @@ def _go_parameter(parsed: Parsed, function: Node) -> tuple[str | None, Edit | No
         return parsed.text(name), None
     receiver = field(function, "receiver")
     for one in receiver.named_children if receiver is not None else []:
-        name = field(one, "name")  # a suite of testify
+        name = field(one, "name")  # a testify suite
         if name is not None:
             return parsed.text(name) + ".T()", None
     return None, None
 
 
 def _go_hides(parsed: Parsed, body: Node, name: str) -> bool:
-    """Whether something in a body has the name of the parameter."""
+    """Whether a body declares something with the name of the parameter."""
     for node in own_nodes(body, ("func_literal",)):
         left = (
             field(node, "left") if node.type in ("short_var_declaration", "range_clause") else None
@@ -184,7 +184,7 @@ def _rust(parsed: Parsed, found: Found) -> Iterator[Edit]:
 
 
 def _leaves(parsed: Parsed, last: Node | None) -> bool:
-    """Whether a body ends with a statement of Rust after which nothing is reached."""
+    """Whether a Rust body ends with a statement that nothing can follow."""
     while last is not None and last.type == "expression_statement":
         last = next(iter(last.named_children), None)
     if last is None:
@@ -224,7 +224,7 @@ def _java_expects(parsed: Parsed, method: Node) -> bool:
     return False
 
 
-_ends: dict[str, Callable[[Parsed, Found], Iterator[Edit]]] = {
+_ENDS: dict[str, Callable[[Parsed, Found], Iterator[Edit]]] = {
     "python": _python,
     "go": _go,
     "rust": _rust,

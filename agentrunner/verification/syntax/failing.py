@@ -1,4 +1,4 @@
-"""Assertions of a whole program in Python, JavaScript or TypeScript, each made to fail. Pure."""
+"""Make each assertion of a whole Python, JavaScript or TypeScript program fail. Pure."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ _UNEQUAL = re.compile(r"!==?|^\(?\s*(!|not\b)|\bis not\b")
 
 @dataclass(frozen=True)
 class Failing:
-    """An assertion, and what makes it fail in the way in which it fails by itself."""
+    """An assertion, and the edits that make it fail the way it fails by itself."""
 
     kind: str
-    """What fails: the function that is called, or the statement."""
+    """What fails: the called function, or the statement."""
     sure: bool
-    """Whether a program that gets there has to end red."""
+    """Whether a program that reaches it has to end red."""
     line: int
     edits: tuple[Edit, ...]
     kill: tuple[Edit, ...]
-    """What ends the process there instead."""
+    """Edits that kill the process there instead."""
 
 
 def failing_in_tree(source: bytes, language: str) -> list[Failing]:
-    """The assertions of a program; [] where it cannot be read, or is in another language."""
+    """Return the assertions of a program; [] if it cannot be parsed or is in another language."""
     parsed = parse(source, language) if language in WITH_TREES else None
     if parsed is None or parsed.root.has_error:
         return []
     root = parsed.root
     span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
     whole = Found(span, (), root, root, root, True, language)
-    found = [*_stated(parsed, whole), *_conditions(parsed), *_codes(parsed)]
-    return found or list(_imports(parsed)) or list(_flipped(parsed))
+    found = [*_stated(parsed, whole), *_conditions(parsed), *_exit_codes(parsed)]
+    return found or list(_imports(parsed)) or list(_reversed_comparisons(parsed))
 
 
 def _stated(parsed: Parsed, whole: Found) -> Iterator[Failing]:
@@ -76,14 +76,14 @@ def _stated(parsed: Parsed, whole: Found) -> Iterator[Failing]:
             continue
         if scripts:
             sure = re.split(r"\W", called)[0] in bound or bool(REQUIRED.match(called))
-            kill = _before(parsed, node)
+            kill = _kill_before(parsed, node)
         else:
             sure = called == "assert" or bool(re.search(r"\.assert[A-Z]\w*$", called))
-            kill = _before(parsed, node)
+            kill = _kill_before(parsed, node)
         yield Failing(kind, sure, line_of(node), edits, kill)
 
 
-def _before(parsed: Parsed, node: Node) -> tuple[Edit, ...]:
+def _kill_before(parsed: Parsed, node: Node) -> tuple[Edit, ...]:
     kill = KILLS[parsed.language]
     if node.type == "assert_statement":
         return (Edit(node.start_byte, node.start_byte, f"{kill}; "),)
@@ -95,9 +95,9 @@ def _before(parsed: Parsed, node: Node) -> tuple[Edit, ...]:
 
 
 def _changed(parsed: Parsed, stated: Stated, called: str) -> tuple[Edit, ...]:
-    """The same function with a value that it does not accept; else the contrary.
+    """Return edits that pass a value the function does not accept; else those of its opposite.
 
-    A value first: what says that it is equal to everything is not caught by the contrary.
+    Values come first: a function that accepts everything as equal is not caught by the opposite.
     """
     for wanted in stated.expected:
         literal = leaf(wanted)
@@ -116,7 +116,7 @@ def _changed(parsed: Parsed, stated: Stated, called: str) -> tuple[Edit, ...]:
 
 
 def _packages(parsed: Parsed) -> set[str]:
-    """The names that a script gets from modules that are no files of its own."""
+    """Return the names that a script imports from modules that are not its own files."""
     text = parsed.source.decode("utf-8", "replace")
     names: set[str] = set()
     for hit in _IMPORTED.finditer(text):
@@ -125,7 +125,7 @@ def _packages(parsed: Parsed) -> set[str]:
 
 
 def _conditions(parsed: Parsed) -> Iterator[Failing]:
-    """`if (got !== want) process.exit(1)`, and the same with an exception."""
+    """Yield `if (got !== want) process.exit(1)`, and the same with an exception."""
     edits: tuple[Edit, ...]
     ends: tuple[Edit, ...]
     for node in walk(parsed.root):
@@ -151,8 +151,8 @@ def _conditions(parsed: Parsed) -> Iterator[Failing]:
         yield Failing(f"if … {kind}", sure, line_of(node), edits, ends)
 
 
-def _codes(parsed: Parsed) -> Iterator[Failing]:
-    """A condition that is the exit code: `sys.exit(took > 0.5)`, `process.exit(ok ? 0 : 1)`."""
+def _exit_codes(parsed: Parsed) -> Iterator[Failing]:
+    """Yield conditions used as exit code: `sys.exit(took > 0.5)`, `process.exit(ok ? 0 : 1)`."""
     edits: tuple[Edit, ...]
     for node in walk(parsed.root):
         given = field(node, "arguments")
@@ -180,7 +180,7 @@ def _codes(parsed: Parsed) -> Iterator[Failing]:
 
 
 def _imports(parsed: Parsed) -> Iterator[Failing]:
-    """Each import of a program that does nothing else: it asserts that what it names is there."""
+    """Yield the imports of a program with nothing else: it asserts that what they name exists."""
     found = []
     for node in filter(lambda one: not is_comment(one), parsed.root.named_children):
         name = _imported_name(parsed, node)
@@ -194,7 +194,7 @@ def _imports(parsed: Parsed) -> Iterator[Failing]:
 
 
 def _imported_name(parsed: Parsed, statement: Node) -> Node | None:
-    """What an import asks for, last in it; None for another statement."""
+    """Return the last name that an import asks for; None for any other statement."""
     if parsed.language == "python":
         if statement.type not in ("import_statement", "import_from_statement"):
             return None
@@ -213,15 +213,15 @@ def _imported_name(parsed: Parsed, statement: Node) -> Node | None:
     )
 
 
-def _flipped(parsed: Parsed) -> Iterator[Failing]:
-    """Every comparison turned round, where a program has no assertion that is known."""
+def _reversed_comparisons(parsed: Parsed) -> Iterator[Failing]:
+    """Yield every comparison reversed, for a program without any assertion known here."""
     other = {"===": "!==", "!==": "===", "==": "!=", "!=": "=="}
     for node in walk(parsed.root):
-        if node.type in other and not node.is_named and "__main__" not in _line(parsed, node):
+        if node.type in other and not node.is_named and "__main__" not in _around(parsed, node):
             yield Failing(
                 "comparison", False, line_of(node), (replaced(node, other[node.type]),), ()
             )
 
 
-def _line(parsed: Parsed, node: Node) -> str:
+def _around(parsed: Parsed, node: Node) -> str:
     return parsed.text(node.parent) if node.parent is not None else ""

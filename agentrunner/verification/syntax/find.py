@@ -1,4 +1,4 @@
-"""Where the tests of a file are, and which of them a result's name means."""
+"""Find the tests in a file, and the one that a name in a test report refers to."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _RUST_ITEMS = (
     "declaration_list",
     "expression_statement",
 )
-"""Nodes in which items of Rust stand; the last one holds a macro's call at the top of a file."""
+"""Node types that can contain Rust items. The last one holds a macro call at the top of a file."""
 _LONGEST = 4_000
-"""Characters at the end of a name that are read."""
+"""How many characters are read, counted from the end of a name."""
 _CASES = 2
-"""Inner parts of a name that may be cases of a test, and no tests themselves."""
+"""How many trailing parts of a reported name may be cases of a test instead of tests themselves."""
 
 
 def all_tests(source: bytes, language: str) -> list[tuple[str, TestSpan]]:
-    """All tests of a file in its order, with their names: `TestX::test_y`, `suite > test`, …"""
+    """Return all tests of a file in source order, by name: `TestX::test_y`, `suite > test`."""
     parsed = parse(source, language)
     if parsed is None:
         return []
@@ -44,12 +44,12 @@ def all_tests(source: bytes, language: str) -> list[tuple[str, TestSpan]]:
 
 
 def find_test(source: bytes, language: str, name: str) -> TestSpan | None:
-    """The test that a result's name means; None where the file has none that could be it.
+    """Return the test that a reported name refers to, None if no test of the file can be it.
 
-    Names are matched from their innermost part outwards, whatever stands between the parts and
-    before them; parameters (`[1]`, `(int)`) are left out. Of several that fit equally well the last
-    one is taken in Python, where it hides the others, and the first one elsewhere. A sub-test of Go
-    has the definition of the function around it and a body of its own.
+    Names are matched from their innermost part outwards. Whatever stands between or before the
+    parts is ignored, and so are parameters (`[1]`, `(int)`). If several tests match equally well,
+    Python takes the last one, which hides the others; other languages take the first. For a subtest
+    in Go the span covers the surrounding function, but the body is the subtest's own.
     """
     parsed = parse(source, language)
     if parsed is None:
@@ -59,7 +59,7 @@ def find_test(source: bytes, language: str, name: str) -> TestSpan | None:
 
 
 def fitting(parsed: Parsed, name: str) -> list[Found]:
-    """The tests of a file that a name fits best; the one that runs comes first."""
+    """Return the tests that match a reported name best, the one that actually runs first."""
     found, name = candidates(parsed), name[-_LONGEST:]
     fits = _best(found, name, parsed.language)
     for _ in range(_CASES):
@@ -73,22 +73,23 @@ def fitting(parsed: Parsed, name: str) -> list[Found]:
 
 
 def _best(found: list[Found], name: str, language: str) -> list[Found]:
-    score: Callable[[Found, str], tuple[int, ...] | None] = _scores.get(language, _plain_score)
+    score: Callable[[Found, str], tuple[int, ...] | None] = _SCORES.get(language, _plain_score)
     for only_tests in (True, False):
         scored = [
-            (points, one)
-            for one in found
-            if (one.is_test or not only_tests) and (points := score(one, name)) is not None
+            (points, candidate)
+            for candidate in found
+            if (candidate.is_test or not only_tests)
+            and (points := score(candidate, name)) is not None
         ]
         if scored:
             most = max(points for points, _ in scored)
-            fits = [one for points, one in scored if points == most]
+            fits = [candidate for points, candidate in scored if points == most]
             return fits[::-1] if language == "python" else fits
     return []
 
 
 def located(parsed: Parsed, span: TestSpan) -> Found | None:
-    """The nodes of a span that was found in the same source."""
+    """Return the match for a span that was found in this same source, None if there is none."""
     for found in candidates(parsed):
         if found.span == span:
             return found
@@ -96,12 +97,12 @@ def located(parsed: Parsed, span: TestSpan) -> Found | None:
 
 
 def standing(parsed: Parsed) -> list[Found]:
-    """The tests of a file that are definitions of their own, in the order of the source."""
+    """Return the tests that are definitions of their own (no Go subtests), in source order."""
     return [found for found in candidates(parsed) if found.is_test and not found.inner]
 
 
 def candidates(parsed: Parsed) -> list[Found]:
-    """All that a name could mean, in the order of the source."""
+    """Return everything that a reported name could refer to, in source order."""
     if parsed.language in SCRIPTS:
         return list(script_tests(parsed))
     return list(_FINDERS[parsed.language](parsed))
@@ -147,7 +148,7 @@ def _go(parsed: Parsed) -> Iterator[Found]:
 
 
 def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
-    """Every `t.Run(name, func(t *testing.T) {…})` of a function."""
+    """Yield a match for every `t.Run(name, func(t *testing.T) {…})` of a function."""
     for call in walk(outer):
         arguments = field(call, "arguments")
         if call.type != "call_expression" or arguments is None:
@@ -182,7 +183,7 @@ def _go_score(found: Found, name: str) -> tuple[int, ...] | None:
 
 
 def attributes(node: Node) -> list[Node]:
-    """The attribute items that stand before an item of Rust, first one first."""
+    """Return the attributes before a Rust item, in source order."""
     found: list[Node] = []
     before = node.prev_named_sibling
     while before is not None and (before.type == "attribute_item" or is_comment(before)):
@@ -193,7 +194,7 @@ def attributes(node: Node) -> list[Node]:
 
 
 def attribute_path(parsed: Parsed, item: Node) -> str:
-    """The path of an attribute: "cfg", "tokio::test"."""
+    """Return the path of a Rust attribute: "cfg", "tokio::test"."""
     match = re.match(r"#\s*\[\s*([\w:]+)", parsed.text(item))
     return match.group(1) if match else ""
 
@@ -210,15 +211,15 @@ def _rust(parsed: Parsed) -> Iterator[Found]:
             yield _found(parsed, "::", parts, node, node, body, test, marks[0] if marks else None)
             continue
         if node.type == "macro_invocation":
-            yield from _rust_made(parsed, node, outer)
+            yield from _rust_macro_tests(parsed, node, outer)
         if node.type == "mod_item" and name is not None:
             outer = (*outer, parsed.text(name))
         if node.type in _RUST_ITEMS:
             todo.extend((child, outer) for child in reversed(node.named_children))
 
 
-def _rust_made(parsed: Parsed, call: Node, outer: tuple[str, ...]) -> Iterator[Found]:
-    """What `test!(name, …);` makes: a test of that name where a report says so."""
+def _rust_macro_tests(parsed: Parsed, call: Node, outer: tuple[str, ...]) -> Iterator[Found]:
+    """Yield what `test!(name, …);` declares. It counts as a test only if a report has that name."""
     tokens = next((one for one in call.named_children if one.type == "token_tree"), None)
     given = [one for one in tokens.children[1:-1] if not is_comment(one)] if tokens else []
     if tokens is not None and len(given) > 1 and given[0].type == "identifier":
@@ -229,7 +230,7 @@ def _rust_made(parsed: Parsed, call: Node, outer: tuple[str, ...]) -> Iterator[F
 
 
 def marks_of(parsed: Parsed, node: Node) -> list[str]:
-    """The last names of the annotations of a declaration in Java."""
+    """Return the simple names of the annotations on a Java declaration."""
     found = []
     for child in node.named_children:
         if child.type == "modifiers":
@@ -263,7 +264,7 @@ def _java(parsed: Parsed) -> Iterator[Found]:
 
 
 def name_parts(name: str, language: str) -> list[str]:
-    """The parts of a result's name, innermost last, without parameters."""
+    """Split a reported name into its parts, innermost last, without parameters."""
     match = re.match(r"(\w+) \(([^()]+)\)", name)
     if match and language == "python":  # unittest: test_y (tests.test_a.TestX[.test_y])
         own, path = match.groups()
@@ -285,28 +286,31 @@ def _plain_score(found: Found, name: str) -> tuple[int, ...] | None:
 
 
 def _script_score(found: Found, name: str) -> tuple[int, ...] | None:
-    """How many titles fit, from the innermost outwards, and how many letters of them."""
+    """Return how well a name matches: all titles match, number of fixed characters, titles matched.
+
+    Larger is better. Titles are compared from the innermost outwards.
+    """
     rest, matched, letters = name.strip(), 0, 0
     for title in reversed(found.titles):
         at = title.start_in(rest)
         if at is None or not rest:
             break
         if " > " in rest[at:] and not any(" > " in piece for piece in title.pieces):
-            break  # what is filled in does not reach over parts
+            break  # text filled in at run time never spans several parts
         before = rest[:at].rstrip()
         if not matched and " > " in rest and before and not before.endswith(">"):
-            return None  # the name says where its last part begins, and that is not here
+            return None  # the name's last part begins elsewhere
         rest = before.rstrip(">›»|:/ ")
         matched, letters = matched + 1, letters + title.literal
     return (int(matched == len(found.titles)), letters, matched) if matched else None
 
 
 def _shorter(name: str, language: str) -> str:
-    """The name without its innermost part, which may be a case that a macro made (`::case_1`)."""
+    """Drop the innermost part of a Rust name, which can be a case made by a macro (`::case_1`)."""
     return "::".join(name_parts(name, language)[:-1]) if language == "rust" else ""
 
 
-_scores: dict[str, Callable[[Found, str], tuple[int, ...] | None]] = {
+_SCORES: dict[str, Callable[[Found, str], tuple[int, ...] | None]] = {
     "go": _go_score,
     **dict.fromkeys(SCRIPTS, _script_score),
 }
@@ -345,7 +349,7 @@ def _found(
 
 
 def around(parsed: Parsed, node: Node, *kinds: str) -> list[Node]:
-    """The nodes of some kinds around a node, outermost first."""
+    """Return the nodes of the given types that enclose a node, outermost first."""
     return [
         one
         for one in walk(parsed.root, lambda child: inside(child, node))

@@ -1,4 +1,4 @@
-"""What is known of a test that was found in a source."""
+"""What is known about a test that was found in a source."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from agentrunner.verification.syntax.languages import Parsed
 
 @dataclass(frozen=True)
 class TestSpan:
-    """Where a test stands in its source. Offsets are bytes."""
+    """Where a test is in its source. Offsets are in bytes."""
 
     __test__ = False
 
     name: str
-    """Within the file, its parts joined as its language does: `TestX::test_y`, `suite > test`."""
+    """The name within the file, joined as the language does: `TestX::test_y`, `suite > test`."""
     parts: tuple[str, ...]
     start: int
-    """Of the definition, with its decorators, attributes or annotations."""
+    """Start of the definition, including its decorators, attributes or annotations."""
     end: int
     body_start: int
     body_end: int
     line: int
-    """Of the definition, counted from 1."""
+    """Line of the definition, counted from 1."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,20 @@ class Title:
 
     text: str
     pieces: tuple[str, ...]
-    """Its fixed texts, in order; between two of them stands what is filled in at run time."""
+    """The fixed texts in order. Between two of them stands text that is filled in at run time."""
 
     @staticmethod
     def plain(text: str) -> Title:
-        """A title that is a text."""
+        """Return a title that is fixed text only."""
         return Title(text, (text,))
 
     @property
     def literal(self) -> int:
-        """How many of its characters are fixed."""
+        """The number of fixed characters."""
         return sum(map(len, self.pieces))
 
     def start_in(self, name: str) -> int | None:
-        """Where the title begins that a name ends with; None where it ends with another one."""
+        """Return where this title starts if `name` ends with it, None if it does not."""
         *before, last = self.pieces
         if not name.endswith(last):
             return None
@@ -57,9 +57,9 @@ class Title:
             if at < 0:
                 return None
         if not before:
-            return at if _begins(name, at) else None
+            return at if _can_begin(name, at) else None
         while (at := name.rfind(before[0], 0, at + len(before[0]))) >= 0:
-            if _begins(name, at):
+            if _can_begin(name, at):
                 return at
             at -= len(before[0]) + 1
             if at + len(before[0]) < 0:
@@ -67,14 +67,14 @@ class Title:
         return None
 
 
-def _begins(name: str, at: int) -> bool:
-    """Whether a part of a name can begin there."""
+def _can_begin(name: str, at: int) -> bool:
+    """Whether a part of a name can begin at this offset."""
     return at == 0 or name[at - 1] in " \t/:.#>›»|"
 
 
 @dataclass(frozen=True)
 class Found:
-    """A test, or a function that could be meant as one, with its nodes."""
+    """A test, or a function that could be meant as one, with its syntax nodes."""
 
     span: TestSpan
     titles: tuple[Title, ...]
@@ -82,14 +82,14 @@ class Found:
     function: Node
     body: Node
     is_test: bool
-    """False for a function that only fits a name where no test does."""
+    """False for a function that is only considered if no test matches a name."""
     language: str = ""
     inner: bool = False
-    """A part of a test that has a name and body of its own: a sub-test of Go."""
+    """Whether it is a part of a test with a name and body of its own: a subtest in Go."""
     suites: tuple[Node, ...] = ()
-    """The calls of the suites around it, outermost first (JavaScript)."""
+    """The calls of the surrounding suites, outermost first (JavaScript)."""
     call: Node | None = None
-    """The call that declares it (JavaScript)."""
+    """The call that declares the test (JavaScript)."""
 
 
 _STRINGS = ("string", "template_string", "interpreted_string_literal", "raw_string_literal")
@@ -98,9 +98,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f", "v
 
 
 def literal_title(parsed: Parsed, node: Node, formatted: bool = False) -> Title:
-    """The title that an argument makes.
+    """Return the title that an argument of a declaring call makes.
 
-    `formatted` is told for tables of cases, whose titles hold `%s` and `$name`.
+    `formatted` is set for tables of cases, whose titles can hold `%s` and `$name`.
     """
     pieces: list[str | None] = []
     if node.type in _STRINGS:

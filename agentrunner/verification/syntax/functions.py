@@ -1,4 +1,4 @@
-"""The functions and methods of a source, by their names, and what their own text is."""
+"""The functions and methods of a source by name, and the text that is their own."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ class Function:
     """A function that has a body."""
 
     name: str
-    """With the classes and functions around it: `Cart.total`."""
+    """The name with the surrounding classes and functions: `Cart.total`."""
     node: Node
     body: Node
 
 
 def functions_of(parsed: Parsed) -> list[Function]:
-    """The functions of a source in its order; those around others come first.
+    """Return the functions of a source in source order, outer ones before those they contain.
 
-    Functions without a name belong to the named one around them. In JavaScript one that stands in
-    none is called by what it is handed to: `app.get("/users")`.
+    A function without a name belongs to the named one around it. In JavaScript, an unnamed function
+    outside any other is named after the call it is passed to: `app.get("/users")`.
     """
     naming = _NAMING.get(parsed.language, _named)
     found: list[Function] = []
     todo: list[tuple[Node, tuple[str, ...], bool]] = [(parsed.root, (), False)]
     while todo:
         node, outer, within = todo.pop()
-        if node.type in _AROUND:
-            name = _container(parsed, node)
+        if node.type in _CONTAINERS:
+            name = _container_name(parsed, node)
             outer = (*outer, name) if name else outer
         named = naming(parsed, node, within)
         if named is not None:
@@ -47,51 +47,52 @@ def functions_of(parsed: Parsed) -> list[Function]:
 
 
 def altered(before: Parsed | None, after: Parsed) -> list[Function]:
-    """The functions of `after` that `before` does not have just so; none that lies in another."""
-    old = Counter(_texts(before)) if before is not None else Counter()
+    """Return the functions of `after` that `before` does not have unchanged, outermost only."""
+    old = Counter(_names_and_texts(before)) if before is not None else Counter()
     changed: list[Function] = []
-    for function, label in zip(functions_of(after), _texts(after), strict=True):
+    for function, label in zip(functions_of(after), _names_and_texts(after), strict=True):
         if old[label]:
             old[label] -= 1
         elif not any(
-            one.node.start_byte <= function.node.start_byte
-            and function.node.end_byte <= one.node.end_byte
-            for one in changed
+            outer.node.start_byte <= function.node.start_byte
+            and function.node.end_byte <= outer.node.end_byte
+            for outer in changed
         ):
             changed.append(function)
     return changed
 
 
-def _texts(parsed: Parsed) -> list[tuple[str, str]]:
-    """Name and own text of each function; the bodies of functions in it are not its own."""
+def _names_and_texts(parsed: Parsed) -> list[tuple[str, str]]:
+    """Return name and own text of each function; the bodies of functions inside it do not count."""
     functions = functions_of(parsed)
-    bodies = {one.body.id for one in functions}
+    bodies = {function.body.id for function in functions}
     return [
-        (one.name, normal(parsed, one.node, frozenset(bodies - {one.body.id}))) for one in functions
+        (function.name, normal(parsed, function.node, frozenset(bodies - {function.body.id})))
+        for function in functions
     ]
 
 
 def normal(parsed: Parsed, node: Node, without: frozenset[int] = frozenset()) -> str:
-    """The text of a node without comments, docstrings and the choice of white space."""
+    """Return the text of a node without comments and docstrings, white space normalised."""
     words: list[str] = []
     todo: list[Node | str] = [node]
     while todo:
-        one = todo.pop()
-        if isinstance(one, str):
-            words.append(one)
-        elif is_comment(one) or one.id in without or is_docstring(parsed, one):
+        item = todo.pop()
+        if isinstance(item, str):
+            words.append(item)
+        elif is_comment(item) or item.id in without or is_docstring(parsed, item):
             continue
-        elif one.type in STRINGS or not one.children:
-            words.append(parsed.text(one))
-        elif one.type == "block" and parsed.language == "python":
-            todo += ["}", *reversed(one.children), "{"]
+        elif item.type in STRINGS or not item.children:
+            words.append(parsed.text(item))
+        elif item.type == "block" and parsed.language == "python":
+            todo += ["}", *reversed(item.children), "{"]
         else:
-            todo += reversed(one.children)
+            todo += reversed(item.children)
     return " ".join(word for word in words if word)
 
 
 def is_docstring(parsed: Parsed, node: Node) -> bool:
-    """Whether a node of Python is a string that stands alone."""
+    """Whether a node is a Python statement that consists of a string alone."""
     if parsed.language != "python" or node.type != "expression_statement":
         return False
     parts = node.named_children
@@ -100,14 +101,14 @@ def is_docstring(parsed: Parsed, node: Node) -> bool:
 
 # Names --------------------------------------------------------------------------------------------
 
-_AROUND = frozenset(
+_CONTAINERS = frozenset(
     "class_definition class_declaration class interface_declaration enum_declaration "
     "record_declaration impl_item trait_item mod_item internal_module".split()
 )
 _Named = tuple[str, Node] | None
 
 
-def _container(parsed: Parsed, node: Node) -> str:
+def _container_name(parsed: Parsed, node: Node) -> str:
     name = field(node, "type") if node.type == "impl_item" else field(node, "name")
     return parsed.text(name) if name is not None else ""
 
@@ -117,7 +118,7 @@ def _named(parsed: Parsed, node: Node, _: bool) -> _Named:
     name, body = field(node, "name"), field(node, "body")
     if node.type in kinds and name is not None and body is not None:
         receiver = field(node, "receiver")
-        text = _receiver(parsed, receiver) if receiver is not None else ""
+        text = _receiver_prefix(parsed, receiver) if receiver is not None else ""
         return text + parsed.text(name), body
     if node.type == "assignment":
         left, right = field(node, "left"), field(node, "right")
@@ -132,8 +133,8 @@ def _named(parsed: Parsed, node: Node, _: bool) -> _Named:
     return None
 
 
-def _receiver(parsed: Parsed, receiver: Node) -> str:
-    kind = next((one for one in walk(receiver) if one.type == "type_identifier"), None)
+def _receiver_prefix(parsed: Parsed, receiver: Node) -> str:
+    kind = next((node for node in walk(receiver) if node.type == "type_identifier"), None)
     return f"{parsed.text(kind)}." if kind is not None else ""
 
 
@@ -155,7 +156,7 @@ def _script_named(parsed: Parsed, node: Node, within: bool) -> _Named:
 
 
 def _handed_to(parsed: Parsed, node: Node) -> str:
-    """What a function without a name is handed to: `app.get("/users")`."""
+    """Name an unnamed function after the call it is passed to: `app.get("/users")`."""
     arguments = node.parent
     call = arguments.parent if arguments is not None else None
     callee = field(call, "function")

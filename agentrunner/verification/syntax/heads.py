@@ -9,14 +9,14 @@ from agentrunner.verification.syntax.languages import Parsed, field, parse
 MOST_HEADS = 200
 HEAD_CHARS = 160
 LEVELS = 3
-"""Classes in classes that are told of."""
-_AROUND = frozenset(
+"""How many levels of nested classes are listed."""
+_CONTAINERS = frozenset(
     "class_definition class_declaration abstract_class_declaration class interface_declaration "
     "enum_declaration record_declaration impl_item trait_item mod_item internal_module "
     "annotation_type_declaration".split()
 )
-"""Definitions that hold others."""
-_ALONE = frozenset(
+"""Definitions that contain others."""
+_WITHOUT_MEMBERS = frozenset(
     "function_definition function_declaration generator_function_declaration method_definition "
     "method_declaration constructor_declaration function_item function_signature_item "
     "function_signature method_signature abstract_method_signature type_alias_declaration "
@@ -28,12 +28,12 @@ _THROUGH = frozenset(
     "interface_body enum_body declaration_list enum_body_declarations object_type "
     "statement_block module expression_statement".split()
 )
-"""What stands between a definition and what it holds."""
+"""Nodes between a definition and what it contains."""
 _BODIES = ("body", "value")
 
 
 def heads_of(source: bytes, language: str) -> list[str]:
-    """A line for each definition, indented below what holds it; [] where the source is not read."""
+    """Return a line per definition, indented below its container; [] if it cannot be parsed."""
     parsed = parse(source, language)
     if parsed is None:
         return []
@@ -42,12 +42,12 @@ def heads_of(source: bytes, language: str) -> list[str]:
     while todo and len(lines) < MOST_HEADS:
         node, level = todo.pop()
         inner = level
-        if node.type in _AROUND or node.type in _ALONE:
+        if node.type in _CONTAINERS or node.type in _WITHOUT_MEMBERS:
             head = _head(parsed, node)
             if not head:
                 continue
             lines.append("  " * level + head)
-            if node.type in _ALONE or level >= LEVELS:
+            if node.type in _WITHOUT_MEMBERS or level >= LEVELS:
                 continue
             inner = level + 1
         elif node.id != parsed.root.id and node.type not in _THROUGH:
@@ -57,7 +57,7 @@ def heads_of(source: bytes, language: str) -> list[str]:
 
 
 def _head(parsed: Parsed, node: Node) -> str:
-    """What stands before the body, on one line; of a value only a function that is given a name."""
+    """Return what precedes the body, on one line; for a constant only if it is a function."""
     if node.type == "lexical_declaration":
         return _arrow(parsed, node)
     if node.type == "type_spec" and (kind := field(node, "type")) is not None:
@@ -76,7 +76,7 @@ def _head(parsed: Parsed, node: Node) -> str:
 
 
 def _arrow(parsed: Parsed, node: Node) -> str:
-    """`const load = (path) =>` for a function that is a constant; "" for any other value."""
+    """Return `const load = (path) =>` for a constant that is a function; "" for any other value."""
     for one in node.named_children:
         value = field(one, "value")
         if value is not None and value.type in ("arrow_function", "function_expression"):

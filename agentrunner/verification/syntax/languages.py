@@ -1,7 +1,7 @@
-"""Which language a file is in, and its syntax tree. Pure: bytes in, nodes out.
+"""The language of a file, and its syntax tree. Pure: bytes in, nodes out.
 
-Sources are hostile. A file that is too large, too slow or mostly not of its language has no tree;
-nothing here raises for what stands in a source, and nothing recurses along its nesting.
+Sources are untrusted: one that is too large, too slow to parse or mostly not of its language gets
+no tree. Nothing raises because of what a source contains, and nothing recurses along its nesting.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import PurePosixPath
 from tree_sitter import Language, Node, Parser, Point, Tree
 
 LARGEST = 2_000_000
-"""Bytes of a source that is parsed."""
+"""The largest source that is parsed, in bytes."""
 LONGEST = 2.0
-"""Seconds that one parse may take."""
+"""The longest that one parse may take, in seconds."""
 DEEPEST = 1_000
-"""Levels of a tree that is used."""
+"""The most levels of nesting in a tree that is used."""
 SCRIPTS = ("javascript", "typescript", "tsx")
 """The languages that share JavaScript's statements."""
 
@@ -43,7 +43,7 @@ _SUFFIXES = {
 
 @dataclass(frozen=True)
 class Parsed:
-    """A source with its tree."""
+    """A source and its syntax tree."""
 
     source: bytes
     language: str
@@ -51,43 +51,43 @@ class Parsed:
 
     @property
     def root(self) -> Node:
-        """The whole file."""
+        """The node of the whole file."""
         return self.tree.root_node
 
     def text(self, node: Node) -> str:
-        """What stands at a node."""
+        """Return the source text of a node."""
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
 def language_of(path: str) -> str | None:
-    """The language of a file by its name: "python", "tsx", "go", …; None for others."""
+    """Return a file's language by its name ("python", "tsx", "go", …), None if unsupported."""
     return _SUFFIXES.get(PurePosixPath(path).suffix.lower())
 
 
 def parse(source: bytes, language: str) -> Parsed | None:
-    """The tree of a source.
+    """Return the syntax tree of a source, or None.
 
-    None where the language is unknown, the source is larger than `LARGEST`, takes longer than
-    `LONGEST` or nests deeper than `DEEPEST`, or where much of it is not of the language.
+    It is None if the language is unknown, if the source is larger than `LARGEST`, takes longer than
+    `LONGEST` or nests deeper than `DEEPEST`, or if too much of it is not of the language.
     """
     if len(source) > LARGEST:
         return None
-    keep = _small if len(source) <= _CACHED else _large
-    return keep(source, language)
+    cached_parse = _parse_small if len(source) <= _CACHED else _parse_large
+    return cached_parse(source, language)
 
 
 @lru_cache(maxsize=8)
-def _small(source: bytes, language: str) -> Parsed | None:
-    return _parsed(source, language)
+def _parse_small(source: bytes, language: str) -> Parsed | None:
+    return _parse_uncached(source, language)
 
 
 @lru_cache(maxsize=2)
-def _large(source: bytes, language: str) -> Parsed | None:
-    # Several questions are asked of one source in a row, and each parse of it takes up to LONGEST.
-    return _parsed(source, language)
+def _parse_large(source: bytes, language: str) -> Parsed | None:
+    # A source is parsed for several questions in a row, and each parse can take up to LONGEST.
+    return _parse_uncached(source, language)
 
 
-def _parsed(source: bytes, language: str) -> Parsed | None:
+def _parse_uncached(source: bytes, language: str) -> Parsed | None:
     grammar = _grammar(language)
     if grammar is None:
         return None
@@ -101,18 +101,18 @@ def _parsed(source: bytes, language: str) -> Parsed | None:
 
     try:
         tree = Parser(grammar).parse(read, encoding="utf8", progress_callback=too_long)
-    except ValueError:  # the budget is used up
+    except ValueError:  # the time limit is exceeded
         return None
     return Parsed(source, language, tree) if _usable(tree.root_node, len(source)) else None
 
 
 def _usable(root: Node, size: int) -> bool:
-    """Whether a tree is shallow enough, and at most a fifth of its source is in error."""
-    wrong, depth, cursor = 0, 0, root.walk()
+    """Whether a tree is at most `DEEPEST` deep and at most a fifth of its source is errors."""
+    error_bytes, depth, cursor = 0, 0, root.walk()
     while True:
         node = cursor.node
         if node is not None and node.is_error:
-            wrong += node.end_byte - node.start_byte
+            error_bytes += node.end_byte - node.start_byte
         elif cursor.goto_first_child():
             depth += 1
             if depth > DEEPEST:
@@ -120,7 +120,7 @@ def _usable(root: Node, size: int) -> bool:
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
-                return wrong * 5 <= size
+                return error_bytes * 5 <= size
             depth -= 1
 
 
@@ -184,9 +184,9 @@ _GRAMMARS: dict[str, Callable[[], object]] = {
 
 
 def walk(root: Node, into: Callable[[Node], bool] | None = None) -> Iterator[Node]:
-    """A node and all below it, in the order of the source.
+    """Yield a node and everything below it, in source order.
 
-    `into` tells whether the children of a node below the root are visited; the node itself is.
+    `into` decides whether the children of a node below the root are visited; the node itself is.
     """
     todo = [root]
     while todo:
@@ -197,7 +197,7 @@ def walk(root: Node, into: Callable[[Node], bool] | None = None) -> Iterator[Nod
 
 
 def field(node: Node | None, *names: str) -> Node | None:
-    """The child of a node that lies at the end of a path of field names."""
+    """Follow a path of field names down from a node; None if a step is missing."""
     for name in names:
         if node is None:
             return None
@@ -206,18 +206,18 @@ def field(node: Node | None, *names: str) -> Node | None:
 
 
 def inside(outer: Node, node: Node) -> bool:
-    """Whether a node lies in another one, or is it."""
+    """Whether `node` lies within `outer`, or is it."""
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
 def is_comment(node: Node) -> bool:
-    """Whether a node is a comment, in any of the languages."""
+    """Whether a node is a comment in any of the languages."""
     return node.type.endswith("comment")
 
 
 def statements(block: Node) -> list[Node]:
-    """The statements of a block, without comments and braces."""
+    """Return the statements of a block, without comments and braces."""
     children = [child for child in block.named_children if not is_comment(child)]
-    if len(children) == 1 and children[0].type == "statement_list":  # Go's blocks hold a list
+    if len(children) == 1 and children[0].type == "statement_list":  # in Go a block holds one list
         return statements(children[0])
     return children

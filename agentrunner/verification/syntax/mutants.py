@@ -1,4 +1,4 @@
-"""Small changes to the lines that a worker changed: a strong proof turns red at each of them."""
+"""Make small changes to lines that a worker changed; a strong proof turns red at each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentrunner.verification.syntax.languages import parse, walk
 from agentrunner.verification.syntax.regions import regions_of_tests
 
 _LINES = 20_000
-"""Lines of a file that are compared one by one."""
+"""The most lines of a file for a line-by-line diff."""
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,17 @@ class Mutant:
 
     source: bytes
     line: int
-    """Counted from 1."""
+    """The changed line, counted from 1."""
     description: str
-    """What stands where and what stood there, for messages."""
+    """What is there now and what was there before, for messages."""
 
 
 def mutants(before: bytes | None, after: bytes, language: str, most: int) -> list[Mutant]:
-    """At most `most` mutants of a file, on lines that `before` does not have.
+    """Return at most `most` mutants of a file, on lines that `before` does not have.
 
-    They are spread over those lines: each line has one before any has two. Comments, docstrings,
-    imports, types and tests inside of the file are left alone, and a mutant that is not of the
-    language any more is left out. The same input makes the same mutants in the same order.
+    They are spread over those lines: every line gets one before any gets two. Comments, docstrings,
+    imports, types and tests within the file are left alone. Mutants that no longer parse are left
+    out. The same input makes the same mutants in the same order.
     """
     parsed = parse(after, language)
     if parsed is None or most <= 0:
@@ -60,7 +60,7 @@ def mutants(before: bytes | None, after: bytes, language: str, most: int) -> lis
 
 
 def changed_lines(before: bytes | None, after: bytes) -> set[int]:
-    """The lines of `after` that are new or other than in `before`, counted from 1."""
+    """Return the lines of `after` that are new or differ from `before`, counted from 1."""
     new = after.split(b"\n")
     if before is None:
         return set(range(1, len(new) + 1))
@@ -78,7 +78,7 @@ def changed_lines(before: bytes | None, after: bytes) -> set[int]:
 def _spread(
     by_line: dict[int, list[tuple[str, list[Edit]]]], most: int
 ) -> Iterator[tuple[int, str, list[Edit]]]:
-    """The first of each line, then the second of each, …; of many lines first every n-th."""
+    """Yield the first change of each line, then the second of each, …; every n-th line first."""
     lines = [line for line in sorted(by_line) if by_line[line]]
     step = -(-len(lines) // most) if lines else 1
     order = [line for first in range(step) for line in lines[first::step]]

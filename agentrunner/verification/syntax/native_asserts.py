@@ -1,4 +1,4 @@
-"""The assertions of tests in Go, Rust and Java."""
+"""Read the assertions of tests in Go, Rust and Java."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INEXACT = re.compile(r"Not|Less|Greater|Instance|Raises|Throws|Type|Before|Afte
 
 
 def go_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
-    """`if got != want { t.Errorf(…) }`, and testify's functions and methods."""
+    """Yield `if got != want { t.Errorf(…) }`, and testify's functions and methods."""
     for node in walk(found.body):
         if node.type == "if_statement":
             condition, then = field(node, "condition"), field(node, "consequence")
@@ -48,7 +48,7 @@ def _fails(parsed: Parsed, then: Node) -> bool:
 
 
 def _go_equal(parsed: Parsed, condition: Node) -> list[Node]:
-    """The arguments of `!reflect.DeepEqual(got, want)` and its like."""
+    """Return the arguments of `!reflect.DeepEqual(got, want)` and the like."""
     call = field(condition, "operand")
     name = field(call, "function", "field")
     if condition.type != "unary_expression" or call is None or name is None:
@@ -76,9 +76,9 @@ def _testify(parsed: Parsed, call: Node, operand: str, name: Node) -> Stated | N
 
 
 def _go_turned(called: str) -> str:
-    other = {"True": "False", "False": "True", "Error": "NoError", "NoError": "Error"}
-    if called in other:
-        return other[called]
+    opposites = {"True": "False", "False": "True", "Error": "NoError", "NoError": "Error"}
+    if called in opposites:
+        return opposites[called]
     if called.startswith("Not"):
         return called[3:]
     return "Not" + called if called in ("Equal", "Nil", "Empty", "Contains", "Zero", "Same") else ""
@@ -88,9 +88,9 @@ def _go_turned(called: str) -> str:
 
 
 def rust_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
-    """`assert!(…)`, `assert_eq!(…)` and their like, and `if … { panic!(…) }`.
+    """Yield `assert!(…)`, `assert_eq!(…)` and the like, and `if … { panic!(…) }`.
 
-    A macro that makes the whole test expects the last of what it is given.
+    A macro that makes the whole test expects the last of its arguments.
     """
     if found.function.type == "macro_invocation":
         literals = _literals([found.body])[::-1]
@@ -127,7 +127,7 @@ def _panics(parsed: Parsed, then: Node) -> bool:
 
 
 def token_groups(tokens: Node) -> list[list[Node]]:
-    """The arguments of a macro, as tokens."""
+    """Return the arguments of a macro, each as its tokens."""
     groups: list[list[Node]] = [[]]
     for one in tokens.children[1:-1]:
         if one.type == ",":
@@ -138,14 +138,14 @@ def token_groups(tokens: Node) -> list[list[Node]]:
 
 
 def _rust_wanted(parsed: Parsed, called: str, groups: list[list[Node]]) -> Iterator[Node]:
-    """The literals that a macro expects, the most certain one first."""
+    """Yield the literals that a macro expects, the most certain one first."""
     if called.endswith("_eq") and len(groups) >= 2:
         pair = [groups[1], groups[0]]
         for group in pair:
             if len(group) == 1 or (len(group) == 2 and group[0].type in ("-", "&")):
                 yield group[-1]
         for group in pair:
-            if _built(parsed, group):
+            if _is_only_construction(parsed, group):
                 yield from _literals(group)[::-1]
         yield from _literals(groups[1])[::-1]
     elif called.endswith("assert") and groups:
@@ -154,8 +154,8 @@ def _rust_wanted(parsed: Parsed, called: str, groups: list[list[Node]]) -> Itera
             yield from (groups[0][-1], groups[0][at[0] - 1])
 
 
-def _built(parsed: Parsed, group: list[Node]) -> bool:
-    """Whether all that an expression calls are constructors and conversions."""
+def _is_only_construction(parsed: Parsed, group: list[Node]) -> bool:
+    """Whether an expression calls only constructors and conversions."""
     names = [parsed.text(one) for part in group for one in walk(part) if one.type == "identifier"]
     plain = ("vec", "to_string", "to_owned", "into", "from", "as_str", "unwrap", "to_vec")
     return all(name[:1].isupper() or name in plain for name in names)
@@ -166,10 +166,10 @@ def _literals(group: list[Node]) -> list[Node]:
 
 
 def _rust_turned(macro: Node, called: str, groups: list[list[Node]]) -> tuple[Edit, ...]:
-    """What makes a macro assert the contrary."""
-    for one, other in (("_eq", "_ne"), ("_ne", "_eq")):
-        if called.endswith(one):
-            return (replaced(macro, called[: -len(one)] + other),)
+    """Return the edits that make a macro assert the opposite."""
+    for suffix, opposite in (("_eq", "_ne"), ("_ne", "_eq")):
+        if called.endswith(suffix):
+            return (replaced(macro, called[: -len(suffix)] + opposite),)
     if called.endswith("assert") and groups and groups[0]:
         start, end = groups[0][0].start_byte, groups[0][-1].end_byte
         return (Edit(start, start, "!("), Edit(end, end, ")"))
@@ -180,7 +180,7 @@ def _rust_turned(macro: Node, called: str, groups: list[list[Node]]) -> tuple[Ed
 
 
 def java_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
-    """`assertEquals(…)` and its like, `assertThat(…)…`, `assert …`, `if (…) throw …`."""
+    """Yield `assertEquals(…)` and the like, `assertThat(…)…`, `assert …`, `if (…) throw …`."""
     for node in walk(found.body):
         if node.type == "assert_statement":
             test = node.named_children[0] if node.named_children else None
@@ -216,7 +216,7 @@ def _java_call(parsed: Parsed, call: Node) -> Stated | None:
         return Stated(call, tuple(matcher), (), tuple(given[:2])) if matcher else None
     texts = [one.type == "string_literal" for one in given]
     if len(given) == 3 and texts[0] and not texts[2]:
-        given = given[1:]  # JUnit 4: the message comes first
+        given = given[1:]  # JUnit 4 takes the message first
     order = given[:2] if not _INEXACT.search(called) else []
     if called in ("assertTrue", "assertFalse"):
         same = ("==",) if called == "assertTrue" else ("!=",)
@@ -225,15 +225,15 @@ def _java_call(parsed: Parsed, call: Node) -> Stated | None:
 
 
 def _java_turned(parsed: Parsed, name: Node, given: list[Node], member: bool) -> tuple[Edit, ...]:
-    """The contrary; a function that stands alone has to be imported to be named."""
+    """Return the edits for the opposite; a static import must already name the function."""
     called = parsed.text(name)
     if called in ("assertTrue", "assertFalse") and given:
         condition = given[0] if given[0].type != "string_literal" else given[-1]
         return (negated(parsed, condition),)
-    other = _JAVA_TURNED.get(called)
-    if other is None or (not member and other.encode() not in parsed.source):
+    opposite = _JAVA_TURNED.get(called)
+    if opposite is None or (not member and opposite.encode() not in parsed.source):
         return ()
-    return (replaced(name, other),)
+    return (replaced(name, opposite),)
 
 
 _JAVA_PAIRS = {

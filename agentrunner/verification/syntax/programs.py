@@ -1,4 +1,4 @@
-"""Languages of programs: how the one of a program is known, and how its process is killed. Pure."""
+"""The language of a program, and the statement that kills its process. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from agentrunner.verification.syntax.languages import SCRIPTS, language_of
 
 WITH_TREES = frozenset({"python", *SCRIPTS})
-"""Those whose programs are read by a grammar; all others by their words."""
+"""Languages whose programs are read with a grammar; all others are read by patterns."""
 KILLS = {
     "python": '(__import__("os").kill(__import__("os").getpid(), 9))',
     **dict.fromkeys(SCRIPTS, '(process.kill(process.pid, "SIGKILL"), process.reallyExit(86))'),
@@ -22,7 +22,7 @@ KILLS = {
     "go": 'panic("made to end here")',
     "rust": "std::process::abort()",
 }
-"""What ends the process and leaves no handler a chance; an expression up to Ruby's."""
+"""Code that ends the process without giving handlers a chance; an expression up to Ruby's entry."""
 _ENDINGS = {
     **dict.fromkeys((".sh", ".bash"), "sh"),
     **dict.fromkeys((".pl", ".t"), "perl"),
@@ -35,10 +35,10 @@ _FIRST_LINE = re.compile(rb"#!.*\b(python|node|php|ruby|perl|lua|(?:ba|da|z|k)?s
 
 
 def program_language(path: str, source: bytes = b"") -> str:
-    """The language of a program, by its ending or first line; "" for one not in `KILLS`."""
+    """Return a program's language by its ending or first line; "" if it is not in `KILLS`."""
     ending = posixpath.splitext(path)[1]
     named = language_of(path) or _ENDINGS.get(ending, "")
-    # A file for `prove` is in any language.
+    # Files for `prove` can be in any language.
     if (not named or ending == ".t") and (hit := _FIRST_LINE.match(source)):
         word = hit[1].decode()
         named = "sh" if word.endswith("sh") else {"node": "javascript"}.get(word, word)

@@ -1,4 +1,4 @@
-"""Tests inside of product files, and how those of another version are put in their place."""
+"""Find tests inside product files, and exchange them for those of another version."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, pa
 
 @dataclass(frozen=True)
 class Region:
-    """A part of a product file that is a test. Offsets are bytes."""
+    """A part of a product file that is a test. Offsets are in bytes."""
 
     start: int
     end: int
     kind: str
     """"module", "item", "doctest", "case", "function", "main" or "block"."""
     name: str
-    """What tells it from the others of its kind in the file: that of a module, class, function."""
+    """The name of the module, class or function; with `kind` it is unique in the file."""
 
 
 def regions_of_tests(source: bytes, language: str) -> list[Region]:
-    """The tests in a file, in its order.
+    """Return the tests in a file, in source order.
 
-    Rust: items below `#[cfg(test)]` and `#[test]`, and examples in doc comments. Python: doctests,
-    test cases, test functions and the block that runs them. JavaScript and TypeScript: blocks
-    below `import.meta.vitest`. Other languages keep their tests in files of their own.
+    Rust: items under `#[cfg(test)]` and `#[test]`, and examples in doc comments. Python: doctests,
+    test cases, test functions and the block that runs them. JavaScript and TypeScript: blocks under
+    `import.meta.vitest`. Other languages keep their tests in separate files.
     """
     parsed = parse(source, language)
     return _outermost(_FINDERS[language](parsed)) if parsed and language in _FINDERS else []
 
 
 def without_regions(source: bytes, language: str) -> bytes:
-    """The file without its tests."""
+    """Return the file without its tests."""
     regions = regions_of_tests(source, language)
     return applied(source, (Edit(one.start, one.end, "") for one in regions))
 
 
 def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:
-    """The file with the tests of another version of it in the place of its own.
+    """Return the file with its tests replaced by those of another version.
 
-    Those that the other version does not have are taken out. Those that only it has are put at the
-    end of the file; an example of a docstring or doc comment that is gone stays gone.
+    Tests that the other version lacks are removed. Tests that only it has are appended to the file,
+    except examples of docstrings and doc comments: those stay removed.
     """
     here, there = regions_of_tests(source, language), regions_of_tests(other, language)
-    left = {(one.kind, one.name): one for one in reversed(there)}
+    unused = {(one.kind, one.name): one for one in reversed(there)}
     edits = []
     for region in here:
-        old = left.pop((region.kind, region.name), None)
+        old = unused.pop((region.kind, region.name), None)
         edits.append((region.start, region.end, other[old.start : old.end] if old else b""))
     parts, at = [], 0
     for start, end, text in edits:
@@ -60,11 +60,11 @@ def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:
         at = end
     parts.append(source[at:])
     changed = b"".join(parts)
-    missing = [one for one in there if (one.kind, one.name) in left and one.kind != "doctest"]
+    missing = [one for one in there if (one.kind, one.name) in unused and one.kind != "doctest"]
     for one in sorted(missing, key=lambda region: region.kind == "main"):
         text = other[one.start : one.end].strip(b"\r\n")
         ends = [here.start for here in regions_of_tests(changed, language) if here.kind == "main"]
-        at = ends[-1] if ends else len(changed)  # tests that stand after their start are not run
+        at = ends[-1] if ends else len(changed)  # tests after the code that starts them are not run
         before, after = changed[:at].rstrip(b"\n"), changed[at:].lstrip(b"\n")
         changed = before + b"\n\n\n" + text + b"\n" + (b"\n\n" + after if after else b"")
     return changed
@@ -80,7 +80,7 @@ def _outermost(found: Iterator[Region]) -> list[Region]:
 
 # Rust ---------------------------------------------------------------------------------------------
 
-_MARKS = re.compile(r"#\s*\[\s*cfg\s*\(.*\btest\b")
+_CFG_TEST = re.compile(r"#\s*\[\s*cfg\s*\(.*\btest\b")
 
 
 def _rust(parsed: Parsed) -> Iterator[Region]:
@@ -90,7 +90,7 @@ def _rust(parsed: Parsed) -> Iterator[Region]:
         marks = [] if node.type == "attribute_item" else attributes(node)
         for mark in marks:
             name = attribute_path(parsed, mark).split("::")[-1]
-            under = name == "cfg" and bool(_MARKS.match(parsed.text(mark)))
+            under = name == "cfg" and bool(_CFG_TEST.match(parsed.text(mark)))
             under = under and "not(test" not in parsed.text(mark).replace(" ", "")
             if under or name == "test":
                 kind = "module" if node.type == "mod_item" else "item"
@@ -105,7 +105,7 @@ def _rust_name(parsed: Parsed, node: Node) -> str:
 
 
 def _rust_examples(parsed: Parsed) -> Iterator[Region]:
-    """Fenced examples in doc comments; each is named by the item below it and a number."""
+    """Yield fenced examples in doc comments, each named by the item below it and a number."""
     lines = parsed.source.split(b"\n")
     at, opened, number = 0, -1, 0
     for index, line in enumerate(lines):
@@ -156,7 +156,7 @@ def _is_main(parsed: Parsed, node: Node) -> bool:
 
 
 def _examples(parsed: Parsed, string: Node) -> Iterator[Region]:
-    """The examples of a docstring, from their first prompt to the last line of what they print."""
+    """Yield the examples of a docstring, from the first prompt to the last line of output."""
     statement = string.parent
     if (
         statement is None
@@ -188,7 +188,7 @@ def _script(parsed: Parsed) -> Iterator[Region]:
 
 
 def _region(parsed: Parsed, first: Node, last: Node, kind: str, name: str) -> Region:
-    """A region of whole lines, where nothing else stands on them."""
+    """Return a region of whole lines, if nothing else is on them."""
     source, start, end = parsed.source, first.start_byte, last.end_byte
     line = source[:start].rpartition(b"\n")[2]
     if not line.strip():

@@ -1,6 +1,6 @@
-"""Tables that a program runs through row by row, found by their words in any language. Pure.
+"""Find tables that a program loops over row by row, by patterns, in any language. Pure.
 
-A table is a list of rows that a loop is given, in the program, in a document of a shell script, or
+A table is a list of rows that a loop gets: in the program, in a here-document of a shell script, or
 in a file of lines.
 """
 
@@ -29,7 +29,7 @@ MOST_ROWS = 200
 
 @dataclass(frozen=True)
 class Row:
-    """A row, and the same with another value."""
+    """A row, and the same row with another value."""
 
     start: int
     end: int
@@ -38,43 +38,43 @@ class Row:
 
     @property
     def edit(self) -> Edit:
-        """What makes it expect another value where it stands."""
+        """The edit that makes it expect another value in its place."""
         return Edit(self.start, self.end, self.changed)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows that a loop runs through."""
+    """The rows that a loop runs over."""
 
     line: int
-    """Where it begins, counted from 1."""
+    """The line on which it begins, counted from 1."""
     rows: tuple[Row, ...]
 
     def first(self, row: Row, *, changed: bool) -> list[Edit]:
-        """What puts a row first, in exchange for the one that stands there."""
+        """Return the edits that move a row to the top by swapping it with the first row."""
         top = self.rows[0]
         text = row.changed if changed else row.text
         return [Edit(top.start, top.end, text), Edit(row.start, row.end, top.text)]
 
 
 def tables_in(source: bytes, language: str, *, alone: bool = False) -> list[Table]:
-    """The tables that a loop of a program runs through; all of one that holds them `alone`."""
-    text = source.decode("latin-1")  # one character a byte: places are those of the source
+    """Return the tables that a program loops over; `alone`: all tables of a file of tables."""
+    text = source.decode("latin-1")  # one character per byte, so offsets are those of the source
     if language == "sh":
-        found = list(_documents(text))
+        found = list(_here_documents(text))
     else:
-        found = [*_displays(text, alone=alone), *_yielded(text)]
+        found = [*_literal_lists(text, alone=alone), *_yielded(text)]
     return [table for table in found if len(table.rows) > 1]
 
 
 def table_of_lines(source: bytes) -> Table | None:
-    """A file of lines as a table; None where it has less than two rows."""
+    """Return a file of lines as a table, None if it has fewer than two rows."""
     text = source.decode("latin-1")
     rows = tuple(_lines(text, 0, len(text)))
     return Table(1, rows) if len(rows) > 1 else None
 
 
-def _documents(text: str) -> Iterator[Table]:
+def _here_documents(text: str) -> Iterator[Table]:
     for hit in DOCUMENT.finditer(text):
         loops = re.search(r"\b(?:done|read)\b", text[text.rfind("\n", 0, hit.start()) + 1 :][:200])
         end = re.compile(rf"^\t*{hit[2]}$", re.MULTILINE).search(text, hit.end())
@@ -84,7 +84,7 @@ def _documents(text: str) -> Iterator[Table]:
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[Row]:
-    """Lines with a value in them; their last one is what is expected."""
+    """Yield lines that contain a number; the last word of a line is the expected value."""
     at = start
     for line in text[start:end].split("\n")[:MOST_ROWS]:
         values = list(WORD.finditer(line))
@@ -99,7 +99,7 @@ def _lines(text: str, start: int, end: int) -> Iterator[Row]:
         at += len(line) + 1
 
 
-def _displays(text: str, *, alone: bool) -> Iterator[Table]:
+def _literal_lists(text: str, *, alone: bool) -> Iterator[Table]:
     blank = QUOTED.sub(lambda one: f'"{"_" * (len(one[0]) - 2)}"', text)
     at = 0
     for hit in re.finditer(r"[\[({]", blank):
@@ -119,7 +119,7 @@ def _displays(text: str, *, alone: bool) -> Iterator[Table]:
 
 
 def _yielded(text: str) -> Iterator[Table]:
-    """Rows that a generator gives one by one, a line each."""
+    """Yield the rows that a generator yields one by one, one per line."""
     blank = QUOTED.sub(lambda one: f'"{"_" * (len(one[0]) - 2)}"', text)
     for hit in YIELDS.finditer(blank):
         given = YIELD.finditer(blank, hit.start(), hit.end())
@@ -134,7 +134,7 @@ def _is_looped(name: str, text: str) -> bool:
 
 
 def _closing(blank: str, start: int) -> int | None:
-    """Where the bracket before `start` closes."""
+    """Return the offset at which the bracket before `start` closes, None if it does not."""
     stack = [CLOSES[blank[start - 1]]]
     for at in range(start, min(len(blank), start + 100_000)):
         if blank[at] in CLOSES:
@@ -148,7 +148,7 @@ def _closing(blank: str, start: int) -> int | None:
 
 
 def _rows(text: str, blank: str, places: Sequence[tuple[int, int]]) -> Iterator[Row]:
-    """The elements of a list, where each holds others and none calls anything."""
+    """Yield the elements of a list, if each contains others and none contains a call."""
     spans = [_trimmed(blank, *span) for span in places]
     spans = [(left, right) for left, right in spans if right > left][:MOST_ROWS]
     if not all(_is_row(blank[left:right]) for left, right in spans):
@@ -157,7 +157,7 @@ def _rows(text: str, blank: str, places: Sequence[tuple[int, int]]) -> Iterator[
         values = list(VALUE.finditer(text, left, right))
         if values:
             last = values[-1]
-            changed = text[left : last.start()] + _another(last[0]) + text[last.end() : right]
+            changed = text[left : last.start()] + _other_literal(last[0]) + text[last.end() : right]
             yield Row(left, right, text[left:right], changed)
 
 
@@ -184,8 +184,8 @@ def _trimmed(text: str, left: int, right: int) -> tuple[int, int]:
     return left, left + len(part.strip())
 
 
-def _another(literal: str) -> str:
-    """Another value of the same kind."""
+def _other_literal(literal: str) -> str:
+    """Return a different literal of the same kind."""
     if literal[0] in "'\"":
         return f"{literal[0]}agentrunner{literal[-1]}"
     whole, dot, rest = literal.partition(".")
@@ -193,5 +193,5 @@ def _another(literal: str) -> str:
 
 
 def last_first(rows: Sequence[Row], most: int) -> list[Row]:
-    """At most so many rows, the latest first."""
+    """Return at most `most` rows, the last one first."""
     return list(reversed(rows))[:most]

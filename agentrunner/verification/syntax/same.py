@@ -1,4 +1,4 @@
-"""Whether two sources are the same but for comments and layout."""
+"""Compare two sources while ignoring comments and layout."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from agentrunner.verification.syntax.languages import Parsed, is_comment, parse,
 
 
 def is_same_code(before: bytes, after: bytes, language: str) -> bool:
-    """Whether a program that reads neither source does the same with both."""
+    """Whether a program behaves the same with both, unless it reads its own source."""
     if before == after:
         return True
-    one, other = parse(before, language), parse(after, language)
-    if one is None or other is None or one.root.has_error or other.root.has_error:
+    old, new = parse(before, language), parse(after, language)
+    if old is None or new is None or old.root.has_error or new.root.has_error:
         return False
-    return list(_words(one)) == list(_words(other))
+    return list(_leaves(old)) == list(_leaves(new))
 
 
-def _words(parsed: Parsed) -> Iterator[tuple[str, int, str]]:
-    """Every leaf that is no comment, with its depth: in Python indentation is no word."""
+def _leaves(parsed: Parsed) -> Iterator[tuple[str, int, str]]:
+    """Yield every leaf except comments, with its depth: in Python, indentation is not a token."""
     depths = {parsed.root.id: 0}
     for node in walk(parsed.root, lambda node: not is_comment(node)):
         depth = depths.get(node.id, 0)

@@ -1,4 +1,4 @@
-"""The assertions of tests in JavaScript and TypeScript, in the styles of their frameworks."""
+"""Read the assertions of tests in JavaScript and TypeScript, in the styles of their frameworks."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ _EQUAL = re.compile(r"equal|^(is|same|match|throws|rejects|includes?|contains?|l
 REQUIRED = re.compile(
     r"""require\(\s*['"](?!\.)[^'"]*(?:assert|expect)[^'"]*['"]\s*\)(?:\.strict)?"""
 )
-"""A module of assertions that is used where it is loaded."""
+"""An assertion module that is used right where it is loaded."""
 _NOT_EXACT = re.compile(r"greater|less|above|below|most|least|within|instance|not", re.I)
 
 
 def script_asserts(parsed: Parsed, found: Found, also: Collection[str] = ()) -> Iterator[Stated]:
-    """Each assertion: `expect(…)…`, `assert…`, `t.is(…)`, `….expect(200)`, and `if (…) throw`.
+    """Yield each assertion: `expect(…)…`, `assert…`, `t.is(…)`, `….expect(200)`, and `if (…)
+    throw`.
 
-    `also`: further names that assert, as those of the parameters of a test do.
+    `also` holds further names that assert, as the parameters of the test do.
     """
-    context = _context(parsed, found) | set(also)
+    context = _parameter_names(parsed, found) | set(also)
     for node in walk(found.body):
         stated = None
         if node.type == "call_expression":
@@ -41,8 +42,8 @@ def script_asserts(parsed: Parsed, found: Found, also: Collection[str] = ()) -> 
             yield stated
 
 
-def _context(parsed: Parsed, found: Found) -> set[str]:
-    """The parameters of the test, which some frameworks assert with."""
+def _parameter_names(parsed: Parsed, found: Found) -> set[str]:
+    """Return the parameters of the test, which some frameworks use for assertions."""
     several = field(found.function, "parameters") or field(found.function, "parameter")
     if several is None:
         return set()
@@ -114,7 +115,7 @@ def _turned_name(parsed: Parsed, call: Node, last: str) -> tuple[Edit, ...]:
 
 
 def _property(parsed: Parsed, node: Node) -> Stated | None:
-    """chai's `expect(x).to.be.true`."""
+    """Read chai's `expect(x).to.be.true`."""
     parent = node.parent
     if parent is None or parent.type not in ("expression_statement", "arrow_function"):
         return None
@@ -124,7 +125,7 @@ def _property(parsed: Parsed, node: Node) -> Stated | None:
 
 
 def _thrown(parsed: Parsed, node: Node) -> Stated | None:
-    """`if (got !== 5) throw …`."""
+    """Read `if (got !== 5) throw …`."""
     condition, then = field(node, "condition"), field(node, "consequence")
     if condition is None or then is None:
         return None
@@ -140,7 +141,7 @@ def _expects(parsed: Parsed, callee: Node) -> bool:
 
 
 def _turned_chain(parsed: Parsed, callee: Node) -> tuple[Edit, ...]:
-    """`not` put before the last name of a chain, or taken out of it."""
+    """Return the edit that puts `not` before the last name of a chain, or removes it."""
     node: Node | None = callee
     while node is not None:
         name, inner = field(node, "property"), field(node, "object")

@@ -1,4 +1,4 @@
-"""How a test of JavaScript or TypeScript is made to fail at each of its ends."""
+"""Make a JavaScript or TypeScript test fail at each of its ends."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LATER = f".then(() => {{ throw {_ERROR}; }})"
 
 
 def ends(parsed: Parsed, found: Found) -> Iterator[Edit]:
-    """The edits that make every end of a test fail.
+    """Yield the edits that make every end of a test fail.
 
-    A value that is returned may be a promise: it is waited for, and then the test fails. A test
-    that calls a callback when it is done gives it an error.
+    A returned value can be a promise, so it is awaited before the test fails. A test that calls a
+    callback when it is done passes it an error.
     """
     body = found.body
     if body.type != "statement_block":
@@ -55,15 +55,15 @@ def _returned(parsed: Parsed, node: Node) -> str:
 
 
 def _argument(node: Node, text: str) -> str:
-    """An expression as one argument of a call."""
+    """Return an expression in the form of a single argument of a call."""
     return f"({text})" if node.type == "sequence_expression" else text
 
 
 def _callbacks(parsed: Parsed, found: Found) -> Iterator[Edit]:
-    """Every use of a callback that ends the test, as one that says an error.
+    """Yield edits that make every callback that ends the test pass an error.
 
-    A parameter is such a callback where it is called for its own sake. One that is only handed
-    over as it is may be one as well, but not where tables of cases fill the parameters.
+    A parameter is such a callback if it is called and the result is unused. A parameter that is
+    only passed on can be one as well, unless a table of cases fills the parameters.
     """
     if parsed.text(found.function).startswith("async"):
         return
@@ -73,7 +73,9 @@ def _callbacks(parsed: Parsed, found: Found) -> Iterator[Edit]:
     table = found.call is not None and "each" in callee_names(parsed, found.call)
     if not called and not table and names:
         called = (
-            set(names[-1:]) if len(names) <= 2 and not _asked(parsed, found, names[-1]) else called
+            set(names[-1:])
+            if len(names) <= 2 and not _has_members_used(parsed, found, names[-1])
+            else called
         )
     for call in calls:
         arguments = field(call, "arguments")
@@ -85,7 +87,7 @@ def _callbacks(parsed: Parsed, found: Found) -> Iterator[Edit]:
 
 
 def _called(parsed: Parsed, call: Node) -> str:
-    """The name that a call has, where its value is not used."""
+    """Return the name of a called function if the value of the call is not used, else ""."""
     callee, parent = field(call, "function"), call.parent
     alone = parent is not None and parent.type in (*FUNCTIONS, *_DROPPED)
     return parsed.text(callee) if alone and callee and callee.type == "identifier" else ""
@@ -94,8 +96,8 @@ def _called(parsed: Parsed, call: Node) -> str:
 _DROPPED = ("expression_statement", "return_statement", "unary_expression")
 
 
-def _asked(parsed: Parsed, found: Found, name: str) -> bool:
-    """Whether members of a parameter are used, as those of a context are."""
+def _has_members_used(parsed: Parsed, found: Found, name: str) -> bool:
+    """Whether members of a parameter are used, as those of a test context are."""
     return any(
         node.type == "member_expression" and parsed.text(node).startswith(name + ".")
         for node in walk(found.body)
@@ -103,7 +105,7 @@ def _asked(parsed: Parsed, found: Found, name: str) -> bool:
 
 
 def _parameters(parsed: Parsed, function: Node) -> list[str]:
-    """The names of the parameters that could be a callback: plain ones."""
+    """Return the names of the parameters that could be a callback: plain identifiers."""
     alone = field(function, "parameter")
     several = field(function, "parameters")
     nodes = [alone] if alone is not None else several.named_children if several else []

@@ -1,4 +1,4 @@
-"""Tests of JavaScript and TypeScript: calls with a title and a function."""
+"""Find tests in JavaScript and TypeScript: calls with a title and a function."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ FUNCTIONS = (
     "generator_function_declaration",
     "method_definition",
 )
-"""Nodes that are functions in JavaScript."""
+"""Node types that are functions in JavaScript."""
 TESTS = ("test", "it", "specify", "fit", "xit", "xtest")
-"""What the test frameworks call one test."""
+"""Names that the test frameworks use for a test."""
 SUITES = ("describe", "suite", "context", "fdescribe", "xdescribe", "module")
-"""What the test frameworks call a group."""
+"""Names that the test frameworks use for a group of tests."""
 HOOKS = ("before", "after", "beforeEach", "afterEach", "beforeAll", "afterAll", "setup", "teardown")
-"""What the test frameworks call code around each test of a group."""
+"""Names that the test frameworks use for code around the tests of a group."""
 
 
 def callee_names(parsed: Parsed, call: Node) -> list[str]:
-    """The names that lead to a call, outermost first: `it.each([…])(…)` is called `it`, `each`."""
+    """Return the names in a callee, outermost first: `it`, `each` for `it.each([…])(…)`."""
     names: list[str] = []
     node = field(call, "function")
     while node is not None:
@@ -44,7 +44,7 @@ def callee_names(parsed: Parsed, call: Node) -> list[str]:
 
 
 def given(call: Node) -> list[Node]:
-    """The arguments of a call."""
+    """Return the arguments of a call, without comments."""
     arguments = field(call, "arguments")
     if arguments is None or arguments.type != "arguments":
         return []
@@ -52,7 +52,7 @@ def given(call: Node) -> list[Node]:
 
 
 def script_tests(parsed: Parsed) -> Iterator[Found]:
-    """All calls that declare a test, in the order of the source, with the suites around them."""
+    """Yield all calls that declare a test, in source order, with the suites around them."""
     named = _named_functions(parsed)
     todo: list[tuple[Node, tuple[Title, ...], tuple[Node, ...]]] = [(parsed.root, (), ())]
     while todo:
@@ -71,7 +71,7 @@ def script_tests(parsed: Parsed) -> Iterator[Found]:
 
 
 def _declared(parsed: Parsed, call: Node, named: dict[str, Node]) -> tuple[Title, Node, str] | None:
-    """Title, function and kind of a declaring call; the kind is "" where only its form fits."""
+    """Return title, function and kind of a declaring call; the kind is "" if only its form fits."""
     arguments = given(call)
     if len(arguments) < 2:
         return None
@@ -93,7 +93,7 @@ def _declared(parsed: Parsed, call: Node, named: dict[str, Node]) -> tuple[Title
 
 
 def _function(node: Node) -> Node | None:
-    """A function, or the one that a call wraps: `wrap(async () => {…})`."""
+    """Return a function, or the one that a call wraps: `wrap(async () => {…})`."""
     for _ in range(4):
         if node.type in FUNCTIONS:
             return node
@@ -107,7 +107,7 @@ def _function(node: Node) -> Node | None:
 
 
 def _named_functions(parsed: Parsed) -> dict[str, Node]:
-    """The functions of a file by their names."""
+    """Return the functions of a file by name."""
     found: dict[str, Node] = {}
     for node in walk(parsed.root):
         name = field(node, "name")

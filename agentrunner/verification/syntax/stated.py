@@ -16,30 +16,30 @@ class Stated:
 
     node: Node
     expected: tuple[Node, ...]
-    """The expressions that it expects, the most likely one first; another value fails it."""
+    """The expressions it expects, most likely one first; with another value it fails."""
     turned: tuple[Edit, ...]
-    """What makes it assert the contrary; empty where that is not known."""
+    """The edits that make it assert the opposite; empty if they are not known."""
     operands: tuple[Node, ...]
     """The expressions that decide it."""
 
 
 def arguments(call: Node) -> list[Node]:
-    """The arguments of a call, without comments."""
+    """Return the arguments of a call, without comments."""
     given = field(call, "arguments")
     return [] if given is None else [one for one in given.named_children if not is_comment(one)]
 
 
 def negated(parsed: Parsed, condition: Node) -> Edit:
-    """The edit that negates a condition in a language that writes `!`."""
+    """Return the edit that negates a condition in a language that uses `!`."""
     while condition.type == "parenthesized_expression" and condition.named_child_count == 1:
         condition = condition.named_children[0]
     return replaced(condition, f"!({parsed.text(condition)})")
 
 
 def compared(parsed: Parsed, condition: Node, same: tuple[str, ...], joint: str) -> list[Node]:
-    """What the parts of a condition are compared with, by the operators of `same`.
+    """Return what the parts of a condition are compared with, using the operators in `same`.
 
-    The parts are those joined by the operator `joint`, in languages with `binary_expression`.
+    The parts are joined by the operator `joint`, in languages with `binary_expression`.
     """
     found: list[Node] = []
     todo = [condition]

@@ -1,9 +1,9 @@
-"""What a program's lines expect, each changed to another value, in any language. Pure.
+"""Find the values that a program's lines expect and change each to another, in any language. Pure.
 
-Two shapes are read by their words: a comparison with a literal (`[ "$sum" = 15 ] || failed=1`), and
-a call of a function of the same file that compares a parameter (`check("sum", total(), 15)`).
-Places of one shape are one kind: where a change of one of them turns the program red, a change of
-each that is reached has to.
+Two forms are found by patterns: a comparison with a literal (`[ "$sum" = 15 ] || failed=1`), and a
+call of a function of the same file that compares a parameter (`check("sum", total(), 15)`). Places
+of the same form are one kind: if changing one of them turns the program red, changing any other
+that is reached has to do so as well.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOT_BEFORE = re.compile(
     r"\s*(?:[}#*]|//|--|else\b|elif\b|elsif\b|elseif\b|case\b|when\b|import\b|from\b|use\b|require"
     r"|include\b|return\b|const\b|let\b|var\b|local\b|my\b|our\b|for\b|while\b)"
 )
-"""How lines begin before which no statement can stand, or which state nothing."""
+"""How lines begin that no statement can precede, or that expect nothing."""
 ASSIGNS = re.compile(r"\s*(?:(?:int|long|auto|float|double|bool|char)\s+)?[$@]?[\w.]+\s*=(?!=)")
 ENDS_OPEN = re.compile(r"[,(\\+&|=\[]\s*$")
 CALLED = re.compile(r"(?:^|[;{&|]|\bthen\b|\bdo\b)\s*([\w.]+)")
@@ -44,33 +44,33 @@ REACTS = re.compile(
     r"|\b(?:exit|return|throw|raise|die|abort|error|fail|push|append|panic|assert|ok\()"
 )
 MOST = 200
-"""Places of one file."""
+"""The most places of one file."""
 
 
 @dataclass(frozen=True)
 class _Helper:
-    """A function that compares some of its parameters, by their places."""
+    """A function that compares some of its parameters, given by their positions."""
 
     name: str
     places: tuple[int, ...]
     counts: bool
-    """Whether it does something about a difference: counts it, ends, throws."""
+    """Whether it reacts to a difference: counts it, exits or throws."""
 
 
 def other_expectations(source: bytes, kill: str) -> list[Failing]:
-    """The places of a program where another value is expected; `kill` is a statement that ends it.
+    """Return the places of a program with another value expected; `kill` is a statement to end it.
 
-    Only calls that count a difference are sure: what else decides is learnt by running them.
+    Only calls that react to a difference are sure. Which other places matter is learned by running.
     """
-    text = source.decode("latin-1")  # one character a byte: places are those of the source
+    text = source.decode("latin-1")  # one character per byte, so offsets are those of the source
     helpers = {one.name: one for one in _helpers(text)}
     found: list[Failing] = []
     start, before = 0, ""
     for number, line in enumerate(text.split("\n"), 1):
-        stands = not NOT_BEFORE.match(line) and not ENDS_OPEN.search(before)
-        if stands and line.strip():
+        can_state = not NOT_BEFORE.match(line) and not ENDS_OPEN.search(before)
+        if can_state and line.strip():
             for kind, at, end, sure in _places(line, helpers):
-                edit = Edit(start + at, start + end, _another(line[at:end]))
+                edit = Edit(start + at, start + end, _other_literal(line[at:end]))
                 indent = line[: len(line) - len(line.lstrip())]
                 ends = Edit(start, start, f"{indent}{kill};\n")
                 found.append(Failing(kind, sure, number, (edit,), (ends,)))
@@ -80,17 +80,17 @@ def other_expectations(source: bytes, kill: str) -> list[Failing]:
 
 
 def comparing_functions(text: str) -> set[str]:
-    """Names of a file's functions that compare a parameter and do something about a difference."""
+    """Return the names of a file's functions that compare a parameter and react to a difference."""
     return {one.name for one in _helpers(text) if one.counts}
 
 
 def functions_of_two(text: str) -> set[str]:
-    """Names of a file's functions that compare two of their parameters with each other."""
-    return {name for name, given, body in _functions(text) if _of_two(given, body)}
+    """Return the names of a file's functions that compare two of their parameters."""
+    return {name for name, given, body in _functions(text) if _compares_two(given, body)}
 
 
 def _places(line: str, helpers: dict[str, _Helper]) -> Iterator[tuple[str, int, int, bool]]:
-    """Kinds of what a line expects, where it stands in the line, and whether it has to matter."""
+    """Yield the kind, start and end of what a line expects, and whether it has to matter."""
     called = [hit for hit in CALLED.finditer(line) if hit[1] in helpers]
     for hit in called:
         helper, arguments = helpers[hit[1]], _arguments(line, hit.end())
@@ -114,14 +114,14 @@ def _places(line: str, helpers: dict[str, _Helper]) -> Iterator[tuple[str, int, 
 
 
 def _helpers(text: str) -> Iterator[_Helper]:
-    """Functions of the file that compare a parameter."""
+    """Yield the functions of the file that compare a parameter."""
     for name, names, body in _functions(text):
         if places := _compared(body, names):
             yield _Helper(name, places, bool(REACTS.search(body)))
 
 
 def _functions(text: str) -> Iterator[tuple[str, list[str], str]]:
-    """Functions of the file: name, names of the parameters, and body."""
+    """Yield the functions of the file: name, parameter names, and body."""
     starts = list(DEFINES.finditer(text))
     for index, hit in enumerate(starts):
         end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
@@ -129,10 +129,10 @@ def _functions(text: str) -> Iterator[tuple[str, list[str], str]]:
         name = hit["macro"] or hit["name"] or hit["shell"] or hit["arrow"]
         given = hit["ofmacro"] or hit["of"] or hit["ofarrow"]
         first = re.match(r"\s*func\b", hit[0]) is not None
-        yield name, _names(given, first=first) if given else _taken(body), body
+        yield name, _names(given, first=first) if given else _positional_parameters(body), body
 
 
-def _of_two(names: Sequence[str], body: str) -> bool:
+def _compares_two(names: Sequence[str], body: str) -> bool:
     def bare(name: str) -> str:
         return rf"(?<![\w.])\(*(?:[\w.]+\(\s*)*[$@]?{re.escape(name)}(?![\w.\[])[)\s]*"
 
@@ -145,7 +145,7 @@ def _of_two(names: Sequence[str], body: str) -> bool:
 
 
 def _names(parameters: str, *, first: bool = False) -> list[str]:
-    """The names of parameters, whatever stands around them; `first`: before their types."""
+    """Return parameter names without what surrounds them; with `first` they precede their types."""
     found = []
     for one in parameters.split(","):
         words = re.findall(r"\w+", one.split(":")[0].split("=")[0])
@@ -153,18 +153,18 @@ def _names(parameters: str, *, first: bool = False) -> list[str]:
     return found
 
 
-def _taken(body: str) -> list[str]:
-    """Parameters that a body takes by their places: `my ($name, $got) = @_`, `$2` of a shell."""
+def _positional_parameters(body: str) -> list[str]:
+    """Return parameters that a body takes by position: `my ($name, $got) = @_`, `$2` in a shell."""
     if hit := re.search(r"my\s*\(([^)]*)\)\s*=\s*@_", body):
         return _names(hit[1])
     return [str(number) for number in range(1, 10)] if re.search(r"\$\{?[1-9]", body) else []
 
 
 def _compared(body: str, names: Sequence[str]) -> tuple[int, ...]:
-    """Places of the names that stand beside a comparison."""
+    """Return the positions of the names that stand next to a comparison."""
     found = []
     for place, name in enumerate(names):
-        # In a macro a parameter is often given a name of its own first: `int got_ = (got);`
+        # A macro often assigns a parameter to a local name first: `int got_ = (got);`
         alias = re.search(rf"(\w+)\s*=\s*\(?{re.escape(name)}\)?\s*[,;]", body) if name else None
         if alias and re.search(rf"{SAME}\s*{alias[1]}(?!\w)|(?<!\w){alias[1]}\s*{SAME}", body):
             found.append(place)
@@ -177,7 +177,7 @@ def _compared(body: str, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def _arguments(line: str, at: int) -> list[tuple[int, int]]:
-    """Where the arguments of a call stand, in brackets or as words of a shell."""
+    """Return the spans of a call's arguments, in brackets or as words of a shell command."""
     brackets = line[at : at + 1] == "("
     spans, depth, quote = [], 0, ""
     start = at + 1
@@ -207,8 +207,8 @@ def _arguments(line: str, at: int) -> list[tuple[int, int]]:
     return [(left, right) for left, right in trimmed if right > left or brackets]
 
 
-def _another(literal: str) -> str:
-    """Another value of the same kind."""
+def _other_literal(literal: str) -> str:
+    """Return a different literal of the same kind."""
     if literal[0] in "'\"":
         return f"{literal[0]}agentrunner{literal[-1]}"
     return f"{literal}1" if "." in literal else str(int(literal) + 1)

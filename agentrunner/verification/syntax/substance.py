@@ -1,4 +1,4 @@
-"""What a test asserts, and whether it asserts anything that could be otherwise."""
+"""What a test asserts, and whether the product could make it fail at all."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _OF_THE_LANGUAGE = {
 
 
 def assertions(source: bytes, language: str, span: TestSpan) -> list[str]:
-    """What a test asserts: each assertion in its order, then each literal beside them.
+    """Return what a test asserts: each assertion in order, then each literal outside of them.
 
-    The texts are without comments and choice of white space, so that those of a moved or renamed
-    test are the same. Empty where the span is not of this source.
+    The texts have no comments and normalised white space, so those of a moved or renamed test are
+    equal. Empty if the span is not of this source.
     """
     parsed = parse(source, language)
     found = located(parsed, span) if parsed is not None else None
@@ -66,10 +66,10 @@ def assertions(source: bytes, language: str, span: TestSpan) -> list[str]:
 def is_empty_test(source: bytes, language: str, span: TestSpan) -> bool:
     """Whether nothing that the product does could make this test fail.
 
-    It is empty where it calls nothing but its language and its test tool (or drops every error of
-    what it calls), and asserts nothing but constants, values that it made itself, or that something
-    equals itself. False where the span is not of this source, and for a test that a macro makes:
-    what it asserts stands elsewhere.
+    It calls only its language and its test tool (or drops every error of what it calls), and
+    asserts only constants, values it made itself, or that something equals itself. False if the
+    span is not of this source, and for a test made by a macro, whose assertions are written
+    elsewhere.
     """
     parsed = parse(source, language)
     found = located(parsed, span) if parsed is not None else None
@@ -84,7 +84,7 @@ def is_empty_test(source: bytes, language: str, span: TestSpan) -> bool:
 
 
 def _set_up_matters(parsed: Parsed, found: Found) -> bool:
-    """Whether a fixture that the test asks for is of the product, or of another file."""
+    """Whether a fixture of this file that the test uses calls the product."""
     if parsed.language != "python":
         return False
     given = field(found.function, "parameters")
@@ -102,7 +102,7 @@ def _language_names(parsed: Parsed) -> frozenset[str]:
 
 
 def _own_names(parsed: Parsed, found: Found) -> frozenset[str]:
-    """The variables of a test whose values come from nothing but the test."""
+    """Return the variables of a test whose values come only from the test itself."""
     known = _language_names(parsed)
     values: dict[str, list[Node]] = {}
     for node in walk(found.body):
@@ -123,7 +123,7 @@ def _own_names(parsed: Parsed, found: Found) -> frozenset[str]:
 
 
 def _parameters(parsed: Parsed, found: Found) -> set[str]:
-    """The parameters that the test tool fills; those of Python are fixtures of any kind."""
+    """Return the parameters that the test tool fills; none in Python, where they are fixtures."""
     given = field(found.function, "parameters") or field(found.function, "parameter")
     if given is None or parsed.language == "python":
         return set()
@@ -134,12 +134,12 @@ _TARGETS = ("identifier", "expression_list")
 
 
 def _is_own(parsed: Parsed, node: Node, known: set[str] | frozenset[str]) -> bool:
-    """Whether an expression names nothing but what is known."""
+    """Whether an expression only uses known names."""
     return all(name in known for name in _roots(parsed, node))
 
 
 def _roots(parsed: Parsed, node: Node) -> list[str]:
-    """The names that an expression begins its parts with; members of them do not count."""
+    """Return the first name of each part of an expression; members do not count."""
     return [
         parsed.text(one)
         for one in walk(node)
@@ -169,7 +169,7 @@ def _says_something(parsed: Parsed, stated: Stated, own: frozenset[str]) -> bool
 
 
 def _equals_itself(parsed: Parsed, stated: Stated) -> bool:
-    """`assert x == x`, `assertEqual(x, x)`, `expect(x).toBe(x)`."""
+    """Whether it is `assert x == x`, `assertEqual(x, x)` or `expect(x).toBe(x)`."""
     operands = list(stated.operands)
     if len(operands) == 1:
         sides = [one for one in operands[0].children if one.is_named]
@@ -184,7 +184,7 @@ _COMPARISONS = ("comparison_operator", "binary_expression")
 
 
 def _calls_product(parsed: Parsed, node: Node, own: frozenset[str]) -> bool:
-    """Whether a node calls something that is not of the language or the test tool."""
+    """Whether a node calls something that is neither the language's nor the test tool's."""
     if node.type not in _CALLS:
         return False
     known = own | _language_names(parsed)

@@ -1,4 +1,4 @@
-"""Literals: which of an expression is the expected value, and another value of its type."""
+"""Literals: which one in an expression is the expected value, and another value of its type."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WRAPPERS = frozenset(
 
 
 def is_literal(node: Node) -> bool:
-    """Whether a node is a number, a string, a truth or nothing."""
+    """Whether a node is a number, a string, a boolean, a null value or a regular expression."""
     return node.type in NUMBERS | STRINGS | CHARACTERS | NOTHINGS | {
         "true",
         "false",
@@ -49,7 +49,7 @@ def is_literal(node: Node) -> bool:
 
 
 def leaf(node: Node | None) -> Node | None:
-    """The last literal that an expression is made of; an empty collection is one itself."""
+    """Return the last literal of an expression. An empty collection counts as a literal."""
     while node is not None:
         parts = [one for one in node.named_children if not is_comment(one)]
         if is_literal(node) or (node.type in _COLLECTIONS and not parts):
@@ -70,11 +70,11 @@ def leaf(node: Node | None) -> Node | None:
 
 
 def another(parsed: Parsed, node: Node) -> Edit | None:
-    """The edit that makes another value of the same type; None where there is none to be made."""
+    """Return the edit that makes another value of the same type, None if that is not possible."""
     text = parsed.text(node)
     wide = parsed.language not in ("go", "rust", "java")
     if node.type in STRINGS:
-        return _longer(node, text)
+        return _longer_string(node, text)
     if node.type in CHARACTERS:
         return replaced(node, "'q'" if text != "'q'" else "'z'")
     if node.type in NUMBERS:
@@ -93,7 +93,7 @@ def another(parsed: Parsed, node: Node) -> Edit | None:
     return None
 
 
-def _longer(node: Node, text: str) -> Edit | None:
+def _longer_string(node: Node, text: str) -> Edit | None:
     closing = re.search(r"(\"\"\"|'''|[\"'`])#*$", text)
     if closing is None:
         return None
@@ -102,7 +102,7 @@ def _longer(node: Node, text: str) -> Edit | None:
 
 
 def _number(text: str, wide: bool) -> str | None:
-    """Another number; a smaller one where a type may not hold a larger one."""
+    """Return another number, a smaller one if its type may not hold a larger one."""
     match = re.fullmatch(
         r"(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?)"
         r"(_?[a-zA-Z]\w*)?",
@@ -112,7 +112,7 @@ def _number(text: str, wide: bool) -> str | None:
         return None
     digits, suffix = match.group(1).replace("_", ""), match.group(2) or ""
     try:
-        return _other(_whole(digits), wide) + suffix
+        return _other_number(_parsed_integer(digits), wide) + suffix
     except ValueError:
         pass
     try:
@@ -122,18 +122,18 @@ def _number(text: str, wide: bool) -> str | None:
     return f"{value!r}{suffix}" if abs(value) < 1e15 else None
 
 
-def _whole(digits: str) -> int:
+def _parsed_integer(digits: str) -> int:
     if len(digits) > 1_000:
         raise ValueError("too long")
     return int(digits, 0) if re.match("0[xXoObB]", digits) else int(digits, 10)
 
 
-def _other(value: int, wide: bool) -> str:
+def _other_number(value: int, wide: bool) -> str:
     return str(value * 2 + 1 if wide else value - 1 if value > 0 else 1)
 
 
 def assigned(parsed: Parsed, body: Node, name: str) -> Node | None:
-    """The value that a body gives to a name; None where it gives none or several."""
+    """Return the value that a body assigns to a name, None if it assigns none or several."""
     values: list[Node] = []
     for node in walk(body):
         pair = _assignment(node)
@@ -143,7 +143,7 @@ def assigned(parsed: Parsed, body: Node, name: str) -> Node | None:
 
 
 def _assignment(node: Node) -> tuple[Node, Node] | None:
-    """Both sides of an assignment or declaration."""
+    """Return both sides of an assignment or declaration."""
     for left, right in (("left", "right"), ("name", "value"), ("pattern", "value")):
         if node.type in _ASSIGNMENTS:
             one, other = field(node, left), field(node, right)

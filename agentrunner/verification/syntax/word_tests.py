@@ -1,7 +1,7 @@
-"""Tests by name in languages without a grammar here: found and made to fail by their words. Pure.
+"""Find tests by name and make them fail, in languages without a grammar here, by patterns. Pure.
 
-A test is the line that has its name, with all that stands deeper behind it: PHPUnit's methods,
-RSpec's and Minitest's blocks, statements of Test::More, macros of GoogleTest, scenarios of Gherkin.
+A test is the line with its name plus the lines indented deeper below it: PHPUnit methods, RSpec and
+Minitest blocks, Test::More statements, GoogleTest macros, Gherkin scenarios.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ EQUAL = re.compile(
     r"|\b(?:expect|assert)_\w*eq\b(?=\()"
     r"|(?<![=!<>])={2,3}(?![=~>])"
 )
-"""What says that two things are equal."""
+"""Signs that a statement compares two things for equality."""
 ASSIGNS = re.compile(r"\s*(?:(?:my|our|local|var|val|let)\s+)?[$@%]?[\w.>-]+\s*[-+|]*=(?![=~>])")
 COMMAND = re.compile(r"\s*\w+[ ]+(?![-+*/=<>&|?.]\s|=|\{|do\b)")
-"""A call without brackets: what is called inside of it is called inside of a call."""
+"""A call without brackets, so that any call inside it is a nested call."""
 CONTRARY = re.compile(r"(?i)\bnot|not\b|refute|isnt|unlike|unless|assert_?(?:not|false|null)|[!]")
 BEFORE = re.compile(r"[\w)\]'\"]\s*(?:[-+*/%]|\.(?!\d))\s*$")
 AFTER = re.compile(r"\s*(?:[-+*/%]|\.\s*(?=[\w$'\"]))")
-"""What joins a value with another one to a third."""
+"""Text before and after a value that combines it with another one into a third."""
 GTEST = re.compile(r"(?m)^\s*(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*\w+\s*,\s*\w+\s*\)")
 FOLLOWS = re.compile(r"<<[<~-]?\s*['\"]?([A-Za-z_]\w*)")
 THEN = re.compile(r"\s*Then\b")
 COMMENT = re.compile(r"\s*(?:#|//|\*|/\*)")
 MOST_SPANS = 4
-"""Places that can be one test, where its name stands in a file more than once."""
+"""The most places considered for one test if its name occurs in a file more than once."""
 
 
 @dataclass(frozen=True)
@@ -45,30 +45,30 @@ class Statement:
     """A statement of a test that holds an expected value."""
 
     edits: tuple[Edit, ...]
-    """What makes it expect another value."""
+    """The edits that make it expect another value."""
     at: int
-    """Where another statement can stand before it."""
+    """The offset at which another statement can be inserted before it."""
     sure: bool
-    """Whether it says that something is equal to that value, so that another one has to fail."""
+    """Whether it asserts equality with that value, so that expecting another value has to fail."""
 
 
 @dataclass(frozen=True)
 class WordTest:
-    """A test by its words."""
+    """A test found by patterns."""
 
     line: int
     """The line with its name, counted from 1."""
     statements: tuple[Statement, ...]
     end: Edit | None
-    """A failing statement at its end; None where none can be made."""
+    """The edit that puts a failing statement at its end; None if that is not possible."""
 
 
 def tests_by_words(source: bytes, path: str, name: str, line: int | None) -> list[WordTest]:
-    """The places of a file that can be the test of this reported name; [] for none.
+    """Return the places in a file that can be the test with this reported name; [] for none.
 
-    `line`: where the tool says it is, for a name that does not stand in the file.
+    `line` is where the tool says the test is, for a name that does not occur in the file.
     """
-    text = source.decode("latin-1")  # one character a byte: places are those of the source
+    text = source.decode("latin-1")  # one character per byte, so offsets are those of the source
     lines = text.split("\n")
     bare = BRACKETED.sub("", name.encode().decode("latin-1"))
     starts = _by_definition(lines, own_name(bare)) or _by_macro(lines, bare)
@@ -79,7 +79,7 @@ def tests_by_words(source: bytes, path: str, name: str, line: int | None) -> lis
 
 
 def _by_definition(lines: Sequence[str], own: str) -> list[int]:
-    """Lines that define a function of this name: `function testTotal(`, `def test_total`."""
+    """Return the indexes of lines that define a function of this name: `function testTotal(`."""
     own = own.rpartition("#")[2]
     if not re.fullmatch(r"\w+", own):
         return []
@@ -90,7 +90,7 @@ def _by_definition(lines: Sequence[str], own: str) -> list[int]:
 
 
 def _by_macro(lines: Sequence[str], name: str) -> list[int]:
-    """Lines with the macro of a GoogleTest: `TEST_F(CartTest, Sums)`."""
+    """Return the indexes of lines with the GoogleTest macro: `TEST_F(CartTest, Sums)`."""
     suite, _, own = name.partition(".")
     own = own.partition("/")[0]
     suites = "|".join(part for part in suite.split("/") if re.fullmatch(r"\w+", part))
@@ -101,7 +101,7 @@ def _by_macro(lines: Sequence[str], name: str) -> list[int]:
 
 
 def _by_title(lines: Sequence[str], name: str) -> list[int]:
-    """Lines with the longest title that the name ends with: `it("counts")`, `Scenario: sums`."""
+    """Return the indexes of lines with the longest title the name ends with: `it("counts")`."""
     best, found = 0, list[int]()
     for at, line in enumerate(lines):
         titles = [hit[0][1:-1] for hit in QUOTED.finditer(line)]
@@ -112,11 +112,11 @@ def _by_title(lines: Sequence[str], name: str) -> list[int]:
             if ends and size >= best:
                 found = [*found, at] if size == best else [at]
                 best = size
-    return [_opened(lines, at) for at in found]
+    return [_statement_start(lines, at) for at in found]
 
 
-def _opened(lines: Sequence[str], at: int) -> int:
-    """The line on which the statement begins that goes on in line `at`."""
+def _statement_start(lines: Sequence[str], at: int) -> int:
+    """Return the index of the line on which the statement that continues on line `at` begins."""
     depth = 0
     for index in range(at, max(at - 20, -1), -1):
         line = lines[index]
@@ -134,7 +134,7 @@ def _opened(lines: Sequence[str], at: int) -> int:
 
 
 def killing(path: str, source: bytes, at: int) -> tuple[Edit, Edit] | None:
-    """A statement at a place that ends the process, and one there that does nothing."""
+    """Return an edit that kills the process at a place, and one that inserts a no-op there."""
     language = program_language(path, source)
     if not language:
         return None
@@ -142,15 +142,15 @@ def killing(path: str, source: bytes, at: int) -> tuple[Edit, Edit] | None:
 
 
 NOTHING = {"php": "true", "sh": ":", "lua": "local _ = 1"}
-"""A statement without effect, where it is not `1`."""
+"""The no-op statement of languages in which it is not `1`."""
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _behind(lines: Sequence[str], at: int) -> int:
-    """The line behind this one, and behind the text that it says follows: `<<"END"`."""
+def _next_line(lines: Sequence[str], at: int) -> int:
+    """Return the index after this line, and after the here-document it announces (`<<"END"`)."""
     if hit := FOLLOWS.search(lines[at]):
         for index in range(at + 1, len(lines)):
             if lines[index].strip().rstrip(";") == hit[1]:
@@ -159,9 +159,9 @@ def _behind(lines: Sequence[str], at: int) -> int:
 
 
 def _extent(lines: Sequence[str], start: int) -> tuple[int, int]:
-    """First line of a body and the line behind its last: those that stand deeper."""
+    """Return the start and end index of a body: the lines that are indented deeper."""
     depth, at = _indent(lines[start]), start + 1
-    if lines[start].rstrip().endswith(("(", ",")):  # one statement of several lines
+    if lines[start].rstrip().endswith(("(", ",")):  # one statement over several lines
         return start, next(iter(_statements(lines, start, len(lines))))[1]
     while at < len(lines) and lines[at].strip() in ("{", ""):
         if lines[at].strip() == "{" and _indent(lines[at]) != depth:
@@ -169,12 +169,12 @@ def _extent(lines: Sequence[str], start: int) -> tuple[int, int]:
         at += 1
     first = at
     while at < len(lines) and (not lines[at].strip() or _indent(lines[at]) > depth):
-        at = _behind(lines, at)
+        at = _next_line(lines, at)
     return (first, at) if at > first else (start, start + 1)
 
 
 INNER = re.compile(r"(?:\s*def\s[^;]*;|.*?(?:\{|\bdo\b))(?:[ ]*\|[^|]*\|)?")
-"""What stands before the body in a line that holds it as well."""
+"""What precedes the body in a line that contains the body as well."""
 
 
 def _test(lines: Sequence[str], start: int, path: str, name: str) -> WordTest:
@@ -184,43 +184,43 @@ def _test(lines: Sequence[str], start: int, path: str, name: str) -> WordTest:
     offsets = [0]
     for line in lines:
         offsets.append(offsets[-1] + len(line) + 1)
-    whole = first == start  # the body stands in the line of the name, or there is none
+    on_one_line = first == start  # the body is on the line of the name, or there is none
     statements = []
-    if path.endswith(".feature"):  # what stands before `Then` is given, not expected
+    if path.endswith(".feature"):  # what precedes `Then` is given, not expected
         first = next((at for at in range(first, behind) if THEN.match(lines[at])), first)
-    for begin, end in _statements(lines, start if whole else first, behind):
+    for begin, end in _statements(lines, start if on_one_line else first, behind):
         text = "\n".join(lines[begin:end])
         edits = tuple(
-            Edit(offsets[begin] + at, offsets[begin] + to, _another(text[at:to]))
+            Edit(offsets[begin] + at, offsets[begin] + to, _other_literal(text[at:to]))
             for at, to in _expected(text, name, path)
         )
         if not edits or ASSIGNS.match(text):
             continue
         at = offsets[begin] + _indent(lines[begin])
-        if inner := (INNER.match(text) if whole else None):
+        if inner := (INNER.match(text) if on_one_line else None):
             at = offsets[begin] + inner.end()
         bare = QUOTED.sub('""', text)
         statements.append(
             Statement(edits, at, bool(EQUAL.search(bare)) and not CONTRARY.search(bare))
         )
-    at, ending = _end_of(lines, offsets, first, behind, whole=whole)
-    failing = _failing(path, "\n".join(lines))
+    at, ending = _end_of(lines, offsets, first, behind, on_one_line=on_one_line)
+    failing = _failing_statement(path, "\n".join(lines))
     made = Edit(at, at, f"{ending}{failing}\n") if failing and at >= 0 else None
     return WordTest(start + 1, tuple(statements), made)
 
 
 def _end_of(
-    lines: Sequence[str], offsets: Sequence[int], first: int, behind: int, *, whole: bool
+    lines: Sequence[str], offsets: Sequence[int], first: int, behind: int, *, on_one_line: bool
 ) -> tuple[int, str]:
-    """Where a statement at the end of a body goes, and what stands before it; -1 for nowhere."""
-    if not whole:
+    """Return where a statement goes at a body's end, and the text before it; -1 for nowhere."""
+    if not on_one_line:
         return offsets[behind], lines[behind - 1][: _indent(lines[behind - 1])]
-    closed = re.match(rf"{INNER.pattern}.*?(\}}|;?\s*\bend\b)\s*\)?;?\s*$", lines[first])
-    return (offsets[first] + closed.start(1), "\n") if closed else (-1, "")
+    closing = re.match(rf"{INNER.pattern}.*?(\}}|;?\s*\bend\b)\s*\)?;?\s*$", lines[first])
+    return (offsets[first] + closing.start(1), "\n") if closing else (-1, "")
 
 
-def _failing(path: str, text: str) -> str:
-    """A statement in the framework's own equality that has to fail; "" where it is not known."""
+def _failing_statement(path: str, text: str) -> str:
+    """Return a statement that must fail, in the framework's own equality; "" if none is known."""
     if path.endswith("_spec.rb") or ("RSpec" in text and path.endswith(".rb")):
         return 'expect("made").to eq("to fail")'
     if path.endswith(".rb"):
@@ -235,7 +235,7 @@ def _failing(path: str, text: str) -> str:
 
 
 def _statements(lines: Sequence[str], first: int, behind: int) -> Iterator[tuple[int, int]]:
-    """The statements of a body by their lines: one goes on while brackets are open."""
+    """Yield a body's statements as line ranges; a statement continues while brackets are open."""
     at = first
     while at < behind:
         end, depth = at, 0
@@ -251,9 +251,10 @@ def _statements(lines: Sequence[str], first: int, behind: int) -> Iterator[tuple
 
 
 def _expected(text: str, name: str, path: str) -> Iterator[tuple[int, int]]:
-    """Values of a statement that are compared: no arguments of a call inside of a call, no message
-    of the assertion, and no part of a sum, of which two could change each other's change. Of a
-    statement that says nothing of equality, any value.
+    """Yield the spans of the compared values in a statement; of one without equality, any value.
+
+    Left out are arguments of nested calls, the assertion's message, and parts of a sum, where a
+    change of one could cancel a change of another.
     """
     says_equal = bool(EQUAL.search(QUOTED.sub('""', text)))
     start, end = _compared(text)
@@ -262,35 +263,37 @@ def _expected(text: str, name: str, path: str) -> Iterator[tuple[int, int]]:
         if not (start <= hit.start() and hit.end() <= end):
             continue
         if letters and hit[0][0] == "'":
-            continue  # one character, which no word can take the place of
+            continue  # a single character, which no word can replace
         joined = BEFORE.search(text[: hit.start()]) or AFTER.match(text[hit.end() :])
         if joined and says_equal:
             continue
         if hit[0][0] in "'\"" and (len(hit[0]) < 3 or name.endswith(hit[0][1:-1])):
-            continue  # nothing, or the title of the test
+            continue  # an empty text, or the title of the test
         if re.match(r"\s*=>", text[hit.end() :]) or not _is_direct(text[: hit.start()]):
             continue
         yield hit.span()
 
 
 def _compared(text: str) -> tuple[int, int]:
-    """From where to where a statement says what is equal; all of it where it does not.
+    """Return the span that a statement compares for equality, all of it if it does not.
 
-    Of a call these are its first two arguments, of `==` the argument that it stands in: what
-    follows is what the assertion says when it fails.
+    For a call that is its first two arguments, for `==` the argument around it. What follows is the
+    message of the assertion.
     """
     bare = QUOTED.sub(lambda one: "_" * len(one[0]), text)
     hit = EQUAL.search(bare)
     if hit is None:
         return 0, len(text)
     if hit[0][0] == "=":
-        return _edge(bare, hit.start() - 1, -1, 1) + 1, _edge(bare, hit.end(), 1, 1)
+        return _end_of_arguments(bare, hit.start() - 1, -1, 1) + 1, _end_of_arguments(
+            bare, hit.end(), 1, 1
+        )
     opened = hit.end() + len(bare[hit.end() :]) - len(bare[hit.end() :].lstrip())
-    return hit.end(), _edge(bare, opened + (bare[opened : opened + 1] == "("), 1, 2)
+    return hit.end(), _end_of_arguments(bare, opened + (bare[opened : opened + 1] == "("), 1, 2)
 
 
-def _edge(bare: str, at: int, step: int, commas: int) -> int:
-    """Where so many arguments end, or the brackets around them."""
+def _end_of_arguments(bare: str, at: int, step: int, commas: int) -> int:
+    """Return where this many arguments end, or where the brackets around them do."""
     opening, closing = ("([{", ")]}") if step > 0 else (")]}", "([{")
     depth = 0
     while 0 <= at < len(bare):
@@ -307,7 +310,7 @@ def _edge(bare: str, at: int, step: int, commas: int) -> int:
 
 
 def _is_direct(before: str) -> bool:
-    """Whether what follows is given to the outermost call of a statement, or stands in a list."""
+    """Whether what follows is an argument of the outermost call, or an item of a list."""
     calls, stack = int(bool(COMMAND.match(before))), list[tuple[str, bool]]()
     inner = INNER.match(before)
     if inner and before.lstrip().startswith(("def ", "it ", "it(", "test ", "specify ")):
@@ -325,8 +328,8 @@ def _is_direct(before: str) -> bool:
     return calls <= 1
 
 
-def _another(literal: str) -> str:
-    """Another value of the same kind."""
+def _other_literal(literal: str) -> str:
+    """Return a different literal of the same kind."""
     if literal[0] in "'\"":
         return f"{literal[0]}agentrunner{literal[-1]}"
     if literal.endswith("::class"):

@@ -1,4 +1,4 @@
-"""The names of code in a sentence that a person wrote."""
+"""Find the names of code in a sentence that a person wrote."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 
 from agentrunner.verification.syntax.languages import language_of
 
-# Japanese letters stand against names without a space, so `\b` and `\w` would not do.
+# In Japanese text names are not set apart by spaces, so `\b` and `\w` would not do.
 _BEFORE = r"(?<![A-Za-z0-9_@/\\:.$-])"
 _AFTER = r"(?![A-Za-z0-9_@/\\])"
 _NAME = r"[A-Za-z_$][A-Za-z0-9_$]*"
@@ -17,23 +17,23 @@ _TICKED = re.compile(r"`+([^`\n]+)`+")
 _CALLED = re.compile(rf"{_BEFORE}({_PATH})\((?=[^()\n]*\))")
 _DOTTED = re.compile(rf"{_BEFORE}({_NAME}(?:(?:\.|::){_NAME})+){_AFTER}")
 _SINGLE = re.compile(rf"{_BEFORE}({_NAME}){_AFTER}")
-_WORDS = (
+_KEYWORDS = (
     frozenset(keyword.kwlist)
     | frozenset(keyword.softkwlist)
     | {word.lower() for word in keyword.kwlist}
     | {"null", "undefined", "nil", "this", "self", "void"}
 )
 _TEXTS = frozenset("md rst toml yaml yml ini cfg conf lock env log sql tf proto gradle kt".split())
-"""Endings of files that the table of media types does not have."""
+"""File endings that the table of media types lacks."""
 _TYPES = mimetypes.MimeTypes(filenames=())
 
 
 def identifiers(text: str) -> set[str]:
-    """The names in a sentence, each part of a dotted one by itself.
+    """Return the names of code in a sentence, each part of a dotted name by itself.
 
-    Names are what stands in back quotes as one, what is called (`total()`), dotted (`Cart.total`),
-    or spelt as plain words never are: `snake_case`, `camelCase`, `MAX_ITEMS`.
-    Files, addresses, options, versions and key words are none.
+    A name is: what stands in back quotes as a single name, what is called (`total()`), what is
+    dotted (`Cart.total`), or what is spelled as no plain word is: `snake_case`, `camelCase`,
+    `MAX_ITEMS`. File names, addresses, options, versions and keywords are left out.
     """
     found: set[str] = set()
     text = re.sub(r"(?i)\b[a-z][a-z0-9+.-]*://[^\s`\"'<>)]*", " ", text)
@@ -44,11 +44,11 @@ def identifiers(text: str) -> set[str]:
         else:
             found.update(_plain(ticked))
     found.update(_plain(_TICKED.sub(" ", text)))
-    return {name for name in found if name.lower() not in _WORDS and len(name) > 1}
+    return {name for name in found if name.lower() not in _KEYWORDS and len(name) > 1}
 
 
 def _plain(text: str) -> set[str]:
-    """The names of a text without back quotes."""
+    """Return the names in a text without back quotes."""
     found: set[str] = set()
     for path in _CALLED.findall(text):
         found.update(_parts(path))
@@ -67,7 +67,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _is_file(name: str) -> bool:
-    """Whether a dotted name is that of a file by its ending."""
+    """Whether a dotted name is a file name, judging by its ending."""
     ending = name.rpartition(".")[2].lower()
     if "::" in name or "." not in name:
         return False
@@ -75,9 +75,9 @@ def _is_file(name: str) -> bool:
 
 
 def _is_spelt_as_code(name: str) -> bool:
-    """Whether no plain word is spelt so: an underscore within, or a capital after small letters.
+    """Whether a name has an inner underscore, or a capital after small letters, unlike plain words.
 
-    `CamelCase` alone may be the name of a product ("GitHub").
+    `CamelCase` alone does not count: it can be the name of a product ("GitHub").
     """
     bare = name.strip("_$")
     if "_" in bare:
