@@ -241,8 +241,7 @@ class Launch:
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
-    """The complete environment of the helper and so of the command. Secrets go here, never in argv.
-    """
+    """The complete environment of the helper and so of the command. Never part of argv."""
     cwd: Path
     contains_children: bool = True
     """Whether the end of the helper also ends everything it started."""
@@ -264,8 +263,7 @@ class Sandbox(Protocol):
 
     @property
     def byte_code(self) -> Path | None:
-        """Where Python keeps byte code in the sandbox, as a mount target; None if there is no
-        place."""
+        """Where Python keeps byte code in the sandbox, as a mount target; None if nowhere."""
 
     @property
     def image(self) -> str:

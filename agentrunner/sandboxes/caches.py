@@ -29,8 +29,7 @@ class CacheRow:
     used_by: tuple[str, ...]
     """Names of files which show that a repository uses it; `*` matches any text."""
     places: tuple[str, ...]
-    """Where it is, `$NAME` for a variable, `~` for the home; the first with its variable set wins.
-    """
+    """Where it is, `$NAME` for a variable, `~` for the home; the first whose variable is set."""
     below_home: str
     """Where it is in the sandbox, below its home."""
     folders: tuple[Folder, ...]
