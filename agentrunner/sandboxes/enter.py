@@ -1,13 +1,13 @@
 """Starts bubblewrap with what no command line can hold, and supervises it where needed.
 
-   python -I -S -X utf8 -c BOOTSTRAP PACKAGE_HOME [OPTION…] -- BWRAP WORD…
+    python -I -S -X utf8 -c BOOTSTRAP PACKAGE_HOME [OPTION…] -- BWRAP WORD…
 
-   --status FD                      the pipe on which bwrap reports; {"oom": true} is added to it
-   --filter                         a seccomp filter (see `seccomp`), passed to bwrap as a file
-   --group PARENT FILE=VALUE…       a cgroup of its own below PARENT, with these settings
-   --door FOLDER PORT=NAME…         listeners inside it, handed over to FOLDER/control.sock
-   --host-network                   the sandbox has the host's network, and so its loopback
-   --layers FOLDER SOURCE…          copies of these, as FOLDER/0, FOLDER/1, …, while it lives
+    --status FD                      the pipe on which bwrap reports; {"oom": true} is added to it
+    --filter                         a seccomp filter (see `seccomp`), passed to bwrap as a file
+    --group PARENT FILE=VALUE…       a cgroup of its own below PARENT, with these settings
+    --door FOLDER PORT=NAME…         listeners inside it, handed over to FOLDER/control.sock
+    --host-network                   the sandbox has the host's network, and so its loopback
+    --layers FOLDER SOURCE…          copies of these, as FOLDER/0, FOLDER/1, …, while it lives
 
 Without group, door or layer this process becomes bwrap and costs nothing more. Otherwise it is
 bwrap's parent: it dies with its own parent, bwrap dies with it, and it ends with bwrap's exit code
