@@ -1,2 +1,1 @@
-"""Between a sandbox and the world: a proxy that allows listed hosts, a gateway that holds the
-key."""
+"""Between a sandbox and the world: a proxy that allows hosts, a gateway that holds the key."""

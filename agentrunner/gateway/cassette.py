@@ -102,8 +102,7 @@ class Recorder:
     """Appends the exchanges of one channel; continues where an earlier process stopped."""
 
     def __init__(self, path: Path, channel: str, redactor: Redactor, workdir: str = "") -> None:
-        """Read what is there; opens nothing yet. Raises UsageError if the file is not a
-        cassette."""
+        """Read what is there; opens nothing yet. Raises UsageError for any other file."""
         self._path = path
         self._channel = channel
         self._redactor = redactor
@@ -307,8 +306,7 @@ class ReplayedProvider:
 
     @asynccontextmanager
     async def ask(self, request: Outgoing) -> AsyncIterator[Incoming]:
-        """Yield the recorded reply; raises Mismatch, or UpstreamUnreachable if none was
-        recorded."""
+        """Yield the recorded reply; raises Mismatch, or UpstreamUnreachable if there was none."""
         exchange = self._player.answer(
             request.method, request.path, request.body, metered=request.metered
         )

@@ -78,8 +78,7 @@ class Direct:
         return host, str(host.writer.get_extra_info("peername")[0])
 
     async def public(self, target: HostAndPort) -> list[Address]:
-        """Return the addresses of a name that may be dialled; raises NotPublic and
-        socket.gaierror."""
+        """Return a name's addresses that may be dialled; raises NotPublic and socket.gaierror."""
         found = await self._resolve(target.host, target.port)
         public = [address for address in found if is_public(address) and not is_ours(address)]
         if not public:

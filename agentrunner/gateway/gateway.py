@@ -1,5 +1,4 @@
-"""The gateway: sends model calls from a sandbox to their provider with the real key, and counts
-them.
+"""The gateway: sends a sandbox's model calls to their provider with the real key, and counts them.
 
 Only the credential is changed: bodies pass byte for byte, streams as they come. The gateway's own
 messages look like errors of the provider, so that CLIs can show them.
@@ -131,19 +130,13 @@ class Gateway:
         """Answer one request; each one that is let through is recorded once, however it ends."""
         path, _, query = request.raw_path.partition("?")
         if not self._shows_placeholder(request):
-            return self._error_response(
-                401, "auth", "the key of this call is not the one of this run."
-            )
+            return self._error(401, "auth", "the key of this call is not the one of this run.")
         route = self._wire.route(request.method, path)
         if route is None:
-            return self._error_response(
-                404, "request", f"{request.method} {path[:200]} is not let through."
-            )
+            return self._error(404, "request", f"{request.method} {path[:200]} is not let through.")
         size = _most_bytes(request)
         if self._held + size > MAX_HELD:
-            return self._error_response(
-                503, "overload", "too many large requests are made at a time."
-            )
+            return self._error(503, "overload", "too many large requests are made at a time.")
         self._held += size
         try:
             return await self._let_through(request, path, query, metered=route.metered)
@@ -156,9 +149,7 @@ class Gateway:
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
-            return self._error_response(
-                413, "request", f"a request may have {MAX_REQUEST >> 20} MiB."
-            )
+            return self._error(413, "request", f"a request may have {MAX_REQUEST >> 20} MiB.")
         plain = decoded(body, request.headers.get("Content-Encoding", ""))
         outgoing = Outgoing(
             method=request.method,
@@ -246,9 +237,9 @@ class Gateway:
 
     def _fail(self, counts: _Counts, status: int, kind: ErrorClass, sentence: str) -> web.Response:
         counts.status, counts.error = status, UpstreamError(kind, detail=sentence)
-        return self._error_response(status, kind, sentence)
+        return self._error(status, kind, sentence)
 
-    def _error_response(self, status: int, kind: ErrorClass, sentence: str) -> web.Response:
+    def _error(self, status: int, kind: ErrorClass, sentence: str) -> web.Response:
         body = self._wire.error_body(status, kind, f"AgentRunner: {sentence}")
         return web.json_response(body, status=status)
 

@@ -189,8 +189,7 @@ async def running(order: GatewayOrder, environ: Mapping[str, str]) -> AsyncItera
 def proxy_starter(
     environ: Mapping[str, str],
 ) -> Callable[[Path, Path, tuple[str, ...]], AbstractAsyncContextManager[GatewayProcess]]:
-    """Return `running` for a folder of sockets, a log and an allow-list: for the conformance
-    suite."""
+    """Return `running` for a socket folder, a log and an allow-list: for the conformance suite."""
 
     def start(
         sockets: Path, log: Path, allow: tuple[str, ...]

@@ -39,8 +39,7 @@ class Listener:
             raise
 
     def _bind(self, mode: int) -> int:
-        # It is bound beside its place and renamed into it, so that there is always a listening
-        # socket.
+        # It is bound beside its place and renamed into it: so there is always a listening socket.
         fresh = f".{self._name}"
         folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

@@ -149,8 +149,7 @@ async def _listen(
 async def make_services(
     order: GatewayOrder,
 ) -> tuple[dict[str, Serve], list[Callable[[], Awaitable[None]]]]:
-    """Return what serves each socket, and what ends the services. Loads only what the order
-    needs."""
+    """Return what serves each socket, and what ends the services. Loads only what is needed."""
     services: dict[str, Serve] = {}
     closers: list[Callable[[], Awaitable[None]]] = []
     if order.allow is not None:

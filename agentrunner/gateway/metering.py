@@ -73,8 +73,7 @@ class Meter:
     def _take(self, event: Any) -> None:
         if not isinstance(event, dict):
             return
-        # If one stream has an error, then a success: later events win, and counts are never added
-        # up.
+        # An error and then a success in one stream: later events win, counts are never added up.
         self._usage.update(self._wire.usage(event))
         failed = event.get("response") if event.get("type") == "response.failed" else event
         if isinstance(failed, dict) and failed.get("error"):
@@ -93,8 +92,7 @@ def decoded(body: bytes, encoding: str) -> bytes:
 
 
 def decoder(encoding: str) -> Callable[[bytes], bytes] | None:
-    """Return a decoder of a Content-Encoding, for successive pieces; None if we cannot decode
-    it."""
+    """Return a decoder of a Content-Encoding, for successive pieces; None if it is unknown."""
     match encoding.strip().lower():
         case "" | "identity":
             return bytes

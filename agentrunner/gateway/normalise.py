@@ -38,8 +38,7 @@ _TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\d:])(?:Z\b|[+-]\d\d:?\d\d)?"
 _RULES = [
     (re.compile(pattern), word)
     for pattern, word in (
-        # Match only where a path begins: long words without a blank must not be tried at each
-        # letter.
+        # Match only where a path begins: long words must not be tried at each letter.
         (rf"(?<!{_IN_PATH})/{_IN_PATH}*/runs/[\w.-]+/(?:box|sock)\b", "<run>"),
         (r"(?:/var)?/tmp(?![\w.-])(?:/[^\s\"'`<>,:;()\\]*)?", "<tmp>"),
         (r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}", "<id>"),
@@ -65,8 +64,7 @@ class Normal:
     """A normalised request."""
 
     asked: Any
-    """The request as JSON; of a long text its beginning and name. A body that is not JSON is one
-    text."""
+    """The request as JSON; of a long text its beginning and name. Any other body is one text."""
     texts: Mapping[str, str]
     """The long texts, by their names."""
 

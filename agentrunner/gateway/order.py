@@ -28,8 +28,7 @@ _PLACEHOLDER_BYTES = 32
 
 
 def new_placeholder() -> str:
-    """Return a placeholder: worthless outside one sandbox, as long as a real key,
-    self-explanatory."""
+    """Return a placeholder: worthless elsewhere, as long as a real key, recognisable."""
     return f"sk-agentrunner-placeholder-{secrets.token_hex(_PLACEHOLDER_BYTES)}"
 
 
@@ -93,8 +92,7 @@ class GatewayOrder:
 
     @classmethod
     def from_json(cls, data: bytes) -> GatewayOrder:
-        """Return the order that `to_json` wrote; raises ValueError or TypeError for anything
-        else."""
+        """Return the order that `to_json` wrote; raises ValueError or TypeError for others."""
         fields: dict[str, Any] = json.loads(data)
         for name in ("sockets", "egress_log", "usage_log", "prices", "record", "replay"):
             fields[name] = Path(fields[name]) if fields[name] is not None else None

@@ -64,8 +64,7 @@ class Proxy:
         way_out: Dialer | None = None,
         limits: ProxyLimits | None = None,
     ) -> None:
-        """`setting` is the setting that lists `hosts`; `redact` removes secrets from what is
-        logged."""
+        """`setting` names the setting with `hosts`; `redact` removes secrets from the log."""
         self._hosts = hosts
         self._log = log
         self._setting = setting
@@ -128,8 +127,7 @@ class Proxy:
         await self._tunnel(client, host, Entry("closed", *self._redacted(target), address=address))
 
     async def _read(self, reader: StreamReader) -> HostAndPort:
-        """Return a request's target; raises RequestRefused, or IncompleteReadError if the client
-        ends early."""
+        """Return a request's target; raises RequestRefused, or IncompleteReadError if cut off."""
         try:
             async with asyncio.timeout(self._limits.head_sec):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -219,8 +217,7 @@ def _failed(reason: Reason, target: HostAndPort, why: str) -> RequestRefused:
 
 
 async def _answer(client: TunnelSide, refused: RequestRefused) -> None:
-    """Send the refusal, and read what the client still sends: closing with unread data would
-    destroy our answer."""
+    """Send the refusal, and read the rest: closing with unread data would destroy our answer."""
     client.writer.write(refused.response())
     client.writer.write_eof()
     with contextlib.suppress(TimeoutError):

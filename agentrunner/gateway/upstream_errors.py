@@ -90,8 +90,7 @@ def _kind(status: int, text: str) -> ErrorClass:
 def _reset_at(
     headers: Mapping[str, str], data: Any, text: str, now: datetime
 ) -> datetime | None:  # fmt: skip
-    """Return the reset time from the first source that has one: Retry-After, the body, the
-    limits in the headers."""
+    """Return the reset time from the first of Retry-After, the body and limits in headers."""
     wait = _retry_after(headers, now)
     if wait is None:
         wait = next(_waits_in_body(data, text, now), None)
@@ -134,8 +133,7 @@ def _waits_in_body(data: Any, text: str, now: datetime) -> Iterator[float]:
 
 
 def _longest_used_up(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the longest wait of the limits that are used up, or of all limits if none is known
-    to be."""
+    """Return the longest wait of the limits that are used up, or of all limits if none is known."""
     used_up: list[float] = []
     others: list[float] = []
     for name, value in headers.items():

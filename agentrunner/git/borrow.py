@@ -76,8 +76,7 @@ def is_untouched(git: Git) -> bool:
 
 
 def _seal(objects: bytes) -> str:
-    """Return a digest over names and stats of all objects and packs, and of further object
-    folders."""
+    """Return a digest over names and stats of all objects and packs, and other object folders."""
     digest = hashlib.sha256()
     for name in sorted(os.listdir(objects)):  # noqa: PTH208
         folder = os.path.join(objects, name)
@@ -89,8 +88,7 @@ def _seal(objects: bytes) -> str:
                 key = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
                 digest.update(name + b"/" + entry.name + b"\0%r\n" % (key,))
     if os.path.lexists(os.path.join(objects, b"info/alternates")):
-        # Those folders are not examined: a random digest makes every content be checked by its
-        # name.
+        # Those folders are not examined: a random digest makes every content be checked.
         digest.update(os.urandom(16))
     return digest.hexdigest()
 

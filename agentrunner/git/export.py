@@ -58,8 +58,7 @@ def _entry(mode: str, blob: str) -> Entry | None:
 
 
 def export_tree(git: Git, tree: str, target: Path) -> list[str]:
-    """Write a tree into an empty or new folder; return the paths of large files, which are left
-    out.
+    """Write a tree into an empty or new folder; return the paths of large files, left out.
 
     Raises GitFailed if a content is gone or damaged, and OSError.
     """
@@ -99,8 +98,7 @@ def update_export(git: Git, target: Path, before: str, after: str) -> list[str]:
     changed = differing(git, before, after)
     with SafeFolder(target) as folder:
         for path in sorted(changed, reverse=True):
-            # A file or link must go before a folder takes its place or vice versa; large files
-            # never came.
+            # Removed first, as a file may become a folder or vice versa; large files never came.
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 if changed[path][0] is not None:
                     folder.remove(path)

@@ -105,8 +105,7 @@ def _make_git_dir(clone: CloneStore, under_way: Path, commit: str) -> None:
 
 
 def _set_branch(user: Git, branch: str, commit: str) -> None:
-    """Write the index, then the branch. Killed in between, there is no commit and nothing seems
-    deleted."""
+    """Write the index first: killed in between, there is no commit and nothing seems deleted."""
     index = user.git_dir / "index"
     try:
         user.run(*_NO_HOOKS, "read-tree", commit, umask=-1)

@@ -55,8 +55,7 @@ def _file(git: Git) -> Path:
 
 
 def _load(git: Git) -> Saved | None:
-    """Return None before the first snapshot; a damaged file is an error: its rules are
-    irreplaceable."""
+    """Return None before the first snapshot; a damaged file is an error: nothing replaces it."""
     try:
         saved: Saved = json.loads(_file(git).read_bytes())
     except FileNotFoundError:
@@ -184,8 +183,7 @@ class IgnoreRules:
         return {asked[path] for path in self._check_ignore(asked)}
 
     def untracked_ignored(self, files: list[str]) -> set[str]:
-        """Return those of `files` that the rules ignore and git did not track at the first
-        snapshot."""
+        """Return those of `files` that are ignored and were not tracked at the first snapshot."""
         ruled = self.ignored_files(files)
         late = [path for path in map(to_bytes, ruled) if path not in self.files]
         tracked = self._in_first_tree(late) if self.tree else set()

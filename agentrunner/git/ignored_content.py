@@ -174,8 +174,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _is_cache(place: str, name: str) -> bool:
-    """Whether a folder is byte code (checks keep theirs elsewhere) or a tool's cache in
-    node_modules."""
+    """Whether it is byte code (checks keep theirs elsewhere) or a tool's cache in node_modules."""
     if name == "__pycache__":
         return True
     in_modules = Path(place).name == "node_modules"

@@ -79,8 +79,7 @@ class Pack:
         return name
 
     def add_stream(self, source: IO[bytes], size: int) -> str:
-        """Add a blob of `size` bytes, piece by piece; raises SizeChanged if the size is
-        different."""
+        """Add a blob of `size` bytes, piece by piece; raises SizeChanged if the size differs."""
         self._spill()
         file = self._file
         assert file is not None
@@ -144,8 +143,7 @@ class Pack:
     def _spill(self) -> None:
         """From now on write everything to a file."""
         if self._file is None:
-            # It has a name, so that it can be renamed into the store; otherwise `__exit__` removes
-            # it.
+            # Named, so that it can be renamed into the store; otherwise `__exit__` removes it.
             self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115  (ours closes it)
                 prefix="agentrunner.pack.", dir=self.folder, delete=False
             )

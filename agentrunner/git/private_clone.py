@@ -119,8 +119,7 @@ class CloneStore:
         )
 
     def _prepare(self, objects: str = "") -> None:
-        """Make the clone with our settings, or restore them, whatever a worker without a sandbox
-        changed.
+        """Make or restore the clone with our settings, whatever a worker without a sandbox changed.
 
         `objects` is the result of `_hash`, if known.
         """
@@ -204,8 +203,7 @@ class CloneStore:
         at: str,
         tree: str = "",
     ) -> str:
-        """Commit these files as they are in a folder, on top of the first parent; return the
-        commit.
+        """Return a commit of these files as they are in a folder, on top of the first parent.
 
         Missing files are deleted. `at` is a UTC time, ISO 8601; `tree` replaces the tree of the
         first parent. Nothing is checked out or changed except the clone's objects. Raises
@@ -220,8 +218,7 @@ class CloneStore:
             env = {"GIT_INDEX_FILE": f"{room}/index", "GIT_WORK_TREE": str(room)}
             self.git.run("read-tree", tree or parents[0], env=env)
             self._put(folder, rules, room, env)
-            # What a worker left at these names might be a pipe, so take these files from the
-            # commit.
+            # Taken from the commit: what a worker left at these names might be a pipe.
             output = self.git.run("ls-files", "-z", ":(glob)**/.gitattributes", env=env, cwd=room)
             self.git.run("checkout-index", "-z", "--stdin", stdin=output, env=env, cwd=room)
             self._refuse_filtered(folder, wanted, room, env)
@@ -263,8 +260,7 @@ class CloneStore:
     def _refuse_filtered(
         self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]
     ) -> None:
-        """Raise UsageError for files that a filter rewrites: without it their content would be
-        wrong."""
+        """Raise UsageError for files that a filter rewrites: their content would be wrong."""
         asked = b"".join(to_bytes(path) + b"\0" for path in paths)
         command = ("check-attr", "-z", "--stdin", "filter")
         output = self.git.run(*command, stdin=asked, env=env, cwd=room).split(b"\0")

@@ -94,8 +94,7 @@ class Git:
         self._lender = ""
 
     def _borrowed(self) -> str:
-        """Return the folder that `borrow.lend` recorded for the store, as git reads it; "" for
-        none."""
+        """Return the folder that `borrow.lend` recorded, as git reads it; "" for none."""
         if self.borrows and not self._lender:
             with contextlib.suppress(OSError, ValueError, KeyError):
                 saved = json.loads((self.git_dir / "agentrunner" / "borrowed.json").read_bytes())

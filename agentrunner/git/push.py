@@ -25,8 +25,7 @@ SSH = "ssh -oBatchMode=yes"
 def push_environment(
     environ: Mapping[str, str], origin: str = "", user: str = "", token: str = ""
 ) -> dict[str, str]:
-    """Return what git needs to reach a server; with `origin` ("https://host") a token only for
-    that."""
+    """Return what git needs to reach a server; with `origin` ("https://host") a token for it."""
     env = {name: environ[name] for name in PASSED_ON if environ.get(name)}
     env.setdefault("GIT_SSH_COMMAND", SSH)
     env["GIT_ALLOW_PROTOCOL"] = "http:https:ssh"

@@ -33,8 +33,7 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 @dataclass(frozen=True)
 class Restored:
-    """The outcome of an `undo`: files changed, and files left alone that should have been
-    changed."""
+    """The outcome of an `undo`: files changed, and files refused that should have been."""
 
     files: list[str]
     refused: list[str]

@@ -181,8 +181,7 @@ class _SnapshotRun:
         )
 
     def _newly_skipped(self) -> set[bytes]:
-        """Return paths that no snapshot can hold, without those that existed before any worker
-        ran."""
+        """Return paths that no snapshot can hold, without those from before the first worker."""
         skipped, place = set(self.walk.skipped), self.place / "skipped"
         if self.rules.baseline:
             replace(place, b"\0".join(sorted(skipped)))
@@ -321,8 +320,7 @@ class _SnapshotRun:
             file.seek(0)
             with contextlib.suppress(SizeChanged):
                 return pack.add_stream(file, os.fstat(file.fileno()).st_size)
-        # The file changes all the time. Its present content is copied first, so that it has a fixed
-        # size.
+        # The file changes all the time. A copy of its present content has a fixed size.
         with tempfile.TemporaryFile(dir=self.git.git_dir) as copy:
             file.seek(0)
             remaining = os.fstat(file.fileno()).st_size

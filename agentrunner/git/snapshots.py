@@ -73,8 +73,7 @@ NO_SURPRISES = ("--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", 
 
 @dataclass(frozen=True)
 class Change:
-    """A path that differs between two trees; kind `type` is a file that became a link or vice
-    versa."""
+    """A path that differs between two trees; `type` is a file that became a link or vice versa."""
 
     path: str
     kind: ChangeKind
@@ -84,8 +83,7 @@ class Change:
 
 
 def find_git(work_tree: Path, search: str | None = None) -> str:
-    """Return the git binary, absolute and outside the work tree; raises InfraError if there is
-    none.
+    """Return the git binary, absolute and outside the work tree; raises InfraError without one.
 
     `search` is a PATH, by default ours; its relative and empty entries are ignored.
     """
@@ -171,8 +169,7 @@ class Snapshots:
         return take(self.git, self.work_tree, self.note_dir, self.options)
 
     def worker_starts(self) -> None:
-        """Record that a worker is about to run in the folder, so that its file times are
-        unreliable.
+        """Record that a worker is about to run in the folder: its file times become unreliable.
 
         The record is for the first snapshots of later runs; it changes nothing in this one.
         """
@@ -189,8 +186,7 @@ class Snapshots:
         return seen_files(self.git)
 
     def take_command(self) -> tuple[str, ...]:
-        """Return `take` as a command for the supervisor; it prints the snapshot as one line of
-        JSON."""
+        """Return `take` as a command for the supervisor; it prints the snapshot as a JSON line."""
         python = getattr(sys, "_base_executable", None) or sys.executable
         return tuple(command(python, self.git, self.work_tree, self.options))
 
@@ -243,14 +239,12 @@ class Snapshots:
         return dict(self._listed.get(tree, partial(list_tree, self.git, tree)))
 
     def read(self, tree: str, path: str) -> bytes | None:
-        """Return the content of a file of a tree (for a link its target); None if there is no
-        such file."""
+        """Return the content of a tree's file (of a link its target); None if there is none."""
         entry = self.list(tree).get(path)
         return None if entry is None else self._blob(entry[1])
 
     def leads_to(self, tree: str, path: str) -> str | None:
-        """Return the path in a tree that `path` leads to through links; None if a link leads
-        outside."""
+        """Return the path that `path` leads to over a tree's links; None if one leads outside."""
         return followed(path, self.list(tree), self._blob)
 
     def reader(self, tree: str) -> Callable[[str], bytes | None]:
@@ -287,8 +281,7 @@ class Snapshots:
         )
 
     def _on_disk(self, path: str) -> bytes | None:
-        """Return a file of an ignored folder from the disk; links within the repository are
-        followed."""
+        """Return a file of an ignored folder from the disk; follows links within the repository."""
         place = (self.work_tree / path).resolve()
         if not place.is_relative_to(self.work_tree.resolve()):
             return None
@@ -317,8 +310,7 @@ class Snapshots:
             return written.decode().strip()
 
     def export_files(self, tree: str, paths: Collection[str], target: Path) -> None:
-        """Write these files of a tree into an empty or new folder; too large ones in their present
-        state.
+        """Write these files of a tree into an empty or new folder; too large ones as they are now.
 
         Files that the tree does not have are left out.
         """
@@ -377,8 +369,7 @@ class Snapshots:
                     bring(path, place)
 
     def unkept_between(self, before: str, after: str) -> Folders:
-        """Return paths that differ between two trees and whose content in one of them is not
-        kept."""
+        """Return paths that differ between two trees and whose content is not kept for both."""
         large = stand_ins(self.git)
         if before == after or not large:
             return []
@@ -484,8 +475,7 @@ class Snapshots:
     def _contents(
         self, git: Git, entries: Mapping[str, Entry]
     ) -> Iterator[tuple[str, str, Content]]:
-        """Yield the entries like `contents`, with those in memory taken from there instead of
-        git."""
+        """Yield the entries like `contents`, but take those in memory from there."""
         known = self._read.known(blob for _, blob in entries.values())
         unread = {path: one for path, one in entries.items() if one[1] not in known}
         for path, mode, data in contents(git, unread) if unread else ():
@@ -497,8 +487,7 @@ class Snapshots:
                 yield path, mode, known[blob]
 
     def sizes(self, tree: str, paths: Collection[str]) -> dict[str, int]:
-        """Return the sizes in bytes of these files of a tree, as they are kept; others are left
-        out."""
+        """Return the sizes in bytes of these files of a tree, as kept; others are left out."""
         listed = self.list(tree)
         return self._sizes({path: listed[path] for path in paths if path in listed})
 
@@ -518,8 +507,7 @@ class Snapshots:
 def followed(
     path: str, entries: Mapping[str, Entry], target_of: Callable[[str], bytes]
 ) -> str | None:
-    """Return the path in a tree that `path` leads to through links; None if a link leads
-    outside."""
+    """Return the path that `path` leads to over a tree's links; None if one leads outside."""
     place = posixpath.normpath(path)
     for _ in range(MOST_LINKS):
         parts = place.split("/")

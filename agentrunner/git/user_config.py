@@ -22,8 +22,7 @@ SAMPLE = b".sample"
 
 
 def git_settings(root: Path, places: Iterable[str]) -> dict[str, str]:
-    """Return, by place of a `.git` below `root`, a digest of what git obeys there; absent ones are
-    left out.
+    """Return, by place of a `.git` below `root`, a digest of what git obeys there, if it exists.
 
     Nothing is followed or run. A `.git` that is a file or a link is identified by its text.
     """

@@ -38,8 +38,7 @@ class UserRepository:
         return ""
 
     def checked_out(self) -> dict[str, Path]:
-        """Return each branch that a work tree of the repository has checked out, with its
-        folder."""
+        """Return each branch that a work tree of the repository has checked out, and its folder."""
         common = self._common()
         found = {}
         for head in (common / "HEAD", *sorted(common.glob("worktrees/*/HEAD"))):
@@ -53,8 +52,7 @@ class UserRepository:
         return self._git("rev-parse", "--verify", "--quiet", f"{BRANCHES}{branch}").strip() or None
 
     def unborn(self) -> str | None:
-        """Return the branch its first commit would be on; None if HEAD has a commit or no
-        branch."""
+        """Return the branch of its first commit to be; None if HEAD has a commit or no branch."""
         name = self._git("symbolic-ref", "--quiet", "HEAD").strip()
         if not name.startswith(BRANCHES):
             return None
@@ -62,8 +60,7 @@ class UserRepository:
         return None if self.branch_at(branch) else branch
 
     def _personal(self) -> Iterator[str]:
-        """Yield the files of a person's own settings, as git looks for them, by falling
-        priority."""
+        """Yield the files of a person's own settings, as git finds them, by falling priority."""
         home = self.environ.get("HOME") or str(Path.home())
         config = self.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
         named = self.environ.get("GIT_CONFIG_GLOBAL")

@@ -118,8 +118,7 @@ def worker_access(
 def worker_key(
     spec: TaskSpec, worker: Worker, environ: Mapping[str, str]
 ) -> tuple[str | None, str]:
-    """Return name and value of the worker's key: the task's own entry of that name, else the
-    host's."""
+    """Return name and value of the worker's key: the task's own entry, or else the host's."""
     own = resolve_env(spec.runner.worker.env, environ)
     for name in worker.key_names:
         if value := own.get(name) or environ.get(name):
@@ -128,8 +127,7 @@ def worker_key(
 
 
 def worker_env(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that the task gives the worker, without its key, which is passed
-    separately."""
+    """Return the variables that the task gives the worker; its key is passed separately."""
     own = resolve_env(spec.runner.worker.env, environ)
     return {name: value for name, value in own.items() if name not in worker.key_names}
 

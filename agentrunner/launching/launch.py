@@ -41,8 +41,7 @@ class CliLaunch:
     seconds: float
     """How long it may take."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What the task adds. It overrides the command's own variables; the credential overrides
-    both."""
+    """What the task adds. It overrides the command's variables; the credential overrides both."""
     network: Network = "none"
     mounts: tuple[Mount, ...] = ()
 
@@ -71,8 +70,7 @@ class CliLaunch:
             write_private(path, text.encode("utf-8", "backslashreplace"), sync=False)
 
     def _environment(self) -> dict[str, str]:
-        """Return the variables added to the sandbox's own; a later value overrides an earlier
-        one."""
+        """Return the variables added to the sandbox's own; later values override earlier ones."""
         shown = self.credential
         env = {**self.route.environment, **self.command.env, **self.env, **shown.env}
         name = shown.token_env or self.command.key_env

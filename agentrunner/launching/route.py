@@ -30,8 +30,7 @@ class Cassette:
 
 @dataclass(frozen=True)
 class EgressRoute:
-    """The way out of one process: the gateway, the door to it, and the addresses for the
-    process."""
+    """The way out of one process: the gateway, the door to it, and the model's address."""
 
     order: GatewayOrder | None = None
     door: Door | None = None

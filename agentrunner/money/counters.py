@@ -184,8 +184,7 @@ def granted(log: RunLog) -> dict[str, float]:
 def amounts_of(
     used: Usage, reading: Reported, *, gateway: bool, calls_model: bool, subscribed: bool
 ) -> list[Amount]:
-    """Return what a worker run used, by model: as its `gateway` counted, or else as its CLI
-    reported.
+    """Return what a worker run used, by model: as its `gateway` counted, or as its CLI reported.
 
     If a reply broke off before its usage was reported, the gateway has a lower bound; a CLI that
     reports more is trusted for the rest.

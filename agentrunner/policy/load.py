@@ -98,8 +98,7 @@ def _require_own(path: Path, facts: os.stat_result) -> None:
 
 
 def _require_safe_folders(path: Path, place: Path) -> None:
-    """Check the folders above: whoever may write to one may put another file there, unless it is
-    sticky."""
+    """Check the folders above: who may write to one could replace the file, unless it is sticky."""
     for folder in place.parents:
         try:
             facts = folder.stat()

@@ -13,8 +13,7 @@ _SHOWN = 8
 
 
 def matches(text: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns matches the text; only `*` is special, and stands for any
-    text."""
+    """Whether one of the patterns matches the text; only `*` is special: any text."""
     plain = (pattern.replace("[", "[[]").replace("?", "[?]") for pattern in patterns)
     return any(fnmatchcase(text, pattern) for pattern in plain)
 
@@ -37,8 +36,7 @@ def covered(host: str, caps: Iterable[str]) -> bool:
 
 
 def _covers(cap: AllowedHost, wanted: AllowedHost) -> bool:
-    """Whether `cap` covers `wanted`. A pin must be the policy's own: it leads to a private
-    address."""
+    """Whether `cap` covers `wanted`. A pin must be the policy's: it leads to a private address."""
     if cap.address != wanted.address or cap.port != wanted.port:
         return False
     if wanted.wildcard:

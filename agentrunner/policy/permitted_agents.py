@@ -143,8 +143,7 @@ def _planner(task: Narrowing, place: str) -> None:
 
 
 def _planner_login(task: Narrowing, place: str, inherits: bool) -> bool:
-    """Return whether a CLI plans with its login, after a policy against that made it use its
-    key."""
+    """Return whether a CLI plans with its login; a policy against that makes it use its key."""
     runner = task.spec.runner
     key = "runner.meta.auth" if place == "runner.assess" else f"{place}.auth"
     auth = task.value(key) if place != "runner.assess" or inherits else None

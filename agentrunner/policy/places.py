@@ -12,8 +12,7 @@ _SECRET = re.compile(r"runner\.workers?(\[\d+\])?\.env\.")
 
 
 def place_of(spec: TaskSpec, key: str) -> Place:
-    """Return the place of a setting, or of the nearest one around it; its name if it was left
-    out."""
+    """Return the place of a setting, or of the nearest one around it; its name if left out."""
     if "." not in key:  # a variable of this machine
         return Place(key)
     places, name = spec.places, key

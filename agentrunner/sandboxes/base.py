@@ -127,8 +127,7 @@ class Door:
     """
 
     folder: Path
-    """The run's `sock` folder on this host, which holds the sockets; only its owner may enter it.
-    """
+    """The run's `sock` folder on this host, which holds the sockets; closed to other users."""
     ports: Mapping[int, str]
     """From a port on the sandbox's 127.0.0.1 to the name of a socket in `folder`."""
 

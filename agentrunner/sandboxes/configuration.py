@@ -55,12 +55,12 @@ def configuration_of(programs: Iterable[Path], etc: Path = ETC) -> tuple[Mount, 
         for name in dict.fromkeys((program.name, _VERSION.sub("", program.name))):
             if name and (etc / name).is_dir():
                 found[etc / name] = None
-    found |= dict.fromkeys(_folders_to_mount_whole(found, etc))
+    found |= dict.fromkeys(_whole_folders(found, etc))
     kept = [path for path in found if not any(p != path and holds(p, path) for p in found)]
     return tuple(mount for path in sorted(kept) for mount in _mounts(path))
 
 
-def _folders_to_mount_whole(places: Iterable[Path], etc: Path) -> list[Path]:
+def _whole_folders(places: Iterable[Path], etc: Path) -> list[Path]:
     """Return folders with many wanted files, of which everybody may see all the contents.
 
     Mounting the folder saves time: each mount delays a command's start more than the one before,

@@ -48,8 +48,7 @@ class DiskWatch:
         self._walk: Iterator[int] | None = None
         self._changed = 0
         self.wait_sec = LOOK_SEC[0]
-        """When to call `over` again; shorter while space shrinks fast, 0 in the middle of a
-        walk."""
+        """When to call `over` again; sooner while space shrinks fast, 0 in the middle of a walk."""
 
     def over(self, processes: Callable[[], Iterable[int]] = tuple) -> bool:
         """Look, and walk for at most 50 ms; True as soon as the cap is known to be exceeded.
@@ -103,7 +102,7 @@ class DiskWatch:
         """Yield the sizes of files changed since the start, by blocks on disk, not by length."""
         seen: set[tuple[int, int]] = set()
         for facts in self._deleted(processes()):
-            if _is_first_sight(facts, seen):
+            if _is_new(facts, seen):
                 yield facts.st_blocks * 512
         folders = list(self._roots)
         while folders:
@@ -122,8 +121,7 @@ class DiskWatch:
             return
         except OSError:
             if _closed_since(folder, self._since_ns):
-                # So deep, or so closed, that it cannot be measured: then only the free space
-                # counts.
+                # So deep, or so closed, that it cannot be measured: only the free space counts.
                 yield self._cap + 1
 
     def _size(self, entry: os.DirEntry[str], below: list[Path], seen: set[tuple[int, int]]) -> int:
@@ -133,11 +131,7 @@ class DiskWatch:
         if stat.S_ISDIR(facts.st_mode):
             below.append(Path(entry.path))
         changed = facts.st_ctime_ns >= self._since_ns
-        return (
-            max(facts.st_blocks * 512, FILE_BYTES)
-            if changed and _is_first_sight(facts, seen)
-            else 0
-        )
+        return max(facts.st_blocks * 512, FILE_BYTES) if changed and _is_new(facts, seen) else 0
 
     def _deleted(self, pids: Iterable[int]) -> Iterator[os.stat_result]:
         for pid in pids:
@@ -162,7 +156,7 @@ def _free(place: Path) -> tuple[int, int]:
     return facts.f_bfree * facts.f_frsize, facts.f_ffree
 
 
-def _is_first_sight(facts: os.stat_result, seen: set[tuple[int, int]]) -> bool:
+def _is_new(facts: os.stat_result, seen: set[tuple[int, int]]) -> bool:
     """Whether this is the first sight of a file with several names or several open descriptors."""
     if facts.st_nlink == 1 or stat.S_ISDIR(facts.st_mode):
         return True

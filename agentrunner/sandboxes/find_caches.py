@@ -56,8 +56,7 @@ def find_caches(
 
 
 def manifests(repo: Path) -> set[str]:
-    """Return the names of the files in the repository's upper folders, without installed
-    packages."""
+    """Return the names of files in the repository's upper folders, without installed packages."""
     names: set[str] = set()
     folders = [(repo, 0)]
     for count, (folder, depth) in enumerate(folders):

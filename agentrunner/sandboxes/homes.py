@@ -30,8 +30,7 @@ def git_identity(run: Path) -> Path:
 
 
 def home_mounts(request: Request, spec: SandboxOrder, home: Path, *, overlays: bool) -> list[Mount]:
-    """Return what is mounted at and below the sandbox's `home`, in order, and git's identity;
-    blocks.
+    """Return the mounts at and below the sandbox's `home`, in order, with git's identity; blocks.
 
     `overlays` says whether the kernel makes overlays here. Without them, the caches of a writable
     home are copied first, once.
@@ -54,8 +53,7 @@ def home_mounts(request: Request, spec: SandboxOrder, home: Path, *, overlays: b
 
 
 def written_caches(home: Path) -> Path:
-    """Return the folder beside a home for what commands with this home write into package
-    caches."""
+    """Return the folder beside a home for what its commands write into package caches."""
     return home.with_name(f"{home.name}.caches")
 
 
@@ -72,7 +70,7 @@ def _of_home(cache: Cache, request: Request, target: Path, *, overlays: bool) ->
         return Mount(own, target, layer=True, over=(cache.source,), kept=True)
     if overlays and own.is_dir():
         return Mount(own, target, layer=True, over=(cache.source,))
-    if writes and _is_copied(own, cache):
+    if writes and _copy_once(own, cache):
         return Mount(own, target, read_only=False)
     if not overlays and own.is_dir():
         return Mount(own, target, layer=cache.layer)
@@ -97,7 +95,7 @@ def _make_empty(folder: Path) -> None:
     (folder / "file").touch(mode=0o444)
 
 
-def _is_copied(target: Path, cache: Cache) -> bool:
+def _copy_once(target: Path, cache: Cache) -> bool:
     """Copy a cache, once, for commands that write to it; False if it is too large."""
     if target.exists():
         return True

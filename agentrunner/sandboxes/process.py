@@ -41,8 +41,7 @@ STATUS_FD = "{status_fd}"
 
 @dataclass(frozen=True)
 class LaunchEnd:
-    """The end of a launch. `reported` is the exit code from the sandbox's helper, if it gave
-    one."""
+    """The end of a launch. `reported` is the exit code from the sandbox's helper, if any."""
 
     result: CommandResult
     reported: int | None
@@ -327,8 +326,7 @@ async def run_launch(
     late = False
     watching: asyncio.Task[None] | None = None
     try:
-        # Shielded: when a start is cancelled halfway, asyncio's own clean-up loses the child it
-        # forked.
+        # Shielded: when a start is cancelled halfway, asyncio loses the child that it forked.
         await asyncio.shield(starting)
         if disk is not None:
             watching = asyncio.create_task(running.watch_disk(disk))

@@ -69,8 +69,7 @@ EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 
 
 def program(machine: str) -> bytes:
-    """Return the filter for `os.uname().machine`, as bwrap reads it; raises ValueError for
-    others."""
+    """Return the filter for `os.uname().machine`, for bwrap; raises ValueError for others."""
     if machine not in MACHINES:
         raise ValueError(f"no filter of system calls is known for {machine}")
     return b"".join(struct.pack("=HBBI", *step) for step in _steps(*MACHINES[machine]))

@@ -91,8 +91,7 @@ class Managers:
 def unshim(
     candidate: Path, repo: Path, environ: Mapping[str, str], managers: Managers
 ) -> Path | None:
-    """Return the program behind a shim, or the candidate itself if it is none; None for a dead
-    end."""
+    """Return the program behind a shim, or the candidate if it is none; None for a dead end."""
     folder, name = candidate.parent, candidate.name
     if folder.name == "shims":
         if (folder.parent / "versions").is_dir():

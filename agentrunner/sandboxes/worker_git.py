@@ -46,8 +46,7 @@ def worker_git(repo: Path, folder: Path) -> tuple[Mount, ...]:
 
 
 def _entry_mounts(entry: os.DirEntry[str], own: Path, index: Path, *, keep: bool) -> list[Mount]:
-    """Prepare one entry of the git folder: the index is copied, locks are left out, the rest is
-    mounted."""
+    """Prepare one entry of the git folder: copy the index, leave out locks, mount the rest."""
     mode, place = entry.stat(follow_symlinks=False).st_mode, index / entry.name
     if entry.name == "index":
         shutil.copy2(entry.path, place)

@@ -309,8 +309,7 @@ def _end_of(process: subprocess.Popen[bytes] | None) -> Iterator[_End]:
 
 
 def _longest_sec(ledger: Ledger, worker_run_id: str) -> float | None:
-    """Return after how many seconds a working supervisor has ended; None until it has recorded
-    that."""
+    """Return after how many seconds a working supervisor has ended; None until it has said so."""
     longest = ledger.started(worker_run_id).get("longest_sec")
     return None if longest is None else float(longest)
 
@@ -387,8 +386,7 @@ def end_session(folder: Path) -> None:
     with contextlib.suppress(OSError, ValueError, KeyError):
         facts = json.loads((folder / "started.json").read_bytes())
         session = int(facts["worker"]["pid"])
-        # No other process gets this number while the session has members. If it was reused, they
-        # are gone.
+        # The number is not reused while the session has members. If it was, they are gone.
         reused = start_time(session) not in (0, facts["worker"]["start_time"])
         if facts["boot_id"] == boot_id() and not reused:
             for pid, process in process_table().items():

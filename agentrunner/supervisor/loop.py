@@ -67,8 +67,7 @@ class Loop:
             if fd == self._signals:
                 os.read(self._signals, CHUNK)
             elif fd in self._actions:
-                # An earlier one of these events may have closed it, and a new pipe may have its
-                # number.
+                # An earlier event may have closed it, and a new pipe may have got its number.
                 with contextlib.suppress(BlockingIOError):
                     self._actions[fd]()
 

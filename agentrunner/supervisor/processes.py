@@ -111,6 +111,5 @@ def _proc(pid: str, name: str) -> bytes:
 
 
 def _below(run: Path, names: Sequence[str]) -> tuple[bytes, ...]:
-    """Return the prefixes of the paths of these folders and their contents, once `/` is
-    appended."""
+    """Return what the paths of these folders and their contents, with `/` appended, begin with."""
     return tuple(os.fsencode(run / name) + b"/" for name in names)

@@ -122,8 +122,7 @@ class Tail:
         return COUNTS.unpack(raw)[self.name == "stderr"] if len(raw) == COUNTS.size else 0
 
     def read(self, limit: int = 1 << 18) -> bytes:
-        """Return the next bytes, b"" if there are none. Bytes that the ring has overwritten are
-        missing."""
+        """Return the next bytes, b"" if there are none. Bytes that the ring overwrote are lost."""
         count = self._count()
         if count <= self.at:
             return b""

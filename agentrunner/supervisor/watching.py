@@ -99,8 +99,7 @@ class Watcher:
 
     @property
     def finished(self) -> bool:
-        """Whether its last event is the last thing it printed, so that its silence means
-        nothing."""
+        """Whether its last event is the last thing it printed: its silence then means nothing."""
         return self.limit < inf
 
     def reason(self, now: float) -> str:

@@ -76,8 +76,7 @@ class AiderWorker(CliWorker):
     reports = Reports(actions=True)
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """Return `aider` with the prompt in a file, where it can have any length and is no
-        option."""
+        """Return `aider` with the prompt in a file, which can have any length and is no option."""
         home = call.home / "aider"
         scratch = call.home / "tmp"
         objects = home / "objects"

@@ -25,8 +25,7 @@ class WorkerRequest:
     prompt: str
     workdir: Path
     home: Path
-    """Writable folder of the run for the CLI's configuration and sessions; visible in the
-    sandbox."""
+    """Writable folder of the run for the CLI's configuration and sessions, in the sandbox too."""
     prompt_file: Path
     """The prompt as a file that the sandbox can read."""
     mode: Literal["exec", "resume"] = "exec"
@@ -39,8 +38,7 @@ class WorkerRequest:
     tool_specific: Mapping[str, str] = field(default_factory=dict)
     """Settings by the names of the adapter's `tool_rules`, each allowed by its rule."""
     base_url: str | None = None
-    """The model's address from inside the sandbox: the gateway. None: the provider's own
-    address."""
+    """The model's address in the sandbox: the gateway's. None: the provider's own address."""
     login: bool = False
     """Its credential is a login's token, which some CLIs take differently from a key."""
     sandboxed: bool = True
@@ -209,8 +207,7 @@ class Worker(Protocol):
     verified: str
     """How it was tested: "codex 0.169.0, real", or what it was built from."""
     confines_itself: bool
-    """Whether it may run without our sandbox: it has one, or a mode that does not allow
-    everything."""
+    """Whether it may run without our sandbox: it has one, or a mode that restricts it."""
     memory: str
     """The least memory that a sandbox should give it, like "1g"; "" if it does not matter."""
     hosts: tuple[str, ...]

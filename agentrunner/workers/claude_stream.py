@@ -88,8 +88,7 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
 
 
 def _result(part: dict[str, Any]) -> ToolEnded:
-    """Return the end of a tool. Exit codes are reported only for failed commands; else it is
-    unknown."""
+    """Return the end of a tool. Only failures report an exit code; without one it may be any."""
     failed = part.get("is_error") is True
     code = _EXIT_CODE.match(_text_in(part.get("content"))) if failed else None
     return ToolEnded(

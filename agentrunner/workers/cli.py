@@ -175,8 +175,7 @@ class CliWorker(ABC):
         return self.with_refused_flags(ended, reading)
 
     def with_refused_flags(self, ended: Ended, reading: WorkerReading) -> WorkerReading:
-        """Return the reading; if the CLI did not begin, with a sentence about the flag it
-        refused."""
+        """Return the reading; if the CLI did not begin, with a sentence on the flag it refused."""
         began = reading.completed or reading.session_id or reading.actions
         if began or ended.outcome != "exited" or ended.exit_code == 0:
             return reading

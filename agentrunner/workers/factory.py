@@ -23,8 +23,7 @@ def make_worker(spec: TaskSpec | WorkerSpec) -> Worker:
 
 
 def probe(kind: str) -> Probe:
-    """Return what is installed for a kind with default settings; raises UsageError if it is
-    unknown.
+    """Return what is installed for a kind with default settings; raises UsageError if unknown.
 
     Kind `command` has no defaults: it is probed through `make_worker(spec).probe()`.
     """

@@ -28,8 +28,7 @@ TESTED = "1.18.33"
 KEY_ENV = "AR_MODEL_KEY"
 FINAL = r'^\{"type":"step_finish".*"reason":"stop"'
 FINAL_GRACE_SEC = 120
-"""It has no last event: a step that ends like this may also be a summary, after which it
-continues."""
+"""It has no last event: a step that ends like this may be a summary, before it continues."""
 RETRY = r'level=ERROR .*stream error|^\{"type":"step_(?:start"|finish".*"reason":"unknown")'
 """In its log on stderr; and an empty step, which it repeats at once."""
 _KINDS: dict[str, FailureKind] = {

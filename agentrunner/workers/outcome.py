@@ -95,8 +95,7 @@ def _stopped(ended: Ended, reading: WorkerReading, gateway_error: Call | None) -
 
 
 def _failed_call(call: Call, reading: WorkerReading) -> WorkerOutcome:
-    """Return the outcome of a failed model call; the gateway overrides the CLI, which may hide
-    it."""
+    """Return the outcome of a failed model call; the gateway overrides the CLI's own words."""
     assert call.error is not None
     kind, error, reset_at = GATEWAY_KINDS[call.error], _words(call), ""
     if kind == "rate_limit":

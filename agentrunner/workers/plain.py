@@ -16,8 +16,7 @@ from agentrunner.workers.streams import (
 
 
 class PlainWorker:
-    """A worker about which nothing is known: no key, no model, no flags. Subclasses define the
-    command."""
+    """A worker about which nothing is known: no key, no model, no flags."""
 
     needs_model = False
     key_names: tuple[str, ...] = ()

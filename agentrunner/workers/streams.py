@@ -107,8 +107,7 @@ def last_lines(text: str, count: int = _SUMMARY_LINES) -> str:
 
 
 def clip(text: str, limit: int = MAX_TEXT_CHARS) -> str:
-    """Return text that is safe in the state: no lone surrogates or NUL, at most `limit`
-    characters."""
+    """Return text that is safe in the state: no lone surrogates, no NUL, not over `limit`."""
     text = clean(text.strip())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

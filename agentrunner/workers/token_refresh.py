@@ -82,8 +82,7 @@ def refreshed(url: str, body: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _code_of(error: urllib.error.HTTPError) -> str:
-    """Return the error code: `refresh_token_reused` of {"error": {"code": …}}, `invalid_grant`
-    of {"error": …}."""
+    """Return the error code in {"error": {"code": "refresh_token_reused"}} or {"error": "…"}."""
     try:
         reply = json.loads(error.read(_MOST_BYTES))
     except (OSError, HTTPException, ValueError):

@@ -119,8 +119,7 @@ class Engine:
         start: Callable[[docker.APIClient], Iterable[dict[str, object]]],
         on_entry: Callable[[dict[str, object]], None],
     ) -> None:
-        """Pass on the entries of a long answer (a pull, a build) as they arrive, in this event
-        loop.
+        """Pass on the entries of a long answer (a pull, a build) as they arrive, in this loop.
 
         It may take as long as the engine lives. Raises EngineError. When it is cancelled, the
         engine's work ends with the next entry.
@@ -194,8 +193,7 @@ def engine_address(environ: Mapping[str, str]) -> str:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a thread. Unlike with asyncio.to_thread, nobody waits for a hanging one at
-    exit."""
+    """Run `work` in a thread. Unlike with asyncio.to_thread, nobody waits for one that hangs."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 

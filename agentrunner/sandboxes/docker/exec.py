@@ -91,8 +91,7 @@ class Exec:
         raise ExecNeverStarted("run", NO_SHELL if code in (126, 127) else f"no word of it ({code})")
 
     async def follow(self, stdin: AsyncIterator[bytes], hear: Hear) -> None:
-        """Pass on input and outputs until the outputs end; raises EngineError if that is
-        unknown."""
+        """Pass on all input and output; raises EngineError where the end is unknown."""
         giving = asyncio.ensure_future(self._send_input(stdin))
         try:
             for stream, data in self._early:

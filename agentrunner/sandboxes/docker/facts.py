@@ -9,8 +9,7 @@ from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, OURS, RECIPES, defa
 
 
 async def describe_engine(engine: Engine) -> str:
-    """Return "Docker 28.2.2; API 1.50, cgroup v2, overlay2, bridge; unix:///…". Raises
-    EngineError."""
+    """Return "Docker 28.2.2; API 1.50, cgroup v2, …; unix:///…". Raises EngineError."""
     info = await engine.call("ask what it is", lambda api: api.info())
     traits = engine.traits
     parts = [

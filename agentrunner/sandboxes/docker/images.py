@@ -109,8 +109,7 @@ def _quiet(line: str) -> None:
 
 
 def wanted_image(spec: SandboxOrder) -> Wanted:
-    """Return the image that a sandbox asks for; reads the repository's files if it is made from
-    them.
+    """Return the image that a sandbox asks for; may read the repository's files for that.
 
     Raises UsageError (`image-name`, `image-source`).
     """

@@ -118,8 +118,7 @@ class ContainerRun:
         self._enough.set()
 
     async def _watch(self, disk: DiskWatch | None) -> None:
-        """End the command when it has written more than allowed. Cancelled when the command
-        ends."""
+        """End the command when it has written more than allowed. Cancelled when it ends."""
         if disk is None:
             return
         over = False

@@ -289,8 +289,7 @@ class DockerSandbox:
                 self._path = tuple(map(Path, filter(None, value.split(":"))))
 
     async def _try_out(self) -> None:
-        """Run a first command, which also finds out which of the host's programs the image
-        lacks."""
+        """Run a first command, which also finds out which host programs the image lacks."""
         programs = await asyncio.to_thread(host_programs, self._spec, self._host_home)
         command = ("/bin/sh", "-c", MISSING, "sh", *map(str, programs))
         result = await self.run(Request(command, self._spec.repo, timeout_sec=OPEN_SEC))

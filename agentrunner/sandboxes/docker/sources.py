@@ -47,8 +47,7 @@ class Build:
 
 
 def read_source(file: Path, repo: Path) -> str | Build:
-    """Return the image that a devcontainer.json names, or the build that it or a Dockerfile
-    describes.
+    """Return the image that a devcontainer.json names, or the build that the file describes.
 
     Links are followed within the repository only. Raises UsageError (`image-source`).
     """

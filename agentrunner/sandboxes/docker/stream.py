@@ -50,8 +50,7 @@ class Pipe:
     def __init__(self, engines: Any) -> None:
         """Take over the result of docker-py's `exec_start(socket=True)`."""
         self._socket = socket.socket(fileno=os.dup(engines.fileno()))
-        # docker-py ties the answer and its connection into a cycle that only the garbage collector
-        # would free.
+        # docker-py ties answer and connection into a cycle that only the garbage collector frees.
         answer = getattr(engines, "_response", None)
         if answer is not None:
             answer.close()
