@@ -34,7 +34,8 @@ class Amount:
     unknown_calls: int = 0
     """Calls whose tokens are unknown, or not all known."""
     known: Known = "counted"
-    """`counted` by the gateway or from replies, `reported` by a CLI, or not all is known."""
+    """`counted` by the gateway or from the provider's own replies, `reported` by a CLI, or
+    `unknown`: not all is known."""
     subscription: bool = False
     """Whether they are part of a subscription, so that no price is paid for them."""
 

@@ -240,7 +240,7 @@ class Launch:
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
-    """The complete environment of the helper and so of the command. Never part of argv."""
+    """The complete environment of helper and command, built from nothing; never part of argv."""
     cwd: Path
     contains_children: bool = True
     """Whether the end of the helper also ends everything it started."""

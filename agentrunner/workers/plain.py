@@ -16,7 +16,7 @@ from agentrunner.workers.streams import (
 
 
 class PlainWorker:
-    """A worker about which nothing is known: no key, no model, no flags."""
+    """A worker about which nothing is known: no key, model or flags. A subclass says what runs."""
 
     needs_model = False
     key_names: tuple[str, ...] = ()
