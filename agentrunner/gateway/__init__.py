@@ -1,1 +1,1 @@
-"""What stands between a sandbox and the world: a proxy that allows hosts, a gateway with a key."""
+"""Between a sandbox and the world: a proxy that allows hosts, a gateway that holds the key."""

@@ -1,12 +1,12 @@
-"""A cassette: every exchange with a model in one file, to be played back without a network.
+"""A cassette: every exchange with a model in one file, to be replayed without a network.
 
 The file is JSON lines, appended to by several writers: the planner's client in the channel "meta",
-a gateway process per worker run in a channel of that worker run's name. A line holds the request
-as `normalise` leaves it, and the reply as it came; both without secrets, and with a word in place
-of the folder that was worked in.
+a gateway process per worker run in a channel named after that worker run. A line contains the
+request as `normalise` leaves it, and the reply as it came; both without secrets, and with a
+placeholder for the working folder.
 
-In a replay the n-th request of a channel must ask what the n-th recorded one asked. Requests that
-overlapped when they were recorded may come in another order, and those that cost nothing in any.
+In a replay the n-th request of a channel must match the n-th recorded one. Requests that overlapped
+when they were recorded may come in another order, and free ones in any order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ META = "meta"
 
 _KEPT = frozenset({"content-type", "retry-after", "retry-after-ms", "x-should-retry"})
 _KEPT_BEGINNINGS = ("x-ratelimit-", "anthropic-ratelimit-")
-"""Headers of a reply that change what a client or we do."""
+"""Headers of a reply that affect what a client or we do."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Exchange:
 
     channel: str
     number: int
-    """Counts the beginnings of requests in a channel, from 1."""
+    """The position of its begin among the requests of the channel, from 1."""
     after: int
     """How many requests of the channel had ended when this one began."""
     method: str
@@ -52,23 +52,23 @@ class Exchange:
     fingerprint: str
     digest: str
     request: Any
-    """What was asked, see `normalise`."""
+    """The normalised request, see `normalise`."""
     texts: Mapping[str, str]
-    """Its long texts, but for those that an earlier line of the channel has."""
+    """Its long texts, except those that an earlier line of the channel has."""
     status: int = 0
     """0: there was no reply."""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: list[str] = field(default_factory=list)
-    """As it came, piece by piece; bytes that are no UTF-8 as lone surrogates."""
+    """As it came, piece by piece; bytes that are not UTF-8 as lone surrogates."""
     broken: str = ""
-    """Why the reply ended too early, or that there was none; "" for a whole one."""
+    """Why the reply ended too early, or that there was none; "" for a complete one."""
     v: int = VERSION
 
 
 def read_cassette(path: Path) -> list[Exchange]:
-    """Every exchange in the order of their ends; a line cut by a crash at the end is left out.
+    """Return every exchange in the order of their ends, without a last line cut by a crash.
 
-    Raises UsageError (`cassette-invalid`) for a file that cannot be read or is no cassette.
+    Raises UsageError (`cassette-invalid`) for a file that cannot be read or is not a cassette.
     """
     try:
         lines = path.read_bytes().splitlines()
@@ -99,10 +99,10 @@ def _invalid(path: Path, why: str) -> UsageError:
 
 
 class Recorder:
-    """Appends the exchanges of one channel; goes on where an earlier process stopped."""
+    """Appends the exchanges of one channel; continues where an earlier process stopped."""
 
     def __init__(self, path: Path, channel: str, redactor: Redactor, workdir: str = "") -> None:
-        """Opens nothing yet. Raises UsageError where there is a file that is no cassette."""
+        """Read what is there; opens nothing yet. Raises UsageError for any other file."""
         self._path = path
         self._channel = channel
         self._redactor = redactor
@@ -114,7 +114,7 @@ class Recorder:
         self._known = {name for exchange in mine for name in exchange.texts}
 
     def begin(self, method: str, path: str, model: str, body: bytes, *, metered: bool) -> Exchange:
-        """A request goes out; give what it returns to `end`."""
+        """Begin an exchange when a request is sent; pass the result to `end`."""
         self._begun += 1
         normal = normalise(self._redactor.redact_bytes(body), self._workdir)
         texts = {name: text for name, text in normal.texts.items() if name not in self._known}
@@ -141,7 +141,7 @@ class Recorder:
         chunks: Sequence[bytes],
         broken: str = "",
     ) -> None:
-        """The reply is there, whole or `broken`. `headers` have names in lower case."""
+        """Record the reply, complete or `broken`. `headers` have lower-case names."""
         encoding = headers.get("content-encoding", "")
         if encoding:
             chunks = [decoded(b"".join(chunks), encoding)]
@@ -151,7 +151,7 @@ class Recorder:
             for name, value in headers.items()
             if name in _KEPT or name.startswith(_KEPT_BEGINNINGS)
         }
-        exchange.body = self._safe(chunks)
+        exchange.body = self._safe_pieces(chunks)
         exchange.broken = self._redactor.redact(broken)
         self._ended += 1
         line = json.dumps(asdict(exchange)).encode() + b"\n"
@@ -161,14 +161,14 @@ class Recorder:
         finally:
             os.close(file)
 
-    def _safe(self, chunks: Iterable[bytes]) -> list[str]:
-        """The pieces as text, without secrets and without the folder of this run."""
+    def _safe_pieces(self, chunks: Iterable[bytes]) -> list[str]:
+        """Return the pieces as text, without secrets and without the folder of this run."""
         decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         pieces = [decoder.decode(chunk) for chunk in chunks] + [decoder.decode(b"", final=True)]
         whole = "".join(pieces)
         safe = self._redactor.redact(whole)
         if safe != whole:
-            pieces = [safe]  # where it stood, and over how many pieces, does not matter any more
+            pieces = [safe]  # where the secret was, and over how many pieces, no longer matters
         if self._workdir:
             pieces = _replaced(pieces, _escaped(self._workdir), WORKDIR)
         return [piece for piece in pieces if piece]
@@ -183,9 +183,9 @@ class Player:
     def __init__(
         self, path: Path, channel: str, redactor: Redactor, workdir: str = "", *, played: int = 0
     ) -> None:
-        """`played` requests that cost something were answered by an earlier process.
+        """`played` is how many metered requests an earlier process has already answered.
 
-        Raises UsageError for a file that cannot be read or is no cassette.
+        Raises UsageError for a file that cannot be read or is not a cassette.
         """
         there = read_cassette(path)
         mine = [exchange for exchange in there if exchange.channel == channel]
@@ -199,32 +199,32 @@ class Player:
         metered = sorted((e for e in mine if e.metered), key=lambda exchange: exchange.number)
         self._left = metered[played:]
         self._count = len(metered)
-        self._lost = ""
-        """How the replay went astray; from then on nothing is answered."""
+        self._failure = ""
+        """How the replay went wrong; after that nothing is answered."""
 
     def answer(self, method: str, path: str, body: bytes, *, metered: bool) -> Exchange:
-        """The exchange recorded for this request; raises Mismatch."""
+        """Return the exchange recorded for this request; raises Mismatch."""
         normal = normalise(self._redactor.redact_bytes(body), self._workdir)
         if not metered:
             return self._answer_free(method, path, normal)
-        if self._lost:
-            raise Mismatch(self._lost)
+        if self._failure:
+            raise Mismatch(self._failure)
         for exchange in self._next():
             if (exchange.method, exchange.path) == (method, path) and (
                 exchange.fingerprint == normal.fingerprint
             ):
                 self._left.remove(exchange)
                 return exchange
-        self._lost = self._difference(method, path, normal)
-        raise Mismatch(self._lost)
+        self._failure = self._difference(method, path, normal)
+        raise Mismatch(self._failure)
 
     def chunks(self, exchange: Exchange) -> list[bytes]:
-        """The pieces of its reply, with this run's folder in them."""
+        """Return the pieces of its reply, with this run's folder in them."""
         pieces = _replaced(exchange.body, WORKDIR, _escaped(self._workdir) or WORKDIR)
         return [piece.encode("utf-8", "surrogateescape") for piece in pieces]
 
     def _next(self) -> list[Exchange]:
-        """The one whose turn it is, and those that had begun before it ended."""
+        """Return the next recorded request, and those that had begun before it ended."""
         if not self._left:
             return []
         end = self._ends[self._left[0].number]
@@ -260,7 +260,7 @@ class Player:
 
 
 class RecordedProvider:
-    """Passes requests on to another provider and keeps what comes back."""
+    """Passes requests on to another provider and records the replies."""
 
     def __init__(self, inner: Provider, recorder: Recorder) -> None:
         self._inner = inner
@@ -268,7 +268,7 @@ class RecordedProvider:
 
     @asynccontextmanager
     async def ask(self, request: Outgoing) -> AsyncIterator[Incoming]:
-        """As the other provider does."""
+        """Pass on to the other provider, and record the exchange."""
         exchange = self._recorder.begin(
             request.method, request.path, request.model, request.body, metered=request.metered
         )
@@ -306,7 +306,7 @@ class ReplayedProvider:
 
     @asynccontextmanager
     async def ask(self, request: Outgoing) -> AsyncIterator[Incoming]:
-        """The recorded reply; raises Mismatch, or Unreachable where none came when recorded."""
+        """Yield the recorded reply; raises Mismatch, or UpstreamUnreachable if there was none."""
         exchange = self._player.answer(
             request.method, request.path, request.body, metered=request.metered
         )
@@ -327,8 +327,8 @@ def _escaped(text: str) -> str:
 
 
 def _replaced(pieces: Sequence[str], old: str, new: str) -> list[str]:
-    """The pieces with each `old` replaced, also where it lies over a border between two; it then
-    belongs to the piece in which it begins."""
+    """Replace each `old`, even across the border of two pieces; the result then belongs to the
+    piece in which `old` begins."""
     if not old or old not in (whole := "".join(pieces)):
         return list(pieces)
     borders: list[int] = []

@@ -1,4 +1,4 @@
-"""The way from the proxy to a host: at a checked address, or through the proxy of a company."""
+"""The way from the proxy to a host: at a checked address, or through a company's proxy."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Dialer(Protocol):
     """How connections to hosts are made."""
 
     async def open(self, target: HostAndPort, pin: str | None) -> tuple[TunnelSide, str]:
-        """A connection, and where it leads, for the log.
+        """Return a connection, and where it leads, for the log.
 
-        `pin` is an address that is dialled whatever DNS says. Raises NotPublic, socket.gaierror
-        for a name that is not known, another OSError where nobody answers.
+        `pin` is an address that is dialled whatever DNS says. Raises NotPublic, socket.gaierror for
+        an unknown name, another OSError if nobody answers.
         """
 
 
@@ -46,7 +46,7 @@ Connect = Callable[[Sequence[Address], int], Awaitable[TunnelSide]]
 
 
 async def connect(addresses: Sequence[Address], port: int) -> TunnelSide:
-    """A connection to the first of the addresses that answers; raises OSError."""
+    """Return a connection to the first address that answers; raises OSError."""
     ways = [
         (
             socket.AF_INET if address.version == 4 else socket.AF_INET6,
@@ -58,7 +58,7 @@ async def connect(addresses: Sequence[Address], port: int) -> TunnelSide:
         for address in addresses
     ]
     dialled = await aiohappyeyeballs.start_connection(ways, happy_eyeballs_delay=HAPPY_EYEBALLS_SEC)
-    # A host that vanished without a word is noticed, however long the tunnel may be idle.
+    # A host that vanished silently is noticed, however long the tunnel may be idle.
     dialled.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     dialled.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SEC)
     return TunnelSide(*await asyncio.open_connection(sock=dialled, limit=BUFFER))
@@ -72,13 +72,13 @@ class Direct:
         self._connect = connect
 
     async def open(self, target: HostAndPort, pin: str | None) -> tuple[TunnelSide, str]:
-        """See WayOut."""
+        """See Dialer."""
         addresses = [ip_address(pin)] if pin else await self.public(target)
         host = await self._connect(addresses, target.port)
         return host, str(host.writer.get_extra_info("peername")[0])
 
     async def public(self, target: HostAndPort) -> list[Address]:
-        """The addresses of a name that may be dialled; raises NotPublic and socket.gaierror."""
+        """Return a name's addresses that may be dialled; raises NotPublic and socket.gaierror."""
         found = await self._resolve(target.host, target.port)
         public = [address for address in found if is_public(address) and not is_ours(address)]
         if not public:
@@ -87,14 +87,14 @@ class Direct:
 
 
 class ThroughProxy:
-    """By CONNECT through another proxy, which then knows the names better than we.
+    """Uses CONNECT through another proxy, which then resolves names better than we can.
 
-    A pinned name and one that NO_PROXY names are dialled directly. One that we know ourselves, and
-    not as public, stays refused.
+    Pinned names and those in NO_PROXY are dialled directly. A name that we resolve ourselves, to no
+    public address, stays refused.
     """
 
     def __init__(self, url: str, bypass: Callable[[str], bool], direct: Direct) -> None:
-        """Raises ValueError for a proxy that is not spoken to in plain http."""
+        """Raises ValueError for a proxy that does not use plain http."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme != "http" or not parts.hostname:
             raise ValueError("only a proxy at http://… can be gone through")
@@ -108,7 +108,7 @@ class ThroughProxy:
             self._headers.append(("Proxy-Authorization", f"Basic {word}"))
 
     async def open(self, target: HostAndPort, pin: str | None) -> tuple[TunnelSide, str]:
-        """See WayOut."""
+        """See Dialer."""
         if pin or self._bypass(target.host):
             return await self._direct.open(target, pin)
         with contextlib.suppress(socket.gaierror):  # then only the proxy knows it
@@ -124,7 +124,7 @@ class ThroughProxy:
     async def _ask(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: HostAndPort
     ) -> None:
-        """Raises OSError when the proxy refuses, too."""
+        """Send the CONNECT; raises OSError also if the proxy refuses."""
         talk = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
         headers = [("Host", str(target)), *self._headers]
         request = h11.Request(method="CONNECT", target=str(target), headers=headers)
@@ -144,7 +144,7 @@ class ThroughProxy:
 
 
 def way_out(environ: Mapping[str, str]) -> Dialer:
-    """As the environment says, which is our own; raises ValueError for a proxy of no use."""
+    """Return the dialer for our own environment; raises ValueError for an unusable proxy."""
     url = next((environ[name] for name in PROXY_VARIABLES if environ.get(name)), "")
     if not url:
         return Direct()

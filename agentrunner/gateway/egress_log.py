@@ -1,4 +1,4 @@
-"""The record of what a sandbox asked for: one JSON line per decision, and who was asked how often.
+"""The record of a sandbox's connection requests: one JSON line per decision, and counts by host.
 
     {"ts": …, "label": …, "decision": "allowed", "host": …, "port": …, "address": …}
     {"ts": …, "label": …, "decision": "closed", "host": …, "port": …, "address": …,
@@ -6,8 +6,8 @@
     {"ts": …, "label": …, "decision": "refused", "host": …, "port": …, "reason": …}
     {"ts": …, "label": …, "decision": "failed", …}      allowed, but it could not be reached
 
-A worker may ask without end, so what comes again and again is folded: from the ninth time on a
-line stands for as many as its `count` says, and the lines come at the 16th, 32nd, 64th … time.
+A worker may ask endlessly, so repeated decisions are folded: after the eighth time a line stands
+for as many as its `count` says, and lines are written at the 16th, 32nd, 64th … time.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from typing import Any, Literal
 Decision = Literal["allowed", "closed", "refused", "failed"]
 
 SINGLE = 8
-"""So many equal decisions have a line each."""
+"""This many equal decisions have a line each."""
 MOST_KINDS = 256
-"""So many different ones are told apart; the rest count as decisions about the host "*"."""
+"""The most different decisions that are distinguished; the rest count for the host "*"."""
 OTHERS = "*"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What was decided about a host. `count` and numbers aside, equal ones are folded."""
+    """A decision about a host. Entries that differ only in numbers are folded."""
 
     decision: Decision
     host: str
@@ -39,7 +39,7 @@ class Entry:
     reason: str = ""
     """Why not: a word, as in the header `x-agentrunner-error`."""
     address: str = ""
-    """The one that was dialled, or would have been."""
+    """The address that was dialled, or would have been."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class EgressLog:
     """Appends to one file; other processes may do so too."""
 
     def __init__(self, path: Path, label: str, now: Callable[[], str]) -> None:
-        """Opens or makes the file, for its owner only; raises OSError. `now` is in UTC."""
+        """Open or create the file, for its owner only; raises OSError. `now` returns UTC."""
         self._label = label
         self._now = now
         self._pending: dict[Entry, _Pending] = {}
@@ -63,7 +63,7 @@ class EgressLog:
             os.write(self._fd, b"\n")  # a crash cut the last line
 
     def add(self, entry: Entry, **numbers: float) -> None:
-        """Note a decision; raises OSError when it cannot be written."""
+        """Record a decision; raises OSError if it cannot be written."""
         if entry not in self._pending and len(self._pending) >= MOST_KINDS:
             entry = Entry(entry.decision, OTHERS, 0, entry.reason)
         pending = self._pending.setdefault(entry, _Pending())
@@ -98,22 +98,21 @@ class HostUse:
     """How a host was used, over all commands of a run."""
 
     host: str
-    """Its name, or what was asked for in place of one; "*" for more than were told apart."""
+    """Its name, or what was requested instead of one; "*" for those beyond the limit."""
     port: int
     allowed: int
     """Connections made."""
     refused: int
     reason: str
-    """Of the last refusal or failure; "" if there was none."""
+    """The reason of the last refusal or failure; "" if there was none."""
     bytes: int
     """Both ways, of connections that have ended."""
 
 
 def read_egress(path: Path, label: str = "") -> list[HostUse]:
-    """Who was asked for, in the order of the first time; [] without a file. Never raises.
+    """Return the requested hosts, by first request; [] without a file. Never raises.
 
-    With a `label` only what that worker run or command asked for. Lines that cannot be read are
-    passed over.
+    With a `label`, only those of that worker run or command. Unreadable lines are skipped.
     """
     found: dict[tuple[str, int], dict[str, Any]] = {}
     for line in _lines(path):

@@ -1,4 +1,4 @@
-"""A request that goes out and the reply that comes back, whoever answers: a provider or a tape."""
+"""A request that goes out and the reply that comes back, from a provider or a recording."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A request as it leaves the gateway, but for the key."""
+    """A request as it leaves the gateway, except for the key."""
 
     method: str
     path: str
@@ -19,9 +19,9 @@ class Outgoing:
     headers: Sequence[tuple[str, str]]
     body: bytes
     model: str
-    """As the request names it; "" where it names none."""
+    """As the request names it; "" if it names none."""
     metered: bool
-    """False for what costs nothing; such calls may come in any order or not at all."""
+    """False for calls that cost nothing; they may come in any order or not at all."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Incoming:
     status: int
     headers: Sequence[tuple[str, str]]
     chunks: AsyncIterator[bytes]
-    """Raises Unreachable where the body breaks off."""
+    """Raises UpstreamUnreachable if the body breaks off."""
 
     @property
     def lower(self) -> Mapping[str, str]:
-        """The headers by their names in lower case; of repeated ones the last."""
+        """The headers by their lower-case names; of repeated ones the last."""
         return {name.lower(): value for name, value in self.headers}
 
 
@@ -48,10 +48,10 @@ class Mismatch(Exception):
 
 
 class Provider(Protocol):
-    """Who answers."""
+    """Something that answers requests."""
 
     def ask(self, request: Outgoing) -> AbstractAsyncContextManager[Incoming]:
         """Send the request; entering waits for the reply's head.
 
-        Raises Unreachable, and Mismatch where a tape answers.
+        Raises UpstreamUnreachable, and Mismatch if a recording answers.
         """

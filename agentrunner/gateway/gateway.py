@@ -1,7 +1,7 @@
-"""The gateway: model calls from a sandbox go to their provider with the real key, and are counted.
+"""The gateway: sends a sandbox's model calls to their provider with the real key, and counts them.
 
-Nothing is changed on the way but the credential: bodies pass byte for byte, streams as they come.
-What the gateway itself has to say looks like an error of the provider, so that CLIs can show it.
+Only the credential is changed: bodies pass byte for byte, streams as they come. The gateway's own
+messages look like errors of the provider, so that CLIs can show them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from agentrunner.text.redaction import Redactor
 
 MAX_REQUEST = 64 << 20
 MAX_HELD = 512 << 20
-"""Bytes of all requests at a time. They are held here, and no limit of the sandbox counts them."""
+"""Bytes of all requests at a time. They are held in our memory, outside the sandbox's limits."""
 MAX_REPLY = 512 << 20
 MAX_ERROR = 1 << 20
 """Bytes of a provider's error that are passed on."""
 MAX_HEADER = 65_536
 FINAL = 400
-"""Status of what must not be tried again. Codex repeats a 402, 403, 422 and 5xx, and has words of
-its own for a 429; a 400 ends it at once, with our sentence, and the other CLIs too."""
+"""The status of an error that must not be retried. Codex repeats a 402, 403, 422 and 5xx, and
+has its own text for a 429; a 400 ends it at once, with our sentence, and the other CLIs too."""
 
 Clock = Callable[[], datetime]
 
@@ -50,10 +50,10 @@ def make_app(
     session_factory: SessionFactory = new_session,
     clock: Clock = lambda: datetime.now(UTC),
 ) -> web.Application:
-    """The gateway for `order.upstream` as an application.
+    """Return the gateway for `order.upstream` as an application.
 
     Raises ValueError for an order without upstream or placeholder; when it starts, UsageError for
-    a file of prices or a cassette that cannot be used, and OSError.
+    an unusable file of prices or cassette, and OSError.
     """
     upstream = order.upstream
     if upstream is None or not upstream.placeholder:
@@ -65,7 +65,7 @@ def make_app(
         async with session_factory() as session:
             with closing(UsageRecorder(order, prices, redactor)) as recorder:
                 live = LiveProvider(upstream, session)
-                provider = _on_tape(live, order, redactor, recorder.answered)
+                provider = _with_cassette(live, order, redactor, recorder.answered)
                 app[_STATE] = Gateway(upstream, provider, recorder, clock)
                 yield
 
@@ -73,8 +73,8 @@ def make_app(
         client_max_size=MAX_REQUEST,
         handler_args={
             "access_log": None,
-            "handler_cancellation": True,  # a client that goes away ends what is done for it
-            "auto_decompress": False,  # bodies are passed on as they are
+            "handler_cancellation": True,  # a client that goes away ends the work done for it
+            "auto_decompress": False,  # bodies are passed on unchanged
             "max_line_size": MAX_HEADER,
             "max_field_size": MAX_HEADER,
         },
@@ -84,8 +84,10 @@ def make_app(
     return app
 
 
-def _on_tape(live: Provider, order: GatewayOrder, redactor: Redactor, answered: int) -> Provider:
-    """Who answers: the provider, recorded or not, or a recording."""
+def _with_cassette(
+    live: Provider, order: GatewayOrder, redactor: Redactor, answered: int
+) -> Provider:
+    """Return what answers the calls: the provider, recorded or not, or a recording."""
     channel = order.label or "worker"
     if order.replay is not None:
         played = Player(order.replay, channel, redactor, order.workdir, played=answered)
@@ -102,7 +104,7 @@ class _Counts:
     request: Outgoing
     started: float
     number: int | None = None
-    """In the books, once it is sent on."""
+    """Its number in the usage log, once it is sent on."""
     status: int = 0
     meter: Meter | None = None
     error: UpstreamError | None = None
@@ -122,19 +124,19 @@ class Gateway:
         self._recorder = recorder
         self._clock = clock
         self._held = 0
-        """Bytes of requests that are held, or may come to be."""
+        """Bytes of requests that are held, or may become held."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer one request; each one that is let through is booked once, however it ends."""
+        """Answer one request; each one that is let through is recorded once, however it ends."""
         path, _, query = request.raw_path.partition("?")
         if not self._shows_placeholder(request):
-            return self._say(401, "auth", "the key of this call is not the one of this run.")
+            return self._error(401, "auth", "the key of this call is not the one of this run.")
         route = self._wire.route(request.method, path)
         if route is None:
-            return self._say(404, "request", f"{request.method} {path[:200]} is not let through.")
+            return self._error(404, "request", f"{request.method} {path[:200]} is not let through.")
         size = _most_bytes(request)
         if self._held + size > MAX_HELD:
-            return self._say(503, "overload", "too many large requests are made at a time.")
+            return self._error(503, "overload", "too many large requests are made at a time.")
         self._held += size
         try:
             return await self._let_through(request, path, query, metered=route.metered)
@@ -147,7 +149,7 @@ class Gateway:
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
-            return self._say(413, "request", f"a request may have {MAX_REQUEST >> 20} MiB.")
+            return self._error(413, "request", f"a request may have {MAX_REQUEST >> 20} MiB.")
         plain = decoded(body, request.headers.get("Content-Encoding", ""))
         outgoing = Outgoing(
             method=request.method,
@@ -204,7 +206,7 @@ class Gateway:
             await response.write_eof()
         except UpstreamUnreachable as problem:
             counts.error = UpstreamError("network", detail=str(problem))
-            # The only way left to tell it is to break off; an orderly end would look whole.
+            # Breaking off is the only way left to report it; a normal end would look complete.
             if request.transport is not None:
                 request.transport.abort()
         except ConnectionResetError:
@@ -223,21 +225,21 @@ class Gateway:
         encoding = reply.lower.get("content-encoding", "")
         if decoder(encoding) is None:
             body, encoding = b"an error that cannot be decompressed", ""
-        # Some providers repeat the key that they refuse: it must not get into the sandbox this way.
+        # Some providers repeat the key that they refuse: it must not reach the sandbox this way.
         body = self._key.redact_bytes(decoded(body, encoding))
         counts.error = classify(reply.status, reply.lower, body, self._clock())
         headers = CIMultiDict(
             (name, value)
             for name, value in end_to_end(reply.headers)
-            if name.lower() not in _NOT_OF_ERRORS
+            if name.lower() not in _DROPPED_FROM_ERRORS
         )
         return web.Response(status=reply.status, body=body, headers=headers)
 
     def _fail(self, counts: _Counts, status: int, kind: ErrorClass, sentence: str) -> web.Response:
         counts.status, counts.error = status, UpstreamError(kind, detail=sentence)
-        return self._say(status, kind, sentence)
+        return self._error(status, kind, sentence)
 
-    def _say(self, status: int, kind: ErrorClass, sentence: str) -> web.Response:
+    def _error(self, status: int, kind: ErrorClass, sentence: str) -> web.Response:
         body = self._wire.error_body(status, kind, f"AgentRunner: {sentence}")
         return web.json_response(body, status=status)
 
@@ -260,19 +262,19 @@ class Gateway:
         )
 
     def _shows_placeholder(self, request: web.Request) -> bool:
-        """Whether any place for a key holds the placeholder; each is compared, in constant time."""
+        """Whether any place for a key holds the placeholder; all are compared, in constant time."""
         shown = [request.headers.get(name, "") for name in CREDENTIAL_HEADERS]
         shown.append(request.query.get(CREDENTIAL_QUERY, ""))
         keys = [text.removeprefix("Bearer ").strip() for text in shown]
-        # aiohttp gives bytes that are no UTF-8 as lone surrogates.
+        # aiohttp gives bytes that are not UTF-8 as lone surrogates.
         raw = [key.encode("utf-8", "surrogateescape") for key in keys]
         return any(hmac.compare_digest(key, self._placeholder) for key in raw)
 
 
-_NOT_OF_ERRORS = ("content-length", "content-encoding", "retry-after", "retry-after-ms")
-"""A CLI that is told when its quota is back sleeps until then in its sandbox, however long that is,
-and nobody knows. Not told, it ends, and the run waits, which is seen and can be handed to
-another."""
+_DROPPED_FROM_ERRORS = ("content-length", "content-encoding", "retry-after", "retry-after-ms")
+"""A CLI that learns when its quota is back sleeps until then in its sandbox, however long that
+takes, and nobody knows. Without that information it ends, and the run waits, which is visible
+and can be handed to another."""
 
 _STATE: web.AppKey[Gateway] = web.AppKey("gateway", Gateway)
 
@@ -282,7 +284,7 @@ async def _handle(request: web.Request) -> web.StreamResponse:
 
 
 def _most_bytes(request: web.Request) -> int:
-    """What reading the request may take; one that does not tell its length may be of any."""
+    """Return how many bytes reading may take; a request of unknown length may have any."""
     if not request.can_read_body:
         return 0
     return min(request.content_length or MAX_REQUEST, MAX_REQUEST)

@@ -1,4 +1,4 @@
-"""Our side of the gateway process: how it is started, and one kept for a command of our own."""
+"""Our side of the gateway process: how it is started, and one for a command of our own."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ PASSED_ON = (
     "LOCALDOMAIN", "NO_PROXY", "RES_OPTIONS", "SSL_CERT_DIR", "SSL_CERT_FILE", "https_proxy",
     "http_proxy", "no_proxy",
 )  # fmt: skip
-"""All that it sees of our environment: what its Python needs to start, and how to dial out."""
+"""All that it gets of our environment: what its Python needs to start, and how to dial out."""
 
 READY_SEC = 15.0
 END_SEC = 3.0
 LAST_WORDS_SEC = 1.0
 COMPLAINT_LIMIT = 4096
-"""Of what it complained about, for an error message."""
+"""Bytes of its complaints that are kept for an error message."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class GatewayCommand:
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    """All of it, built from nothing."""
+    """The complete environment, built from nothing."""
     stdin: bytes = field(repr=False)
-    """The order, with secrets; a line with its length goes before it."""
+    """The order, with secrets; a line with its length precedes it."""
 
 
 def companion(order: GatewayOrder, environ: Mapping[str, str]) -> GatewayCommand:
-    """How to start the process that serves `order`, for whoever starts it."""
+    """Return how to start the process that serves `order`."""
     package_home = Path(__file__).resolve().parents[2]
     return GatewayCommand(
         argv=(sys.executable, "-I", "-c", BOOTSTRAP, str(package_home)),
@@ -66,10 +66,13 @@ class GatewayProcess:
         self._process = process
         self._ready = asyncio.Event()
         self._complaints = bytearray()
-        self._hearing = [asyncio.create_task(self._hear()), asyncio.create_task(self._collect())]
+        self._readers = [
+            asyncio.create_task(self._read_events()),
+            asyncio.create_task(self._collect()),
+        ]
         self._killed = False
         self.stops: list[str] = []
-        """What it asked for after `GatewayOrder.ask_after` refusals: entries for an allow-list."""
+        """Entries for an allow-list that it asked for after `GatewayOrder.ask_after` refusals."""
 
     @property
     def pid(self) -> int:
@@ -78,17 +81,17 @@ class GatewayProcess:
 
     @property
     def complaints(self) -> str:
-        """The end of what it complained about."""
+        """The end of its complaints."""
         return self._complaints.decode("utf-8", "replace").strip()
 
     def kill(self) -> None:
-        """End it as a crash would, for a test of what happens then."""
+        """End it as a crash would, to test what happens then."""
         self._killed = True
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
     async def start(self, order: bytes) -> None:
-        """Give it its order, and wait until it listens; raises InfraError."""
+        """Send it its order, and wait until it listens; raises InfraError."""
         assert self._process.stdin is not None
         self._process.stdin.write(b"%d\n" % len(order) + order)
         waits = {
@@ -106,21 +109,21 @@ class GatewayProcess:
 
     async def finish(self) -> None:
         """Let it end; raises InfraError if it had ended before."""
-        await self._leave()
+        await self._close()
         if self._process.returncode != 0 and not self._killed:
             raise await self._failed("ended while it was needed")
 
     async def end(self) -> None:
-        """Let it end, and hear it no more."""
+        """Let it end, and stop reading its output."""
         try:
-            await self._leave()
+            await self._close()
         finally:
-            for task in self._hearing:
+            for task in self._readers:
                 task.cancel()
-            await asyncio.gather(*self._hearing, return_exceptions=True)
+            await asyncio.gather(*self._readers, return_exceptions=True)
 
-    async def _leave(self) -> None:
-        """The end of its stdin ends it in order; one that hangs is killed."""
+    async def _close(self) -> None:
+        """Close its stdin, which ends it gracefully; kill it if it hangs."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -132,7 +135,7 @@ class GatewayProcess:
             if not isinstance(reason, TimeoutError):
                 raise
 
-    async def _hear(self) -> None:
+    async def _read_events(self) -> None:
         assert self._process.stdout is not None
         async for line in self._process.stdout:
             event = json.loads(line)
@@ -148,7 +151,7 @@ class GatewayProcess:
             del self._complaints[:-COMPLAINT_LIMIT]
 
     async def _failed(self, what: str) -> InfraError:
-        await asyncio.wait(self._hearing, timeout=LAST_WORDS_SEC)
+        await asyncio.wait(self._readers, timeout=LAST_WORDS_SEC)
         output = f": {self.complaints}" if self.complaints else ""
         return GatewayFailed(
             f"the process that lets a sandbox reach its hosts {what}{output}",
@@ -158,10 +161,10 @@ class GatewayProcess:
 
 @asynccontextmanager
 async def running(order: GatewayOrder, environ: Mapping[str, str]) -> AsyncIterator[GatewayProcess]:
-    """The gateway process of an order, for as long as the block lasts.
+    """Run the gateway process of an order for as long as the block lasts.
 
-    Raises InfraError (`gateway`) when it does not listen within 15 s, and at the end of a block
-    that came to no error of its own if it died meanwhile: what was run then proves nothing.
+    Raises InfraError (`gateway`) if it does not listen within 15 s. The same at the end of a block
+    without an error of its own if the process died meanwhile: what was run then proves nothing.
     """
     how = companion(order, environ)
     process = await asyncio.create_subprocess_exec(
@@ -171,7 +174,7 @@ async def running(order: GatewayOrder, environ: Mapping[str, str]) -> AsyncItera
         stdin=PIPE,
         stdout=PIPE,
         stderr=PIPE,
-        # Ctrl-C in a terminal is for us; it goes when we tell it to.
+        # Ctrl-C in a terminal is for us; we end this process ourselves.
         start_new_session=True,
     )
     gateway = GatewayProcess(process)
@@ -186,7 +189,7 @@ async def running(order: GatewayOrder, environ: Mapping[str, str]) -> AsyncItera
 def proxy_starter(
     environ: Mapping[str, str],
 ) -> Callable[[Path, Path, tuple[str, ...]], AbstractAsyncContextManager[GatewayProcess]]:
-    """`running` for a folder of sockets, a log and an allow-list: for the conformance suite."""
+    """Return `running` for a socket folder, a log and an allow-list: for the conformance suite."""
 
     def start(
         sockets: Path, log: Path, allow: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a client of the proxy asks for, and in which words it is refused. Pure."""
+"""Parses what a client of the proxy asks for, and formats its refusal. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentrunner.config.hosts import canonical_name, port_number
 
 HEAD_LIMIT = 16 << 10
 SHOWN = 200
-"""Characters of a target that is no name, in texts and logs."""
+"""Characters of an invalid target in texts and logs."""
 
 Reason = Literal[
     "not_listed", "not_public", "address", "not_a_name", "plain_http", "malformed", "too_large",
@@ -22,7 +22,7 @@ Reason = Literal[
 
 
 class RequestRefused(Exception):
-    """A request that comes to no connection; its text is one sentence for whoever asked."""
+    """A request that leads to no connection; its text is one sentence for the client."""
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class RequestRefused(Exception):
         self.host = host
         self.port = port
         self.entry = entry
-        """What on the allow-list would let it through; "" if nothing would."""
+        """The allow-list entry that would permit it; "" if none would."""
         self.address = address
 
     def response(self) -> bytes:
-        """As HTTP; the connection ends with it.
+        """Return the refusal as HTTP; the connection ends with it.
 
         Most programs show the status line and not the body, so the sentence is in both.
         """
@@ -62,7 +62,7 @@ class RequestRefused(Exception):
 
 @dataclass(frozen=True)
 class HostAndPort:
-    """A host that is asked for, its name as in an allow-list."""
+    """A requested host, its name written as in an allow-list."""
 
     host: str
     port: int
@@ -72,9 +72,9 @@ class HostAndPort:
 
 
 def read_head(head: bytes) -> HostAndPort:
-    """The target of a CONNECT request, from its first byte to its empty line.
+    """Return the target of a CONNECT request, from its first byte to its empty line.
 
-    Raises Refused for anything that two readers might take for two things.
+    Raises RequestRefused for anything that two readers might interpret differently.
     """
     request = _parse(head)
     target = request.target.decode("ascii", "backslashreplace")
@@ -107,7 +107,7 @@ def _parse(head: bytes) -> h11.Request:
 
 
 def read_target(text: str) -> HostAndPort:
-    """`host:port` of a CONNECT; raises Refused unless it is a name and a port."""
+    """Parse `host:port` of a CONNECT; raises RequestRefused unless it is a name and a port."""
     host, _, digits = text.rpartition(":")
     port = port_number(digits)
     if not host or port is None:
@@ -130,7 +130,7 @@ def read_target(text: str) -> HostAndPort:
 
 
 def _address(host: str, port: int) -> RequestRefused | None:
-    """The refusal of an address that stands for a host."""
+    """Return the refusal of an address in place of a name; None if it is not an address."""
     last = host.rstrip(".").rpartition(".")[2].lower()
     try:
         address = str(ip_address(host.removeprefix("[").removesuffix("]")))
@@ -175,7 +175,7 @@ def _not_connect(target: str) -> RequestRefused:
 
 
 def malformed(why: str, target: HostAndPort | None = None) -> RequestRefused:
-    """The refusal of a request that is no proper CONNECT."""
+    """Return the refusal of an invalid CONNECT request."""
     return RequestRefused(
         400,
         "malformed",

@@ -1,7 +1,7 @@
-"""Where the gateway process listens: Unix sockets, and listeners made inside of a sandbox.
+"""Where the gateway process listens: Unix sockets, and listeners made inside a sandbox.
 
-A folder of a run lies deep, and an address of a Unix socket ends after 107 bytes: sockets are
-bound through the descriptor of their folder.
+A run's folder has a long path, and the address of a Unix socket is limited to 107 bytes: sockets
+are bound through the descriptor of their folder.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from pathlib import Path
 
 Close = Callable[[], Awaitable[None]]
 Serve = Callable[[socket.socket], Awaitable[Close]]
-"""Begins to accept on a listening socket; what it returns ends that and closes the socket."""
+"""Begins to accept on a listening socket; its result ends that and closes the socket."""
 
 BACKLOG = 128
 LINE_LIMIT = 4096
 
 
 class Listener:
-    """A Unix socket in a folder, in the place of any other of that name."""
+    """A Unix socket in a folder, replacing any other of that name."""
 
     def __init__(self, folder: Path, name: str, mode: int) -> None:
-        """Listens from here on, connectable by whom `mode` says; raises OSError."""
+        """Listen from here on, connectable by the users that `mode` permits; raises OSError."""
         self._folder = folder
         self._name = name
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
@@ -39,8 +39,7 @@ class Listener:
             raise
 
     def _bind(self, mode: int) -> int:
-        # Bound beside its place and renamed into it, so that there never is none, nor one that
-        # does not listen.
+        # It is bound beside its place and renamed into it: so there is always a listening socket.
         fresh = f".{self._name}"
         folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -55,7 +54,7 @@ class Listener:
             os.close(folder)
 
     def close(self) -> None:
-        """Stop listening; its file goes unless another process has put its own there."""
+        """Stop listening; remove the file unless another process has put its own there."""
         self.socket.close()
         path = self._folder / self._name
         with contextlib.suppress(OSError):
@@ -64,15 +63,15 @@ class Listener:
 
 
 def closed_to_others(folder: Path) -> bool:
-    """Whether a folder above this one keeps everybody but its owner from it."""
+    """Whether a folder above this one keeps everybody except its owner out."""
     return any(not parent.stat().st_mode & 0o011 for parent in folder.resolve().parents)
 
 
 class Control:
     """Takes over listeners from a sandbox: a JSON line `{"socket": NAME}` with each.
 
-    Answers each with a line, `{"taken": NAME}` or `{"error": TEXT}`. A connection may bring
-    several, and lasts as long as its sandbox: with its end they are closed.
+    It answers each with a line, `{"taken": NAME}` or `{"error": TEXT}`. A connection may bring
+    several, and lasts as long as its sandbox: when it ends, they are closed.
     """
 
     def __init__(self, services: Mapping[str, Serve]) -> None:
@@ -84,7 +83,7 @@ class Control:
         self._start(self._accept(listener))
 
     async def close(self) -> None:
-        """Hear nobody any more, and close what was taken over."""
+        """Accept no more connections, and close what was taken over."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -99,12 +98,12 @@ class Control:
         while True:
             client, _ = await loop.sock_accept(listener)
             if _sees_our_processes(client):
-                self._start(self._hear(client))
+                self._start(self._serve_client(client))
             else:
                 client.close()
 
-    async def _hear(self, client: socket.socket) -> None:
-        """Take what one connection brings, until it ends."""
+    async def _serve_client(self, client: socket.socket) -> None:
+        """Take over what one connection brings, until it ends."""
         taken: list[Close] = []
         files: deque[int] = deque()
         pending = b""
@@ -121,7 +120,7 @@ class Control:
                     with contextlib.suppress(BlockingIOError):  # nobody reads our answers
                         client.send(json.dumps(answer).encode() + b"\n")
         except OSError:
-            pass  # who brought it is gone
+            pass  # the sender is gone
         finally:
             client.close()
             for fd in files:
@@ -150,9 +149,9 @@ class Control:
 
 
 def _sees_our_processes(client: socket.socket) -> bool:
-    """Whether it was connected to from our own PID namespace.
+    """Whether the client connected from our own PID namespace.
 
-    Where the folder is bound into a container, a worker with our uid finds the socket there.
+    If the folder is bound into a container, a worker with our uid finds the socket there.
     """
     pid = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
     try:

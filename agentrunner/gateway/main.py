@@ -1,9 +1,9 @@
-"""The gateway process: one command's proxy and gateway, until the end of its stdin.
+"""The gateway process: the proxy and gateway of one command, until the end of its stdin.
 
-Prints a JSON line `{"event": "ready"}` when it listens, and `{"event": "stop", "reason": ENTRY}`
-where its worker keeps asking for a host that an allow-list with ENTRY would let it reach.
-Complaints go to stderr. Its order holds secrets and is kept in memory only: it leaves no core
-dump, and no other process of its user may read it.
+It prints a JSON line `{"event": "ready"}` when it listens, and `{"event": "stop", "reason": ENTRY}`
+if its worker keeps asking for a host that an allow-list with ENTRY would permit. Complaints go to
+stderr. Its order holds secrets and stays in memory only: the process leaves no core dump, and no
+other process of its user may read its memory.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from agentrunner.gateway.order import (
 
 ORDER_LIMIT = 16 << 20
 END_SEC = 1.5
-"""For services to end; what is not done by then is cut off."""
+"""How long services may take to end; the rest is cut off."""
 PR_SET_DUMPABLE = 4
 
 
 def main() -> NoReturn:
-    """Serve the order on stdin; ends with 0 if that is what its stdin said.
+    """Serve the order on stdin; ends with 0 when stdin ends.
 
-    Exit code 143 after SIGTERM, 1 where it cannot listen, 2 for an order that cannot be read.
+    Exit code 143 after SIGTERM, 1 if it cannot listen, 2 for an unreadable order.
     """
     keep_secret()
     try:
@@ -60,22 +60,22 @@ def _run(order: GatewayOrder) -> int:
     except (OSError, ValueError, AgentRunnerError) as error:
         complain(str(error))
         return 1
-    except Exception:  # noqa: BLE001 - it ends with a word, and is started again
+    except Exception:  # noqa: BLE001 - it ends with a message, and is started again
         sys.excepthook(*sys.exc_info())
         return 1
 
 
 def keep_secret() -> None:
-    """No core dump, no reading of our memory and environment, no file for others."""
+    """Forbid core dumps, reading of our memory and environment, and files readable by others."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     os.umask(0o077)
 
 
 def read_order(fd: int) -> GatewayOrder:
-    """The order: a line with its length, then that many bytes of JSON.
+    """Return the order: a line with its length, then that many bytes of JSON.
 
-    Raises ValueError, TypeError or KeyError for anything else; their texts may hold secrets.
+    Raises ValueError, TypeError or KeyError for anything else; their texts may contain secrets.
     """
     line = b""
     while not line.endswith(b"\n") and len(line) < 20:
@@ -83,37 +83,37 @@ def read_order(fd: int) -> GatewayOrder:
         if not byte:
             break
         line += byte
-    left = int(line)
-    if not 0 <= left <= ORDER_LIMIT:
+    length = int(line)
+    if not 0 <= length <= ORDER_LIMIT:
         raise ValueError("too long")
     data = bytearray()
-    while left > len(data) and (chunk := os.read(fd, left - len(data))):
+    while length > len(data) and (chunk := os.read(fd, length - len(data))):
         data += chunk
     return GatewayOrder.from_json(bytes(data))
 
 
 def tell(**event: str) -> None:
-    """Print an event; whoever heard us may be gone."""
+    """Print an event; its reader may be gone."""
     with contextlib.suppress(OSError):
         os.write(1, json.dumps(event).encode() + b"\n")
 
 
 def complain(text: str) -> None:
-    """For the log of whoever started us."""
+    """Print a complaint for the log of the process that started us."""
     with contextlib.suppress(OSError):
-        print(f"gateway: {text}", file=sys.stderr, flush=True)  # noqa: T201 - its only voice
+        print(f"gateway: {text}", file=sys.stderr, flush=True)  # noqa: T201 - its only output
 
 
 async def serve(order: GatewayOrder) -> int:
-    """Listen until stdin ends or SIGTERM comes; returns the exit code for that.
+    """Listen until stdin ends or SIGTERM comes; return the exit code for that.
 
-    Raises OSError where it cannot listen, ValueError for a host or proxy of no use, UsageError for
-    prices that cannot be read.
+    Raises OSError if it cannot listen, ValueError for an unusable host or proxy, UsageError for
+    unreadable prices.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Queue[int] = asyncio.Queue()
     loop.add_signal_handler(signal.SIGTERM, ended.put_nowait, 128 + signal.SIGTERM)
-    loop.add_signal_handler(signal.SIGINT, lambda: None)  # in a terminal it is for others
+    loop.add_signal_handler(signal.SIGINT, lambda: None)  # in a terminal Ctrl-C is for others
     _at_end_of_input(0, lambda: ended.put_nowait(0))
     services, closers = await make_services(order)
     control = Control(services)
@@ -132,8 +132,8 @@ async def _listen(
     folder: Path, services: Mapping[str, Serve], control: Control, listeners: contextlib.ExitStack
 ) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
-    # In a container the forwarder has another uid than we. It may pass where nobody else of
-    # this machine comes near.
+    # In a container the forwarder has a uid different from ours. It may connect if nobody else on
+    # this machine can reach the folder.
     shared = closed_to_others(folder)
     if shared:
         folder.chmod(0o711)
@@ -149,7 +149,7 @@ async def _listen(
 async def make_services(
     order: GatewayOrder,
 ) -> tuple[dict[str, Serve], list[Callable[[], Awaitable[None]]]]:
-    """Who serves which socket, and what ends them. Loads only what the order needs."""
+    """Return what serves each socket, and what ends the services. Loads only what is needed."""
     services: dict[str, Serve] = {}
     closers: list[Callable[[], Awaitable[None]]] = []
     if order.allow is not None:
@@ -166,7 +166,7 @@ async def make_services(
 
 
 async def _gateway(order: GatewayOrder) -> tuple[Serve, Callable[[], Awaitable[None]]]:
-    # A third of a second, which a command without a model does not pay.
+    # This import takes a third of a second, which a command without a model does not pay.
     from aiohttp import web
 
     from agentrunner.gateway.gateway import make_app
@@ -183,7 +183,7 @@ async def _gateway(order: GatewayOrder) -> tuple[Serve, Callable[[], Awaitable[N
 
 
 def _at_end_of_input(fd: int, action: Callable[[], None]) -> None:
-    """Do `action` when whoever started us lets go of our stdin, be it by dying."""
+    """Run `action` when the process that started us closes our stdin, even by dying."""
     loop = asyncio.get_running_loop()
 
     def look() -> None:
@@ -193,5 +193,5 @@ def _at_end_of_input(fd: int, action: Callable[[], None]) -> None:
 
     try:
         loop.add_reader(fd, look)
-    except PermissionError:  # a file, which has ended already
+    except PermissionError:  # a file, which has already ended
         action()

@@ -1,4 +1,4 @@
-"""Reads along a reply that is passed on: what it used, and whether it fails half-way."""
+"""Meters a reply while it is passed on: what it used, and whether it fails halfway."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from agentrunner.gateway.wires import CallTokens, Json, WireFormat, parse
 
 MAX_EVENT = 16 << 20
 """Bytes of a whole reply, or of one event of a stream, up to which it is read. Longer ones are
-passed on all the same; their usage is unknown."""
+still passed on, but their usage is unknown."""
 
 _MARKS = (b'"usage', b'"error')
-"""What an event holds that is worth parsing: usage, usageMetadata, error."""
+"""Only events with one of these are parsed: usage, usageMetadata, error."""
 
 
 class Meter:
-    """Fed with the bytes of one reply, in whatever pieces they come."""
+    """Reads the bytes of one reply, in whatever pieces they come."""
 
     def __init__(self, wire: WireFormat, content_type: str, content_encoding: str = "") -> None:
         self._wire = wire
@@ -27,10 +27,10 @@ class Meter:
         self._skipping = False
         self._usage: dict[str, Any] = {}
         self.error: Json | None = None
-        """What a stream said had gone wrong after it had begun well."""
+        """The error that a stream reported after a good start."""
 
     def feed(self, chunk: bytes) -> None:
-        """Read on; never raises."""
+        """Read the next piece; never raises."""
         if self._decode is None:
             return
         try:
@@ -46,11 +46,11 @@ class Meter:
 
     @property
     def body(self) -> bytes:
-        """The whole of a reply that is no stream, b"" where it is too long."""
+        """The whole body of a reply that is not a stream, b"" if it is too long."""
         return b"" if self._skipping else bytes(self._held)
 
     def tokens(self) -> CallTokens | None:
-        """What was used, once all is fed; None where the reply does not tell."""
+        """Return what was used, once everything was fed; None if the reply does not say."""
         if not self._stream and not self._skipping:
             data = parse(self.body)
             # Gemini's stream without `alt=sse` is one list of its events.
@@ -73,7 +73,7 @@ class Meter:
     def _take(self, event: Any) -> None:
         if not isinstance(event, dict):
             return
-        # An error, then a success, in one stream: later events win, and counts are never added up.
+        # An error and then a success in one stream: later events win, counts are never added up.
         self._usage.update(self._wire.usage(event))
         failed = event.get("response") if event.get("type") == "response.failed" else event
         if isinstance(failed, dict) and failed.get("error"):
@@ -83,7 +83,7 @@ class Meter:
 
 
 def decoded(body: bytes, encoding: str) -> bytes:
-    """A whole body without its Content-Encoding; as it is where that cannot be taken away."""
+    """Return a whole body without its Content-Encoding; unchanged if that cannot be decoded."""
     decode = decoder(encoding)
     try:
         return body if decode is None else decode(body)
@@ -92,7 +92,7 @@ def decoded(body: bytes, encoding: str) -> bytes:
 
 
 def decoder(encoding: str) -> Callable[[bytes], bytes] | None:
-    """What takes a Content-Encoding away, piece by piece; None for one that we cannot read."""
+    """Return a decoder of a Content-Encoding, for successive pieces; None if it is unknown."""
     match encoding.strip().lower():
         case "" | "identity":
             return bytes

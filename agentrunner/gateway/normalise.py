@@ -1,8 +1,8 @@
-"""A request as it can be compared with one of another day, in another folder.
+"""Normalises requests, to compare them with those of another day, in another folder.
 
-What differs from run to run is replaced by a word for it: ids, dates, times, durations, addresses,
-places. What is left is what a request *asks*. Long texts, which come again in every request of a
-conversation, stand beside it, each under a name made from it.
+What differs from run to run is replaced by a placeholder: ids, dates, times, durations, addresses,
+paths. The rest is what a request *asks*. Long texts, which recur in every request of a
+conversation, are kept separately, each under a name derived from it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agentrunner.gateway.wires import parse
 WORKDIR = "<workdir>"
 SHOWN = 80
 LONG = 200
-"""Characters from which on a text stands beside the rest."""
+"""Texts of more characters than this are kept separately."""
 
 _ABOUT_THE_CLIENT = frozenset(
     "client_metadata metadata prompt_cache_key safety_identifier user id".split()
@@ -38,14 +38,14 @@ _TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\d:])(?:Z\b|[+-]\d\d:?\d\d)?"
 _RULES = [
     (re.compile(pattern), word)
     for pattern, word in (
-        # Only where a path begins: long words without a blank must not be tried at each letter.
+        # Match only where a path begins: long words must not be tried at each letter.
         (rf"(?<!{_IN_PATH})/{_IN_PATH}*/runs/[\w.-]+/(?:box|sock)\b", "<run>"),
         (r"(?:/var)?/tmp(?![\w.-])(?:/[^\s\"'`<>,:;()\\]*)?", "<tmp>"),
         (r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}", "<id>"),
         (r"0x[0-9a-f]{6,}", "<id>"),
         (r"(?<![0-9A-Za-z])[0-9a-f]{16,}(?![0-9A-Za-z])", "<id>"),
         (r"(?<=Chunk ID: )[0-9a-f]+|(?<=\"chunk_id\":\")[0-9a-f]+", "<id>"),
-        # How long an output is depends on the places in it.
+        # The length of an output depends on the paths in it.
         (r"(?<=Original token count: )\d+|(?<=\"original_token_count\":)\d+", "<n>"),
         (r"(?<=127\.0\.0\.1:)\d+|(?<=localhost:)\d+", "<port>"),
         (rf"\b{_DAY},? +(?:{_MONTH} +\d+|\d+ {_MONTH})(?:,? +\d{{4}}(?!:))?", "<date>"),
@@ -64,7 +64,7 @@ class Normal:
     """A normalised request."""
 
     asked: Any
-    """As JSON; of a long text its beginning and name. A body that is no JSON is one text."""
+    """The request as JSON; of a long text its beginning and name. Any other body is one text."""
     texts: Mapping[str, str]
     """The long texts, by their names."""
 
@@ -75,13 +75,13 @@ class Normal:
 
     @property
     def digest(self) -> str:
-        """A few words by which a person knows it: its last text."""
+        """A short text by which a person recognises the request: the beginning of its last text."""
         texts = list(_texts(_conversation(self.asked)))
         return texts[-1][:SHOWN] if texts else ""
 
 
 def normalise(body: bytes, workdir: str = "") -> Normal:
-    """What of a request can be compared."""
+    """Return the comparable part of a request."""
     data = parse(body)
     if data is None and body.strip() not in (b"", b"null"):
         data = body.decode("utf-8", "replace")
@@ -92,9 +92,9 @@ def normalise(body: bytes, workdir: str = "") -> Normal:
 
 
 def difference(recorded: Any, now: Any, texts: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """The place where what was asked first differs, and what stands there then and now.
+    """Return the first place of difference, and what is there in the recording and now.
 
-    None where it differs nowhere. `texts` holds the long texts of both.
+    None if there is no difference. `texts` contains the long texts of both.
     """
     found = _first_difference(recorded, now, "")
     if found is None:
@@ -105,7 +105,10 @@ def difference(recorded: Any, now: Any, texts: Mapping[str, str]) -> tuple[str, 
         pairs = enumerate(zip_longest(one, other))
         same = next((at for at, (left, right) in pairs if left != right), 0)
         if same > SHOWN:
-            one, other = f"…{one[same - SHOWN // 2 :]}", f"…{other[same - SHOWN // 2 :]}"
+            one, other = (
+                f"…{one[same - SHOWN // 2 :]}",
+                f"…{other[same - SHOWN // 2 :]}",
+            )
     return place, _short(one), _short(other)
 
 

@@ -1,9 +1,9 @@
 """The order of a gateway process: JSON through its stdin, never written anywhere.
 
 One process serves one command in a sandbox. It listens on Unix sockets in the run's `sock` folder:
-`gateway.sock` for model calls, `proxy.sock` for CONNECT, and `control.sock`, where a sandbox that
-made a listener inside of its sandbox hands it over (one JSON line `{"socket": "proxy.sock"}` with
-the file descriptor as ancillary data).
+`gateway.sock` for model calls, `proxy.sock` for CONNECT, and `control.sock`, where a sandbox hands
+over a listener that it made inside (one JSON line `{"socket": "proxy.sock"}` with the file
+descriptor as ancillary data).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ CONTROL_SOCKET = "control.sock"
 
 GATEWAY_PORT = 8787
 PROXY_PORT = 3128
-"""Where a sandbox finds them, on a loopback of its own."""
+"""Where a sandbox finds them, on its own loopback."""
 
 Wire = Literal["openai", "anthropic", "gemini"]
 _PLACEHOLDER_BYTES = 32
 
 
 def new_placeholder() -> str:
-    """Worth nothing outside of one sandbox; as long as a real key, and named for what it is."""
+    """Return a placeholder: worthless elsewhere, as long as a real key, recognisable."""
     return f"sk-agentrunner-placeholder-{secrets.token_hex(_PLACEHOLDER_BYTES)}"
 
 
@@ -38,11 +38,11 @@ class Upstream:
 
     wire: Wire
     base_url: str
-    """The provider's, path prefix included: "https://api.openai.com/v1"."""
+    """The provider's, including a path prefix: "https://api.openai.com/v1"."""
     credential: str = field(repr=False)
-    """The real key or access token; "" for a server that asks for none."""
+    """The real key or access token; "" for a server that needs none."""
     placeholder: str
-    """What the sandbox shows in place of it; a call with anything else is refused."""
+    """What the sandbox sends instead of it; a call with anything else is refused."""
     scheme: Literal["key", "bearer"] = "key"
     """`key`: in the wire's own header (x-api-key, x-goog-api-key, for openai Authorization).
     `bearer`: always Authorization, as a login's access token is sent."""
@@ -50,7 +50,7 @@ class Upstream:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What may still be spent. None is unlimited, 0 nothing at all."""
+    """What may still be spent. None is unlimited, 0 is nothing at all."""
 
     tokens: int | None = None
     usd: float | None = None
@@ -63,36 +63,36 @@ class GatewayOrder:
     sockets: Path
     """The run's `sock` folder."""
     egress_log: Path
-    """One JSON line per decision of the proxy is appended to it."""
+    """The proxy appends one JSON line per decision to it."""
     usage_log: Path
-    """One JSON line per call of the gateway; read with `usage.read_usage`."""
+    """The gateway appends one JSON line per call to it; read with `usage.read_calls`."""
     label: str = ""
-    """The worker run or command it serves, for the logs."""
+    """The worker run or command that it serves, for the logs."""
     allow: tuple[str, ...] | None = None
     """Hosts as people write them, see `hosts`; None opens no proxy, () refuses every host."""
     setting: str = "runner.sandbox.network.allow"
-    """Where `allow` comes from, for what a refused program is told."""
+    """The setting that `allow` comes from, for messages to a refused program."""
     ask_after: int = 0
-    """Refusals of one host after which a stop is asked for; 0 never asks."""
+    """After how many refusals of one host a stop is requested; 0 never requests it."""
     upstream: Upstream | None = None
     """None opens no gateway."""
     allowance: Allowance = field(default_factory=Allowance)
     prices: Path | None = None
-    """A file of the user's own prices, laid over the built-in table."""
+    """A file of the user's own prices, which override the built-in table."""
     record: Path | None = None
     replay: Path | None = None
     workdir: str = ""
-    """The folder that is worked in, which a recording must not depend on."""
+    """The working folder, which a recording must not depend on."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Name to value; none of them gets into a file."""
 
     def to_json(self) -> bytes:
-        """For the process's stdin."""
+        """Return the order for the process's stdin."""
         return json.dumps(asdict(self), default=str).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> GatewayOrder:
-        """What `to_json` made; raises ValueError or TypeError for anything else."""
+        """Return the order that `to_json` wrote; raises ValueError or TypeError for others."""
         fields: dict[str, Any] = json.loads(data)
         for name in ("sockets", "egress_log", "usage_log", "prices", "record", "replay"):
             fields[name] = Path(fields[name]) if fields[name] is not None else None

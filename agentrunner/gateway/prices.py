@@ -1,14 +1,14 @@
-"""What calls cost: a table of list prices, and the user's own laid over it.
+"""What calls cost: a table of list prices, overridden by the user's own.
 
-A table says per model what a million tokens cost in US dollars:
+A table gives, per model, the price of a million tokens in US dollars:
 
     models:
       gpt-5.1: {input: 1.25, cached: 0.125, output: 10}
       my-model: {input: 0, output: 0}
       gpt-5.2: null        # not known, whatever the built-in table says
 
-`cached` (read from the provider's cache) and `cache_write` cost what `input` costs where they are
-left out. `long` holds the prices of a call that reads more than `long.over` tokens.
+Without a price of their own, `cached` (read from the provider's cache) and `cache_write` cost what
+`input` costs. `long` has the prices of a call that reads more than `long.over` tokens.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Rates(BaseModel):
     cache_write: _Usd | None = None
 
     def cost(self, tokens: CallTokens) -> float:
-        """US dollars."""
+        """Return US dollars."""
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
         fresh = max(0, tokens.input - tokens.cached - tokens.cache_write)
@@ -55,7 +55,7 @@ class Rates(BaseModel):
 
 
 class LongRates(Rates):
-    """What a call costs that reads more than `over` tokens."""
+    """The prices of a call that reads more than `over` tokens."""
 
     over: int = Field(gt=0)
 
@@ -66,7 +66,7 @@ class Price(Rates):
     long: LongRates | None = None
 
     def of(self, tokens: CallTokens) -> float:
-        """US dollars of one call."""
+        """Return US dollars of one call."""
         long = self.long
         return (long if long and tokens.input > long.over else self).cost(tokens)
 
@@ -87,24 +87,24 @@ class Prices:
     """The month of the built-in table; prices may have changed since."""
 
     def price(self, model: str) -> Price | None:
-        """The price of a model: of that very name, else of the longest name that it begins with
-        and that only a date or "latest" follows. None where it is not known: another suffix
-        makes another model, at another price."""
+        """Return the price of a model: by its exact name, or by the longest known name that it
+        starts with if only a date or "latest" follows. None if it is unknown: another suffix
+        means another model, with another price."""
         found = max(
             (name for name in self.models if _is_version_of(model, name)), key=len, default=None
         )
         return None if found is None else self.models[found]
 
     def cost(self, model: str, tokens: CallTokens | None) -> float | None:
-        """US dollars of one call; None where tokens or price are not known."""
+        """Return US dollars of one call; None if tokens or price are unknown."""
         price = self.price(model)
         return None if price is None or tokens is None else price.of(tokens)
 
 
 def load_prices(own: Path | None = None) -> Prices:
-    """The built-in table with the user's own over it.
+    """Return the built-in table, overridden by the user's own.
 
-    Raises UsageError (`prices-invalid`) for a file that cannot be read or is no table of prices.
+    Raises UsageError (`prices-invalid`) for a file that cannot be read or is not a table of prices.
     """
     built_in = _built_in()
     if own is None:

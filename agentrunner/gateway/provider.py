@@ -1,4 +1,4 @@
-"""The provider itself: one host, with the real key, no redirects, and limits on time."""
+"""The provider itself: one host, with the real key, no redirects, and time limits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LiveProvider:
 
     @asynccontextmanager
     async def ask(self, request: Outgoing) -> AsyncIterator[Incoming]:
-        """Send the request with the real key; raises Unreachable."""
+        """Send the request with the real key; raises UpstreamUnreachable."""
         query = f"?{request.query}" if request.query else ""
         try:
             reply = await self._session.request(
@@ -76,7 +76,7 @@ class LiveProvider:
         for name in CREDENTIAL_HEADERS:
             headers.popall(name, None)
         headers.update(self._key)
-        # What is not compressed can be read along without taking it apart.
+        # Uncompressed replies can be metered without decompressing them.
         headers["Accept-Encoding"] = "identity"
         return headers
 
@@ -87,14 +87,14 @@ class LiveProvider:
             limit = f"{CONNECT_SEC:g} s to connect" if connecting else f"{SILENCE_SEC:g} s"
             return f"The model provider at {host} gave no answer within {limit}."
         if isinstance(error, aiohttp.ClientHttpProxyError):
-            # Its own words hold the proxy's address, and with that the password in it.
+            # Its own message contains the proxy's address, and with it the password.
             return f"The proxy of this machine's network refuses {host}: {error.status}"
         reason = " ".join(str(error).split()) or type(error).__name__
         return f"The model provider at {host} cannot be reached: {reason}"
 
 
 def new_session() -> aiohttp.ClientSession:
-    """A session that keeps to what it is told: no cookies, no netrc, nothing taken apart."""
+    """Return a session without side effects: no cookies, no netrc, nothing decompressed."""
     return aiohttp.ClientSession(
         auto_decompress=False,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -106,7 +106,7 @@ def new_session() -> aiohttp.ClientSession:
 
 
 def end_to_end(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Headers without those about the connection."""
+    """Return the headers without those about the connection."""
     given = list(headers)
     named = {
         word.strip().lower()
@@ -120,10 +120,10 @@ def end_to_end(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def proxy_for(url: URL) -> str | None:
-    """The proxy of this machine's environment; none for its own addresses.
+    """Return the proxy from this machine's environment; None for the machine's own addresses.
 
-    None, too, for what goes in the clear to the network that this machine is in: a proxy for the
-    outside world must not see it.
+    Also None for plain http to the network that this machine is in: a proxy for the outside world
+    must not see it.
     """
     host = url.host or ""
     try:

@@ -1,7 +1,7 @@
 """The allow-listing proxy: CONNECT to hosts on a list, and to nothing else.
 
-A name is looked for on the list before anybody is asked for its address; what was asked is
-checked, and what was checked is dialled. TLS goes through unopened.
+A name is checked against the list before its address is looked up; the addresses found are checked,
+and only checked ones are dialled. TLS passes through unopened.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ question, which stays in a pipe until it is read."""
 
 @dataclass(frozen=True)
 class ProxyLimits:
-    """How much a sandbox may ask of the proxy."""
+    """How much a sandbox may demand of the proxy."""
 
     head_sec: float = 10
     dial_sec: float = 20
-    """For name and connection together."""
+    """For look-up and connection together."""
     idle_sec: float = 3600
     """Without a byte either way; a model may think for long."""
     connections: int = 128
 
 
 Ask = Callable[[str], None]
-"""Told once per host that is asked for again and again: the entry that would allow it."""
+"""Called once per host that is requested again and again, with the entry that would allow it."""
 
 
 class Proxy:
@@ -64,7 +64,7 @@ class Proxy:
         way_out: Dialer | None = None,
         limits: ProxyLimits | None = None,
     ) -> None:
-        """`setting` is where `hosts` are written; `redact` takes secrets out of what is kept."""
+        """`setting` names the setting with `hosts`; `redact` removes secrets from the log."""
         self._hosts = hosts
         self._log = log
         self._setting = setting
@@ -79,7 +79,7 @@ class Proxy:
         self._servers: set[asyncio.Server] = set()
 
     async def serve(self, listener: socket.socket) -> Close:
-        """Accept clients on a listening socket, of whatever family."""
+        """Accept clients on a listening socket, of any family."""
         server = await asyncio.start_server(self._accept, sock=listener, limit=BUFFER)
         self._servers.add(server)
 
@@ -90,7 +90,7 @@ class Proxy:
         return close
 
     async def close(self) -> None:
-        """Cut all connections, and write down what went through them."""
+        """Cut all connections, and log what went through them."""
         for server in self._servers:
             server.close()
         for client in self._clients:
@@ -100,13 +100,13 @@ class Proxy:
 
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
         if len(self._clients) >= 2 * self._limits.connections:
-            writer.transport.abort()  # even to say no would cost too much
+            writer.transport.abort()  # even a refusal would cost too much
             return
-        client = asyncio.create_task(self._client(TunnelSide(reader, writer)))
+        client = asyncio.create_task(self._serve_client(TunnelSide(reader, writer)))
         self._clients.add(client)
         client.add_done_callback(self._clients.discard)
 
-    async def _client(self, client: TunnelSide) -> None:
+    async def _serve_client(self, client: TunnelSide) -> None:
         try:
             await self._handle(client)
         except (OSError, asyncio.IncompleteReadError):
@@ -124,10 +124,10 @@ class Proxy:
             self._note_refusal(refused)
             await _answer(client, refused)
             return
-        await self._tunnel(client, host, Entry("closed", *self._shown(target), address=address))
+        await self._tunnel(client, host, Entry("closed", *self._redacted(target), address=address))
 
     async def _read(self, reader: StreamReader) -> HostAndPort:
-        """The head of a request; raises Refused, or IncompleteReadError for one that ends."""
+        """Return a request's target; raises RequestRefused, or IncompleteReadError if cut off."""
         try:
             async with asyncio.timeout(self._limits.head_sec):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -140,7 +140,7 @@ class Proxy:
         return read_head(head)
 
     async def _connect(self, target: HostAndPort) -> tuple[TunnelSide, str]:
-        """Check, and open a connection; raises Refused. The decision is on disk when it returns."""
+        """Check the target, log the decision, and open a connection; raises RequestRefused."""
         entry = find_host(self._hosts, target.host, target.port)
         if entry is None:
             raise self._refused(target, "is not on the list of hosts that may be reached")
@@ -156,7 +156,7 @@ class Proxy:
             reason = str(error) or "it took too long"
             raise _failed("unreachable", target, f"did not answer: {reason}") from None
         try:
-            self._log.add(Entry("allowed", *self._shown(target), address=address))
+            self._log.add(Entry("allowed", *self._redacted(target), address=address))
         except OSError as error:
             host.writer.transport.abort()
             raise RequestRefused(
@@ -177,7 +177,7 @@ class Proxy:
         )
 
     def _note_refusal(self, refused: RequestRefused) -> None:
-        """Write it down, and ask for a person if it is not the first of its kind."""
+        """Log a refusal, and ask for the host's entry when it reaches the limit."""
         decision: Decision = (
             "failed" if refused.reason in ("unresolved", "unreachable") else "refused"
         )
@@ -207,7 +207,7 @@ class Proxy:
                 seconds = loop.time() - began
                 self._log.add(closed, up=tunnel.up, down=tunnel.down, seconds=seconds)
 
-    def _shown(self, target: HostAndPort) -> tuple[str, int]:
+    def _redacted(self, target: HostAndPort) -> tuple[str, int]:
         return self._redact(target.host), target.port
 
 
@@ -217,7 +217,7 @@ def _failed(reason: Reason, target: HostAndPort, why: str) -> RequestRefused:
 
 
 async def _answer(client: TunnelSide, refused: RequestRefused) -> None:
-    """Say no, and read what is still sent: an end with unread data would take our answer along."""
+    """Send the refusal, and read the rest: closing with unread data would destroy our answer."""
     client.writer.write(refused.response())
     client.writer.write_eof()
     with contextlib.suppress(TimeoutError):
@@ -227,14 +227,14 @@ async def _answer(client: TunnelSide, refused: RequestRefused) -> None:
 
 
 def make_proxy(order: GatewayOrder, ask: Ask) -> Proxy:
-    """The proxy of an order; raises ValueError for a host that cannot be read, and OSError."""
+    """Return the proxy of an order; raises ValueError for an invalid host, and OSError."""
     return Proxy(
         [parse_host(text) for text in order.allow or ()],
         EgressLog(order.egress_log, order.label, _utc_now),
         setting=order.setting,
         ask_after=order.ask_after,
         ask=ask,
-        # The case of a name of a host may have been lost.
+        # The case of a host's name may have been lost.
         redact=Redactor(order.secrets, any_case=True).redact,
         way_out=way_out(os.environ),
     )

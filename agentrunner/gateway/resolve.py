@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[list[Address]]]
-"""Asks for the addresses of a name, once; raises OSError. The port is for the look-up only."""
+"""Looks up the addresses of a name, once; raises OSError. The port is for the look-up only."""
 
 PUBLIC_IN_NAME_ONLY = tuple(
     ip_network(text)
@@ -28,7 +28,7 @@ NAT64 = IPv6Network("64:ff9b::/96")
 
 
 async def look_up(name: str, port: int) -> list[Address]:
-    """The system's answer for a name; raises OSError (socket.gaierror) if there is none."""
+    """Return the system's answer for a name; raises OSError (socket.gaierror) if there is none."""
     found = await asyncio.get_running_loop().getaddrinfo(
         name, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
     )
@@ -36,11 +36,11 @@ async def look_up(name: str, port: int) -> list[Address]:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to the internet at large and not to a network of ours.
+    """Whether an address belongs to the public internet and not to a private network.
 
-    False for loopback, private, link-local, shared (CGNAT), documentation, multicast, reserved
-    and metadata addresses, and for IPv6 addresses that stand for an IPv4 one; only where NAT64
-    does (64:ff9b::/96, all that a network without IPv4 has) the IPv4 one decides.
+    False for loopback, private, link-local, shared (CGNAT), documentation, multicast, reserved and
+    metadata addresses, and for IPv6 addresses that stand for an IPv4 one. The exception is NAT64
+    (64:ff9b::/96, all that a network without IPv4 has), where the IPv4 address decides.
     """
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
@@ -60,7 +60,8 @@ def is_public(address: Address) -> bool:
 def is_ours(address: Address) -> bool:
     """Whether it is an address of this machine; sends nothing.
 
-    What listens on all interfaces would else be reached through a public one, past a firewall.
+    Otherwise a service that listens on all interfaces could be reached through a public address,
+    past a firewall.
     """
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
@@ -68,4 +69,4 @@ def is_ours(address: Address) -> bool:
             probe.connect((str(address), 9))
             return bool(ip_address(probe.getsockname()[0]) == address)
     except OSError:
-        return False  # no way there at all
+        return False  # no route there at all

@@ -1,4 +1,4 @@
-"""Bytes both ways between a client and a host, unread, until both have ended."""
+"""Passes bytes both ways between a client and a host, unread, until both have ended."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 CHUNK = 256 << 10
 BUFFER = 64 << 10
-"""Of a stream's reader; it takes twice as much before it makes the sender wait."""
+"""Of a stream's reader; it accepts twice as much before it makes the sender wait."""
 FLUSH_SEC = 10.0
-"""For what is under way at the end to be taken by a slow client."""
+"""How long a slow client may take to receive the remaining bytes at the end."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class TunnelSide:
     writer: StreamWriter
 
     async def close(self) -> None:
-        """Let what was written go out, for a while; then cut off."""
+        """Let written bytes go out, for a while; then cut the connection."""
         self.writer.close()
         try:
             async with asyncio.timeout(FLUSH_SEC):
@@ -44,10 +44,10 @@ class Tunnel:
         self.down = 0
 
     async def run(self) -> None:
-        """Until both sides have ended, one breaks, or nothing moves for `idle_sec`.
+        """Run until both sides have ended, one breaks, or nothing moves for `idle_sec`.
 
-        The end of one side is passed on, and the other may go on. No more than a buffer of each
-        direction is in memory: who reads slowly slows down who writes.
+        The end of one side is passed on, and the other may continue. At most one buffer per
+        direction is in memory: a slow reader slows down the writer.
         """
         with suppress(OSError):  # TimeoutError is one
             async with asyncio.timeout(self._idle_sec) as idle:
@@ -65,16 +65,16 @@ class Tunnel:
     async def _up(self, idle: asyncio.Timeout) -> None:
         while data := await self._client.reader.read(CHUNK):
             self.up += len(data)
-            await self._pass(data, self._host.writer, idle)
+            await self._forward(data, self._host.writer, idle)
         self._host.writer.write_eof()
 
     async def _down(self, idle: asyncio.Timeout) -> None:
         while data := await self._host.reader.read(CHUNK):
             self.down += len(data)
-            await self._pass(data, self._client.writer, idle)
+            await self._forward(data, self._client.writer, idle)
         self._client.writer.write_eof()
 
-    async def _pass(self, data: bytes, writer: StreamWriter, idle: asyncio.Timeout) -> None:
+    async def _forward(self, data: bytes, writer: StreamWriter, idle: asyncio.Timeout) -> None:
         idle.reschedule(asyncio.get_running_loop().time() + self._idle_sec)
         writer.write(data)
         await writer.drain()

@@ -13,7 +13,7 @@ from agentrunner.gateway.usage import ErrorClass
 from agentrunner.gateway.wires import parse
 
 MAX_DETAIL = 300
-"""Characters of a provider's own words that are kept."""
+"""Characters of a provider's own message that are kept."""
 
 _WORDS: Mapping[ErrorClass, str] = {
     "quota": (
@@ -35,7 +35,7 @@ _WORDS: Mapping[ErrorClass, str] = {
     "overload": "overloaded|unavailable|at capacity|experiencing high demand",
     "server": "server_error|api_error|internal",
 }
-"""What the texts and codes of an error speak of; the first that matches tells."""
+"""Patterns for texts and codes of an error; the first match decides."""
 
 _BY_STATUS: Mapping[int, ErrorClass] = {
     401: "auth", 402: "quota", 403: "auth", 404: "model", 408: "network", 413: "context",
@@ -49,17 +49,17 @@ class UpstreamError:
 
     kind: ErrorClass
     reset_at: datetime | None = None
-    """When a quota is there again, as far as told; in UTC."""
+    """When a quota is available again, if known; in UTC."""
     detail: str = ""
-    """The provider's words, cut short; may hold parts of a key."""
+    """The provider's message, cut short; may contain parts of a key."""
 
 
 def classify(
     status: int, headers: Mapping[str, str], body: bytes, now: datetime
 ) -> UpstreamError:  # fmt: skip
-    """What a reply with an error status means, or with status 200 an event that is an error.
+    """Return what a reply with an error status means, or with status 200 an event that is an error.
 
-    `headers` are looked up without regard to case; `now` is when the reply came.
+    `headers` are looked up case-insensitively; `now` is when the reply came.
     """
     data = parse(body)
     lower = {name.lower(): value for name, value in headers.items()}
@@ -70,7 +70,7 @@ def classify(
 
 
 def _kind(status: int, text: str) -> ErrorClass:
-    # These speak for themselves; the words of their texts may mislead.
+    # These statuses are unambiguous; the words of their texts may mislead.
     if status in (401, 429, 503, 529):
         return _BY_STATUS[status]
     if 300 <= status < 400:
@@ -90,7 +90,7 @@ def _kind(status: int, text: str) -> ErrorClass:
 def _reset_at(
     headers: Mapping[str, str], data: Any, text: str, now: datetime
 ) -> datetime | None:  # fmt: skip
-    """The first place that tells it: Retry-After, the body, the limits in the headers."""
+    """Return the reset time from the first of Retry-After, the body and limits in headers."""
     wait = _retry_after(headers, now)
     if wait is None:
         wait = next(_waits_in_body(data, text, now), None)
@@ -116,7 +116,7 @@ def _retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def _waits_in_body(data: Any, text: str, now: datetime) -> Iterator[float]:
-    """Seconds that a body names, the surest first."""
+    """Yield the waiting times in seconds that a body names, the most reliable first."""
     error = data.get("error") if isinstance(data, dict) else None
     if isinstance(error, dict):
         if (seconds := _number(error.get("resets_in_seconds"))) is not None:
@@ -133,20 +133,20 @@ def _waits_in_body(data: Any, text: str, now: datetime) -> Iterator[float]:
 
 
 def _longest_used_up(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Of the limits that are used up, or of all where none says so, the one that lasts longest."""
+    """Return the longest wait of the limits that are used up, or of all limits if none is known."""
     used_up: list[float] = []
     others: list[float] = []
     for name, value in headers.items():
         if "ratelimit" not in name or "-reset" not in name:
             continue
         if (seconds := _wait(value, now)) is not None:
-            left = headers.get(name.replace("-reset", "-remaining"))
-            (used_up if left == "0" else others).append(seconds)
+            remaining = headers.get(name.replace("-reset", "-remaining"))
+            (used_up if remaining == "0" else others).append(seconds)
     return max(used_up or others, default=None)
 
 
 def _wait(value: str, now: datetime) -> float | None:
-    """Seconds until a moment, or of a duration; both are found in headers."""
+    """Return the seconds until a moment, or of a duration; headers contain both."""
     number = _number(value)
     if number is not None:
         return number - now.timestamp() if number > 1e9 else number
@@ -164,7 +164,7 @@ _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def _duration(text: str) -> float | None:
-    """Seconds of "1s", "6m0s", "17ms", "1.5s", "2 hours"."""
+    """Return the seconds of "1s", "6m0s", "17ms", "1.5s", "2 hours"."""
     if not re.fullmatch(rf"(?:{_PART},? ?)+", text.strip()):
         return None
     return sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, text))

@@ -1,7 +1,7 @@
 """What the gateway counted: one JSON line per call. `money.usage` adds them up.
 
-A call that is sent on has a line of its own before that, `{"begun": …}`, so that one is known of
-whose end a gateway that was killed could not tell.
+A call that is sent on first gets a line `{"begun": …}`, so that it is known even if the gateway is
+killed before the call ends.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ ErrorClass = Literal[
 """Why a call failed.
 
 `auth`: the key is refused. `model`: there is no such model, or not for this key. `quota`: a rate
-limit or an empty account. `overload`: the provider is too busy. `context`: the conversation is
-too long. `request`: the provider refuses what was asked. `server`: the provider fails. `network`:
-it cannot be reached. `budget`: the run's own limit; nothing was sent. `replay`: the request is
-not the recorded one.
+limit or an empty account. `overload`: the provider is too busy. `context`: the conversation is too
+long. `request`: the provider refuses the request. `server`: the provider fails. `network`: it
+cannot be reached. `budget`: the run's own limit; nothing was sent. `replay`: the request is not the
+recorded one.
 """
 
 
@@ -35,39 +35,39 @@ class Call:
     label: str
     """The worker run that made it."""
     n: int
-    """Counts the calls of one worker run in the order they began, from 1."""
+    """The number of the call in its worker run, in the order they began, from 1."""
     path: str
     model: str
     status: int
-    """Of the reply; 0 where the worker went away before there was one."""
+    """The reply's status; 0 if the worker went away before there was one."""
     duration_ms: int
     input_tokens: int | None
-    """All that was read; None where the reply does not tell, as for the other two."""
+    """Everything read; None if the reply does not say, like the next two."""
     cached_tokens: int | None
     output_tokens: int | None
     usd: float | None
-    """None where tokens or price are not known, never a guess; 0 for a call that was refused."""
+    """None if tokens or price are unknown, never a guess; 0 for a refused call."""
     error: ErrorClass | None = None
     reset_at: str | None = None
-    """When a quota is there again: UTC, ISO 8601."""
+    """When a quota is available again: UTC, ISO 8601."""
     detail: str = ""
     """A sentence about the error, without secrets."""
     metered: bool = True
-    """False for what costs nothing: lists of models, counts of tokens."""
+    """False for calls that cost nothing: lists of models, counts of tokens."""
 
     @property
     def unknown(self) -> bool:
-        """Whether a reply began, or may have, and did not say what was used."""
+        """Whether a reply began, or may have, without reporting its usage."""
         return self.metered and self.input_tokens is None and self.status < 400
 
     @property
     def sent(self) -> bool:
-        """Whether it went out at all; the gateway itself refuses some."""
+        """Whether it was sent at all; the gateway itself refuses some."""
         return self.error not in ("budget", "replay")
 
 
 def read_calls(path: Path) -> list[Call]:
-    """Every call of a usage log in the order of their ends, then those that have none.
+    """Return every call of a usage log in the order of their ends, then those without an end.
 
     Lines cut by a crash are left out.
     """
@@ -76,7 +76,7 @@ def read_calls(path: Path) -> list[Call]:
 
 
 def read_log(path: Path) -> tuple[list[Call], list[Call]]:
-    """The calls that ended, and those that began and are at work still or were lost."""
+    """Return the calls that ended, and those that began and are unfinished or lost."""
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
@@ -99,7 +99,7 @@ class UsageLog:
     """Appends calls to the log, each in one write."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file where there is none; a half-written last line is closed."""
+        """Create the file if there is none; end a half-written last line."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         size = os.fstat(self._file).st_size
@@ -109,18 +109,18 @@ class UsageLog:
     def append(self, call: Call, *, begins: bool = False) -> None:
         """Write one line: a call that ended, or one that `begins`.
 
-        Raises OSError where the disk is full.
+        Raises OSError if the disk is full.
         """
         line = {"begun": asdict(call)} if begins else asdict(call)
         os.write(self._file, json.dumps(line).encode() + b"\n")
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         os.close(self._file)
 
 
 def _call(line: bytes) -> tuple[Call | None, bool]:
-    """The call of a line, and whether it only begins there."""
+    """Return the call of a line, and whether it only begins there."""
     try:
         fields: Any = json.loads(line)
         begins = "begun" in fields

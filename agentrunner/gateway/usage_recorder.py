@@ -1,4 +1,4 @@
-"""What a worker run has spent: every call is booked, and none begins once the allowance is gone."""
+"""Records every call of a worker run, and refuses further ones once the allowance is spent."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from agentrunner.text.redaction import Redactor
 
 
 class UsageRecorder:
-    """Keeps the usage log of one worker run, and goes on where an earlier process stopped."""
+    """Writes the usage log of one worker run, and continues where an earlier process stopped."""
 
     def __init__(self, order: GatewayOrder, prices: Prices, redactor: Redactor) -> None:
         """Open the log. Calls of the same label in it count against the allowance.
 
-        Raises OSError where it cannot be opened.
+        Raises OSError if it cannot be opened.
         """
         self._allowance: Allowance = order.allowance
         self._label = order.label
@@ -36,7 +36,7 @@ class UsageRecorder:
         self._usd = sum(call.usd or 0 for call in earlier)
 
     def refusal(self) -> str:
-        """Why no further call may be made, as a sentence; "" where one may."""
+        """Return why no further call may be made, as a sentence; "" if one may."""
         tokens, usd = self._allowance.tokens, self._allowance.usd
         if tokens is not None and self._tokens >= tokens:
             return (
@@ -51,7 +51,7 @@ class UsageRecorder:
         return ""
 
     def begin(self, path: str, model: str, started: datetime) -> int:
-        """Write down that a call is sent on, and give its number."""
+        """Record that a call is sent on, and return its number."""
         self._calls += 1
         call = Call(
             ts=_stamp(started), label=self._label, n=self._calls, path=path,
@@ -76,11 +76,11 @@ class UsageRecorder:
         error: UpstreamError | None,
         ended: datetime,
     ) -> None:
-        """Write down how a call ended; `tokens` is None where they are not known.
+        """Record how a call ended; `tokens` is None if they are unknown.
 
-        `number` is that of `begin`, None for a call that was not sent on or costs nothing.
+        `number` is the result of `begin`, None for a call that was not sent on or costs nothing.
         """
-        # A call that is refused costs nothing; one that breaks off may.
+        # A refused call costs nothing; one that breaks off may.
         free = not metered or status >= 400
         usd = 0.0 if free else self._prices.cost(model, tokens)
         if number is None:
@@ -106,12 +106,12 @@ class UsageRecorder:
             detail=self._redactor.redact(error.detail) if error else "",
             metered=metered,
         )
-        # On a full disk the worker goes on; the totals here still hold for its allowance.
+        # On a full disk the worker continues; the totals here still apply to its allowance.
         with contextlib.suppress(OSError):
             self._log.append(call)
 
     def close(self) -> None:
-        """Release the log."""
+        """Close the log."""
         self._log.close()
 
 

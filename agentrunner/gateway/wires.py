@@ -1,7 +1,7 @@
-"""What the model APIs look like: which calls are let through, where the key stands, what is told.
+"""The model APIs: which calls are let through, where the key is, which usage is reported.
 
-Three providers, four shapes: OpenAI's Responses and Chat Completions, Anthropic's Messages and
-Gemini's generateContent. Everything here is pure; nothing is changed on its way, only read.
+Three providers, four formats: OpenAI's Responses and Chat Completions, Anthropic's Messages and
+Gemini's generateContent. Everything here is pure; messages are only read, never changed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class CallTokens:
-    """What one call has used."""
+    """The tokens of one call."""
 
     input: int
-    """All that was read, from a cache or not."""
+    """Everything read, from a cache or not."""
     output: int
-    """All that was written, thinking included."""
+    """Everything written, including thinking."""
     cached: int = 0
     """The part of `input` that came from the provider's cache."""
     cache_write: int = 0
-    """The part of `input` that was put into the cache, where that has a price of its own."""
+    """The part of `input` that was written to the cache, if that has its own price."""
     reasoning: int = 0
-    """The part of `output` that was thinking, as far as told."""
+    """The part of `output` that was thinking, if reported."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class WireFormat:
     key_header: str
     routes: tuple[Route, ...]
     usage: Callable[[Json], Json]
-    """The usage fields of a reply or of one event of its stream; {} where it tells none."""
+    """Returns the usage fields of a reply or of one event of its stream; {} if it has none."""
     tokens: Callable[[Json], CallTokens | None]
-    """The counts in the usage fields of all events together; None where they are not all there."""
+    """Returns the counts from the usage fields of all events; None if any is missing."""
     error_body: Callable[[int, str, str], dict[str, Any]]
-    """An error as this API would say it: status, our class of error, a sentence."""
+    """Returns an error in this API's format from status, our class of error, and a sentence."""
 
     def route(self, method: str, path: str) -> Route | None:
-        """Which call this is; None where it is not let through."""
+        """Return which call this is; None if it is not let through."""
         if "%" in path or ".." in path:  # no spelling but the plain one
             return None
         return next(
@@ -71,7 +71,7 @@ class WireFormat:
         )
 
     def model(self, path: str, body: Any) -> str:
-        """The model that a call asks for, as it names it; "" where it names none."""
+        """Return the model that a call asks for, by its own name for it; "" if it names none."""
         if found := _MODEL_IN_PATH.search(path):
             return found[1]
         named = body.get("model") if isinstance(body, dict) else None
@@ -79,7 +79,7 @@ class WireFormat:
 
 
 def credential_headers(wire: WireFormat, credential: str, *, bearer: bool) -> dict[str, str]:
-    """The header that shows the key; none for an empty one."""
+    """Return the header with the key; none for an empty key."""
     if not credential:
         return {}
     if bearer or wire.key_header == "Authorization":
@@ -88,16 +88,16 @@ def credential_headers(wire: WireFormat, credential: str, *, bearer: bool) -> di
 
 
 CREDENTIAL_HEADERS = ("Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key")
-"""Where clients put their keys; each is taken out before the real one is put in."""
+"""Where clients put their keys; each is removed before the real one is added."""
 CREDENTIAL_QUERY = "key"
-"""Gemini's clients may also put it into the address."""
+"""Gemini's clients may also put it into the URL."""
 
 _ID = r"[A-Za-z0-9][\w.:@-]*"
 _MODEL_IN_PATH = re.compile(rf"/models/({_ID}):\w+$")
 
 
 def _routes(*lines: str) -> tuple[Route, ...]:
-    """Each line is "METHOD PATH", with `free` behind it where the call costs nothing."""
+    """Parse lines "METHOD PATH", followed by `free` if the call costs nothing."""
     split = [line.split() for line in lines]
     return tuple(Route(words[0], re.compile(words[1]), "free" not in words) for words in split)
 
@@ -156,7 +156,7 @@ OPENAI = WireFormat(
 def _anthropic_usage(data: Json) -> Json:
     if data.get("type") == "message_start":
         start = _object(_object(data.get("message")).get("usage"))
-        # What the reply will have written is only told at its end.
+        # What the reply has written is only reported at its end.
         return {name: value for name, value in start.items() if name != "output_tokens"}
     return _object(data.get("usage"))
 
@@ -206,7 +206,7 @@ ANTHROPIC = WireFormat(
 def _gemini_usage(data: Json) -> Json:
     candidates = data.get("candidates") or []
     if candidates and not any(_object(c).get("finishReason") for c in candidates):
-        return {}  # every event counts up to itself; only the last one counts
+        return {}  # every event has a running total; only the last one counts
     return _object(data.get("usageMetadata"))
 
 
@@ -255,7 +255,7 @@ WIRES: Mapping[Wire, WireFormat] = {wire.name: wire for wire in (OPENAI, ANTHROP
 
 
 def parse(data: bytes) -> Any:
-    """A body as JSON; None where it is none."""
+    """Return a body as JSON; None if it is not JSON."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

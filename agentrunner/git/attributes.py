@@ -1,7 +1,7 @@
-"""Which files git may have changed on their way into the repository, by attributes of the user's.
+"""Finds the files that git may have changed on their way into the repository, by its attributes.
 
-Nothing is run. Wherever a rule is hard to read, all files below it count as changed: they are then
-read, which is never wrong. Standard library only, like all that `take` needs.
+Nothing is run. Where a rule is hard to parse, all files below it count as changed: they are then
+read, which is never wrong. Standard library only, like everything that `take` needs.
 """
 # Paths are bytes here, which pathlib does not take.
 # ruff: noqa: PTH111, PTH118
@@ -21,7 +21,7 @@ CHANGES_CONTENT = re.compile(
 """A rule that sets one of these, or sets it to something; `-filter` and `!filter` do not."""
 NAMED_FILE = re.compile(rb"(?im)^\s*attributesfile\s*=\s*\"?([^\"\n;#]+)")
 PLAIN = re.compile(rb"[A-Za-z0-9_.*?+@-]+")
-"""A pattern that means to `fnmatch` on the last name what it means to git."""
+"""A pattern that `fnmatch` on the last name interprets as git does."""
 
 
 class Attributes:
@@ -29,26 +29,26 @@ class Attributes:
 
     def __init__(self) -> None:
         self._names: dict[bytes, list[re.Pattern[bytes]]] = {}
-        """By folder: names of files below it that git may have changed."""
+        """By folder: patterns for names of files below it that git may have changed."""
         self._all: list[bytes] = []
         """Folders below which every file counts as changed."""
 
     def add(self, folder: bytes, text: bytes) -> None:
-        """Take in the rules for a folder, which is relative to the top of the repository."""
+        """Add the rules for a folder, which is relative to the top of the repository."""
         for line in text.splitlines():
             pattern, _, rules = line.strip().partition(b" ")
             pattern, _, more = pattern.partition(b"\t")
             if pattern.startswith(b"#") or not CHANGES_CONTENT.search(more + b" " + rules):
                 continue
             if PLAIN.fullmatch(pattern):
-                # Case is left out of it: the user's git may do so.
+                # Case is ignored: the user's git may ignore it.
                 named = re.compile(fnmatch.translate(pattern.decode()).encode(), re.IGNORECASE)
                 self._names.setdefault(folder, []).append(named)
             else:
                 self._all.append(folder)
 
     def add_users_own(self, common_dir: bytes, configs: Iterable[bytes]) -> None:
-        """Take in what holds for the whole repository: of its `.git`, the user, the machine."""
+        """Add the rules for the whole repository: those of its `.git`, the user, the machine."""
         home = os.fsencode(os.path.expanduser("~"))
         settings = os.fsencode(os.environ.get("XDG_CONFIG_HOME") or "") or home + b"/.config"
         places = [common_dir + b"/info/attributes", settings + b"/git/attributes"]
@@ -61,12 +61,12 @@ class Attributes:
             self.add(b"", read_small(place) or b"")
 
     def changes(self, path: bytes) -> bool:
-        """Whether git may hold other content for a file than the file has."""
+        """Whether git's content for a file may differ from the file's own."""
         if not self._names and not self._all:
             return False
         name = path.rpartition(b"/")[2]
         for folder, patterns in self._names.items():
-            if _is_below(path, folder) and any(one.match(name) for one in patterns):
+            if _is_below(path, folder) and any(pattern.match(name) for pattern in patterns):
                 return True
         return any(_is_below(path, folder) for folder in self._all)
 

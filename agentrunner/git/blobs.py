@@ -1,6 +1,6 @@
-"""Reading contents from a store: one after the other, compared with their names, never all at once.
+"""Reads contents from a store: one after the other, checked against their names, never all at once.
 
-Standard library only, like all that `take` needs.
+Standard library only, like everything that `take` needs.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.process import Git
 
 IN_MEMORY = 8 << 20
-"""Larger contents are handed out as a file."""
+"""Larger contents are returned as a file."""
 CHUNK = 1 << 20
 
 Content = bytes | IO[bytes]
 
 
 def blobs(git: Git, names: Iterable[str]) -> Iterator[tuple[str, Content | None]]:
-    """Each blob by its name, in their order; None for one that is gone or is not what it is named.
+    """Yield each blob by its name, in their order; None for one that is gone or damaged.
 
-    A file that is handed out is closed when the next blob is asked for. Raises GitFailed, OSError.
+    A returned file is closed when the next blob is requested. Raises GitFailed, OSError.
     """
     with tempfile.TemporaryFile(dir=git.git_dir) as asked:
         asked.writelines(f"{name}\n".encode() for name in names)
@@ -63,9 +63,9 @@ def _read(git: Git, out: IO[bytes]) -> Iterator[tuple[str, Content | None]]:
             yield name, data if digest.hexdigest() == name else None
             continue
         with tempfile.TemporaryFile(dir=git.git_dir) as file:
-            left = size
-            while left and (piece := out.read(min(CHUNK, left))):
-                left -= len(piece)
+            remaining = size
+            while remaining and (piece := out.read(min(CHUNK, remaining))):
+                remaining -= len(piece)
                 digest.update(piece)
                 file.write(piece)
             out.read(1)

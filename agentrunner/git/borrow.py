@@ -1,8 +1,8 @@
-"""Borrowing from the user's repository what it has already: contents of files that did not change.
+"""Borrows from the user's repository the contents of files that did not change.
 
-The index says of most files what they hold. It is believed under narrow conditions only, and
-objects are read by our own git, which knows the user's folder of objects as an alternate and
-obeys nothing else there. Standard library only, like all that `take` needs.
+For most files the index says what they contain. It is trusted under narrow conditions only, and
+objects are read by our own git, which knows the user's folder of objects as an alternate and obeys
+nothing else there. Standard library only, like everything that `take` needs.
 """
 # Paths are bytes here, which pathlib does not take.
 # ruff: noqa: PTH112, PTH118
@@ -30,13 +30,13 @@ RACY_NS = 2_000_000_000
 KEEPS_CTIME = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
 )
-"""File systems on which Linux itself sets ctime: on no other can a change hide less than there."""
+"""File systems on which Linux itself sets ctime, so that changes are hardest to hide."""
 
 LOW = 0xFFFF_FFFF
 
 
 def lender_file(git: Git) -> Path:
-    """Where a store says whom it borrows from."""
+    """Return the file that records from whom a store borrows."""
     return git.git_dir / "agentrunner" / "borrowed.json"
 
 
@@ -48,23 +48,23 @@ def lend(git: Git, objects: bytes) -> None:
 
 
 def store_above(store: Path, place: Path) -> None:
-    """Make a store at `place` that has all that `store` has, and keeps what is written to itself.
+    """Make a store at `place` that sees all objects of `store`, and keeps new ones to itself.
 
     Raises OSError.
     """
     objects = str((store / "objects").resolve())
     shutil.copytree(store, place, symlinks=True, ignore=shutil.ignore_patterns("objects"))
     (place / "objects" / "info").mkdir(mode=0o700, parents=True)
-    # Git reads a quoted line as a string of C, so that a path may hold anything.
+    # Git reads a quoted line as a C string, so that a path may contain anything.
     quoted = objects.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
     (place / "objects" / "info" / "alternates").write_bytes(to_bytes(f'"{quoted}"\n'))
 
 
 def is_untouched(git: Git) -> bool:
-    """Whether the objects that a store borrows are for sure what they were at the first snapshot.
+    """Whether the objects that a store borrows are surely unchanged since the first snapshot.
 
-    True as well for a store that borrows nothing. What changed may still be the same, but is to be
-    compared with its name before it is used.
+    Also true for a store that borrows nothing. Changed objects may still be right, but must be
+    checked against their names before use.
     """
     try:
         saved = json.loads(lender_file(git).read_bytes())
@@ -76,25 +76,25 @@ def is_untouched(git: Git) -> bool:
 
 
 def _seal(objects: bytes) -> str:
-    """A digest over names and stats of all objects and packs, and where more of them are."""
+    """Return a digest over names and stats of all objects and packs, and other object folders."""
     digest = hashlib.sha256()
     for name in sorted(os.listdir(objects)):  # noqa: PTH208
         folder = os.path.join(objects, name)
         if not os.path.isdir(folder):
             continue
         with os.scandir(folder) as found:
-            for entry in sorted(found, key=lambda one: one.name):
+            for entry in sorted(found, key=lambda item: item.name):
                 facts = entry.stat(follow_symlinks=False)
                 key = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
                 digest.update(name + b"/" + entry.name + b"\0%r\n" % (key,))
     if os.path.lexists(os.path.join(objects, b"info/alternates")):
-        # What lies there is not looked at: it is compared with its name each time.
+        # Those folders are not examined: a random digest makes every content be checked.
         digest.update(os.urandom(16))
     return digest.hexdigest()
 
 
 def keeps_ctime(folder: bytes) -> bool:
-    """Whether nobody but the kernel sets ctime on the file system that a folder is on."""
+    """Whether only the kernel sets ctime on the file system that a folder is on."""
     best, kind = b"", ""
     try:
         lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
@@ -116,9 +116,9 @@ def believed(
     attributes: Attributes,
     named: Callable[[bytes], bytes],
 ) -> dict[bytes, bytes]:
-    """Of these files, the blobs of those that are for sure as the index has them.
+    """Return the blobs of those files that surely match the index.
 
-    `named` turns a path into the one that the index has. The store has to borrow already.
+    `named` turns a path into the one that the index has. The store must already borrow.
     """
     settled = index.written_ns - RACY_NS
     found = {}
@@ -136,7 +136,7 @@ def believed(
 
 
 def git_mode(mode: int) -> int:
-    """Git's mode of a file or link, as a number."""
+    """Return git's mode of a file or link, as a number."""
     if stat.S_ISLNK(mode):
         return 0o120000
     return 0o100755 if mode & stat.S_IXUSR else 0o100644
@@ -160,6 +160,6 @@ def _sizes(git: Git, blobs: set[str]) -> dict[str, int]:
 
 
 def stop(git: Git) -> None:
-    """Nothing is borrowed after all."""
+    """Borrow nothing after all."""
     lender_file(git).unlink(missing_ok=True)
     git.borrows_nothing()

@@ -1,7 +1,7 @@
-"""A commit in the user's own checkout: made in a private clone, then the branch steps forward.
+"""A commit in the user's own checkout: made in a private clone, then the branch advances to it.
 
-Of the user's git only the branch and the index entries of the committed files are written, with
-no hook and no filter. Everything here blocks and may raise GitFailed and OSError.
+In the user's git, only the branch and the index entries of the committed files are written, without
+hooks and filters. Everything here blocks and may raise GitFailed and OSError.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", 
 
 @dataclass(frozen=True)
 class CheckoutState:
-    """Where the user's checkout is."""
+    """The branch and commit of the user's checkout."""
 
     branch: str
     commit: str
@@ -32,10 +32,10 @@ class Checkout:
         self.clone = clone
 
     def standing(self) -> CheckoutState:
-        """The branch that is checked out, and its commit, which is in the clone from now on.
+        """Return the checked-out branch and its commit, which the clone has from now on.
 
-        Raises UsageError: `no-repository`, `no-commit`, `detached-head`, and `staged-changes` where
-        the next commit of the user's has been begun.
+        Raises UsageError: `no-repository`, `no-commit`, `detached-head`, and `staged-changes` if
+        the user has begun the next commit.
         """
         commit = self.clone.fetch()
         branch = self._branch()
@@ -55,9 +55,9 @@ class Checkout:
         return CheckoutState(branch, commit)
 
     def step(self, made: str, before: CheckoutState, paths: Collection[str]) -> None:
-        """Let the branch step from the commit it was at to `made`, and the index with it.
+        """Advance the branch from its commit `before` to `made`, and the index with it.
 
-        Once more changes nothing. Raises UsageError (`head-moved`) where the checkout is elsewhere.
+        Repeating it changes nothing. Raises UsageError (`head-moved`) if the checkout is elsewhere.
         """
         user = self._user()
         name = f"{BRANCHES}{before.branch}"
@@ -81,7 +81,7 @@ class Checkout:
         self._refresh(user, made, paths)
 
     def _refresh(self, user: Git, made: str, paths: Collection[str]) -> None:
-        """The index entries of these files as they are in the commit; all others stay."""
+        """Set the index entries of these files to those of the commit; all others stay."""
         wanted = {to_bytes(path) for path in paths}
         entries = {}
         for line in self.clone.git.run("ls-tree", "-r", "-z", made).split(b"\0"):
@@ -102,9 +102,9 @@ class Checkout:
         return name.removeprefix(BRANCHES) if name.startswith(BRANCHES) else None
 
     def _staged(self, commit: str) -> bool:
-        """Whether the index holds anything else than the commit; read as a copy.
+        """Whether the index differs from the commit; it is read as a copy.
 
-        One that cannot be read, such as a split one, is taken to do so.
+        True for an index that cannot be read, such as a split one.
         """
         index = read_small(bytes(self.clone.user_git_dir() / "index"), MOST_INDEX)
         copy = self.clone.git.git_dir / "user.index"

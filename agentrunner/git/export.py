@@ -1,8 +1,8 @@
-"""Trees of a store as folders: written anew, or one brought from a tree to another.
+"""Writes trees of a store into folders: whole, or as an update from one tree to another.
 
-Git writes a whole tree, in our own store and into a folder of ours, where it can be relied on to
-write what the names say. Everything else goes through `SafeFolder`, each content compared with its
-name before it is put in its place. Blocks; call it in a thread.
+Git writes a whole tree, from our own store into a folder of ours, if it can be relied on to write
+what the names say. Everything else goes through `SafeFolder`, and each content is checked against
+its name before it is written. Blocks; call it in a thread.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ UMASK = 0o022
 
 OWN_NAMES_ONLY = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
 Read = Callable[[Git, Mapping[str, Entry]], Iterable[tuple[str, str, Content]]]
-"""Path, mode and content of entries."""
+"""Reads path, mode and content of entries."""
 PARALLEL = ("-c", "checkout.workers=0", "-c", "checkout.thresholdForParallelism=1000")
 
 
 def list_tree(git: Git, tree: str) -> dict[str, Entry]:
-    """Every path of a tree with its mode and blob."""
+    """Return every path of a tree with its mode and blob."""
     found = {}
     for line in git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0"):
         if line:
@@ -42,7 +42,7 @@ def list_tree(git: Git, tree: str) -> dict[str, Entry]:
 
 
 def differing(git: Git, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
-    """The paths that two trees have different entries at, with both; None for no such file."""
+    """Return the paths whose entries differ between two trees, with both; None for no such file."""
     found: dict[str, tuple[Entry | None, Entry | None]] = {}
     fields = iter(git.run("diff-tree", "-r", "-z", "--no-renames", before, after).split(b"\0"))
     for facts in fields:
@@ -58,15 +58,15 @@ def _entry(mode: str, blob: str) -> Entry | None:
 
 
 def export_tree(git: Git, tree: str, target: Path) -> list[str]:
-    """Write a tree into an empty or new folder; returns the paths of large files, left out.
+    """Write a tree into an empty or new folder; return the paths of large files, left out.
 
-    Raises GitFailed where a content is gone or damaged, and OSError.
+    Raises GitFailed if a content is gone or damaged, and OSError.
     """
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     large = stand_ins(git)
     if large is not None and is_untouched(git) and not any(target.iterdir()):
         missing = _large_paths(git, tree, large) if large else []
-        if _checked_out(git, tree, target, missing):
+        if _check_out(git, tree, target, missing):
             return missing
     return export_entries(git, list_tree(git, tree), target)
 
@@ -74,9 +74,9 @@ def export_tree(git: Git, tree: str, target: Path) -> list[str]:
 def export_entries(
     git: Git, entries: Mapping[str, Entry], target: Path, read: Read | None = None
 ) -> list[str]:
-    """Write these files into a folder; returns the paths of large ones, which are left out.
+    """Write these files into a folder; return the paths of large ones, which are left out.
 
-    `read` is what reads them, `contents` where it is left out.
+    `read` reads them, by default `contents`.
     """
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     large = []
@@ -92,13 +92,13 @@ def export_entries(
 def update_export(git: Git, target: Path, before: str, after: str) -> list[str]:
     """Bring a folder that holds exactly `before`, untouched, to `after`.
 
-    Returns the paths of large files of `after` that differ from those of `before`; there is
-    nothing in their places. Other files of the folder stay as they are.
+    Return the paths of large files of `after` that differ from `before`; they are missing in the
+    folder. Other files of the folder stay as they are.
     """
     changed = differing(git, before, after)
     with SafeFolder(target) as folder:
         for path in sorted(changed, reverse=True):
-            # What another kind of thing takes the place of has to go first; large files never came.
+            # Removed first, as a file may become a folder or vice versa; large files never came.
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 if changed[path][0] is not None:
                     folder.remove(path)
@@ -107,9 +107,9 @@ def update_export(git: Git, target: Path, before: str, after: str) -> list[str]:
 
 
 def contents(git: Git, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str, Content]]:
-    """Path, mode and content of each entry, compared with its name.
+    """Yield path, mode and content of each entry, checked against its name.
 
-    Raises GitFailed (`content-gone`) for one that the store no longer has, or has damaged.
+    Raises GitFailed (`content-gone`) for one that the store no longer has, or that is damaged.
     """
     places: dict[str, list[str]] = {}
     for path, (_, blob) in entries.items():
@@ -135,8 +135,8 @@ def _large_paths(git: Git, tree: str, large: set[str]) -> list[str]:
     ]
 
 
-def _checked_out(git: Git, tree: str, target: Path, without: Sequence[str]) -> bool:
-    """Let git write a tree, but for some files; False where it would not, with an empty folder."""
+def _check_out(git: Git, tree: str, target: Path, without: Sequence[str]) -> bool:
+    """Let git write a tree without some files; return False, with an empty folder, if it fails."""
     attributes = git.git_dir / "info" / "attributes"
     if attributes.read_bytes() != ATTRIBUTES:
         replace(attributes, ATTRIBUTES)

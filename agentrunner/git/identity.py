@@ -1,4 +1,4 @@
-"""Whose name a commit bears: the user's, as their git settings say, which are read as data."""
+"""The author of a commit: the user, from their git settings, which are read as data."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ NAMES = ("user.name", "user.email")
 
 
 def identity_of(clone: CloneStore, environ: Mapping[str, str]) -> Identity:
-    """Name and address that the user's own commits in this repository bear.
+    """Return the name and address that the user's own commits in this repository have.
 
-    What no setting says is the user's login and host. Settings that a file includes are not
+    Without a setting, these are the user's login and host. Files included by settings are not
     followed. Blocking.
     """
     name, email = environ.get("GIT_AUTHOR_NAME", ""), environ.get("GIT_AUTHOR_EMAIL", "")
@@ -33,8 +33,8 @@ def identity_of(clone: CloneStore, environ: Mapping[str, str]) -> Identity:
 
 
 def _files(clone: CloneStore, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Files of settings, what wins first."""
-    with contextlib.suppress(OSError):  # the folder may be no repository yet
+    """Yield the files of settings, by falling priority."""
+    with contextlib.suppress(OSError):  # the folder may not be a repository yet
         own = clone.user_git_dir()
         with contextlib.suppress(OSError):
             common = own / (own / "commondir").read_text(errors="replace").strip()
@@ -51,7 +51,7 @@ def _files(clone: CloneStore, environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _read(clone: CloneStore, file: Path) -> dict[str, str]:
-    """The two settings as a file has them; nothing where it has none or cannot be read."""
+    """Return the two settings of a file; nothing if it has none or cannot be read."""
     if not file.is_file():
         return {}
     try:
@@ -59,11 +59,11 @@ def _read(clone: CloneStore, file: Path) -> dict[str, str]:
             *("config", "--file", str(file), "--no-includes", "-z"),
             *("--get-regexp", r"^user\.(name|email)$"),
             accept=(0, 1),
-            cwd=Path("/"),  # the clone may not be there yet
+            cwd=Path("/"),  # the clone may not exist yet
         )
     except GitFailed:
         return {}
-    pairs = (one.partition(b"\n") for one in out.split(b"\0") if one)
+    pairs = (pair.partition(b"\n") for pair in out.split(b"\0") if pair)
     return {key.decode(): value.decode("utf-8", "replace") for key, _, value in pairs}
 
 
@@ -75,5 +75,5 @@ def _login() -> str:
 
 
 def _line(text: str) -> str:
-    """What git takes as a name or address."""
+    """Return the text without what git does not accept in a name or address."""
     return "".join(sign for sign in " ".join(text.split()) if sign not in "<>\0")

@@ -1,6 +1,6 @@
-"""Which folders snapshots leave out: decided once, by the rules before the run.
+"""Which folders and files snapshots leave out: decided once, by the rules before the run.
 
-Standard library only, like all that `take` needs.
+Standard library only, like everything that `take` needs.
 """
 # Paths are bytes here, which pathlib does not take.
 # ruff: noqa: PTH103, PTH112, PTH118, PTH119
@@ -22,14 +22,14 @@ from agentrunner.git.user_index import MOST_INDEX as MOST_INDEX
 from agentrunner.git.user_index import IndexDamaged, UserIndex, read_index
 
 KEPT_FILE, KEPT_TOGETHER = 1 << 20, 64 << 20
-"""Bytes: ignored files are kept up to the one each, and up to the other together."""
+"""Bytes: ignored files are kept up to the first size each, and up to the second in total."""
 
 DEPENDENCIES = frozenset({b"node_modules", b".venv"})
-"""Ignored by their names, even where no rule says so, unless files in them are tracked."""
+"""Ignored by name, even if no rule says so, unless files in them are tracked."""
 
 
 def ignored_folders(git: Git) -> list[bytes]:
-    """The ignored folders that snapshots have met so far, sorted; some may be gone."""
+    """Return the ignored folders that snapshots have met so far, sorted; some may be gone."""
     saved = _load(git)
     known = {} if saved is None else saved["known"]
     return sorted(to_bytes(path) for path, ignored in known.items() if ignored)
@@ -55,7 +55,7 @@ def _file(git: Git) -> Path:
 
 
 def _load(git: Git) -> Saved | None:
-    """None before the first snapshot; a damaged file is an error, as its rules are for good."""
+    """Return None before the first snapshot; a damaged file is an error: nothing replaces it."""
     try:
         saved: Saved = json.loads(_file(git).read_bytes())
     except FileNotFoundError:
@@ -66,11 +66,10 @@ def _load(git: Git) -> Saved | None:
 
 
 class IgnoreRules:
-    """Which folders are left out: the rules as they were at the first snapshot, for good.
+    """Which folders are left out, by the rules at the first snapshot, permanently.
 
     The `.gitignore` files of that moment are copied into a skeleton of the tree, where git can
-    apply them; a worker's later ones are never obeyed. A folder with tracked files is never
-    ignored.
+    apply them; changes by a worker are never obeyed. A folder with tracked files is never ignored.
     """
 
     def __init__(self, git: Git, work_tree: bytes) -> None:
@@ -80,12 +79,12 @@ class IgnoreRules:
         self._saved = saved = _load(git)
         self.baseline = saved is None
         self.prefix = b""
-        """Where the folder is below the root of its repository."""
+        """The path of the folder below the root of its repository."""
         self.known: dict[bytes, bool] = {}
         self.files: dict[bytes, bool] = {}
         self.tracked: frozenset[bytes] = frozenset()
         self.repository: bytes | None = None
-        """The repository behind the folder; known at the first snapshot only, as is its index."""
+        """The repository behind the folder; only known at the first snapshot, like its index."""
         self.common: bytes = b""
         self.index: UserIndex | None = None
         self.tree = ""
@@ -99,7 +98,7 @@ class IgnoreRules:
             self.files = {to_bytes(path): value for path, value in files.items()}
 
     def save(self, tree: str = "") -> None:
-        """Keep the decisions for the next snapshot; `tree` is the one that they were made for."""
+        """Save the decisions for the next snapshot; `tree` is the one that they were made for."""
         self.tree = self.tree or (tree if self.baseline else "")
         known = {to_text(path): value for path, value in self.known.items()}
         saved: Saved = {"prefix": to_text(self.prefix), "known": known}
@@ -118,14 +117,14 @@ class IgnoreRules:
     def holds_tracked(self, folder: bytes) -> bool:
         """Whether the folder had tracked files at the first snapshot.
 
-        Asked only of folders that are passed over without: they are known for no other reason.
+        Only called for folders that are skipped if they have none, so such a known folder had some.
         """
         return folder in self.tracked if self.baseline else self.known.get(folder) is False
 
     def kept(self, folders: list[bytes]) -> list[bytes]:
-        """Those of `folders`, whose parents are kept, that belong to snapshots."""
+        """Return those of `folders`, whose parents are kept, that belong in snapshots."""
         new = [folder for folder in folders if folder not in self.known]
-        ruled = self._matched(new)
+        ruled = self._ruled_folders(new)
         for folder in new:
             ignored = (
                 folder in ruled
@@ -136,16 +135,17 @@ class IgnoreRules:
         return [folder for folder in folders if not self.known[folder]]
 
     def unkept_files(self, files: Mapping[bytes, FileKey], before: Iterable[bytes]) -> list[bytes]:
-        """Ignored files whose content no snapshot keeps, of all `files` that there are now.
+        """Return those of all present `files` that are ignored and whose content no snapshot keeps.
 
-        Decided for each when it is first seen, for good. `before` are those of the last snapshot.
+        This is decided for each file when it is first seen, permanently. `before` are the files of
+        the last snapshot.
         """
         if not self.baseline and not self.tree:
             return []  # an older version took the first snapshot, and kept everything
         new = files.keys() - self.files.keys() - set(before)
         if self.baseline and self.index:
             new = {path for path in new if self.in_repository(path) not in self.index.tracked}
-        ruled = sorted(self._ignored(new))
+        ruled = sorted(self._ruled_files(new))
         held = (files[path][0] for path, kept in self.files.items() if kept and path in files)
         room = KEPT_TOGETHER - sum(held)
         late: list[bytes] = []
@@ -161,11 +161,11 @@ class IgnoreRules:
         return [path for path, kept in self.files.items() if not kept and path in files]
 
     def in_repository(self, path: bytes) -> bytes:
-        """A path below the folder as one below the top of its repository."""
+        """Turn a path below the folder into one below the top of its repository."""
         return self.prefix + b"/" + path if self.prefix else path
 
     def _in_first_tree(self, paths: list[bytes]) -> set[bytes]:
-        """Those that the first snapshot has: no rule made them ignored, they were tracked."""
+        """Return those in the first snapshot: as no rule made them ignored, they were tracked."""
         if not paths:
             return set()
         names = [os.fsdecode(path) for path in paths]
@@ -173,17 +173,17 @@ class IgnoreRules:
         found = self.git.run(*command, env={"GIT_LITERAL_PATHSPECS": "1"})
         return set(found.split(b"\0"))
 
-    def _ignored(self, paths: Iterable[bytes]) -> set[bytes]:
+    def _ruled_files(self, paths: Iterable[bytes]) -> set[bytes]:
         asked = {self.in_repository(path): path for path in paths}
         return {asked[path] for path in self._check_ignore(asked)}
 
     def ignored_files(self, files: list[str]) -> set[str]:
-        """Those of `files` that the rules of the first snapshot ignore, tracked or not."""
+        """Return those of `files` that the rules of the first snapshot ignore, tracked or not."""
         asked = {os.path.join(self.prefix, to_bytes(path)): path for path in files}
         return {asked[path] for path in self._check_ignore(asked)}
 
     def untracked_ignored(self, files: list[str]) -> set[str]:
-        """Those of `files` that the rules ignore and git did not track at the first snapshot."""
+        """Return those of `files` that are ignored and were not tracked at the first snapshot."""
         ruled = self.ignored_files(files)
         late = [path for path in map(to_bytes, ruled) if path not in self.files]
         tracked = self._in_first_tree(late) if self.tree else set()
@@ -206,7 +206,7 @@ class IgnoreRules:
         private = _git_dir_of(root)
         if private is not None:
             self._read_repository(private)
-        if self.prefix and self._matched([b""]):
+        if self.prefix and self._ruled_folders([b""]):
             # A folder that its repository ignores is a project of its own.
             shutil.rmtree(self.rules)
             self.rules.mkdir(mode=0o700)
@@ -214,7 +214,7 @@ class IgnoreRules:
             self.index, self.tracked = None, frozenset()
 
     def _read_repository(self, private: bytes) -> None:
-        """Take the user's excludes and list of tracked files, as data."""
+        """Read the user's excludes and list of tracked files, as data."""
         exclude = read_small(os.path.join(_common_dir(private), b"info/exclude"))
         replace(self.git.git_dir / "info" / "exclude", exclude or b"")
         self.repository, self.common = private, _common_dir(private)
@@ -250,14 +250,14 @@ class IgnoreRules:
         lines = {line.strip() for line in text.splitlines()}
         return b"*" in lines and not any(line.startswith(b"!") for line in lines)
 
-    def _matched(self, folders: list[bytes]) -> set[bytes]:
+    def _ruled_folders(self, folders: list[bytes]) -> set[bytes]:
         asked = {
             os.path.join(self.prefix, folder).rstrip(b"/") + b"/": folder for folder in folders
         }
         return {asked[path] for path in self._check_ignore(asked)}
 
     def _check_ignore(self, asked: Iterable[bytes]) -> list[bytes]:
-        """Those of some paths that match a rule."""
+        """Return those of some paths that match a rule."""
         paths = list(asked)
         if not paths or not self._has_rules():
             return []
@@ -271,7 +271,7 @@ class IgnoreRules:
         return [path for path in matched.split(b"\0") if path]
 
     def _has_rules(self) -> bool:
-        """Whether there is a line that could match anything: without one git is not started."""
+        """Whether any line could match anything: without one git is not started."""
         lines = (read_small(os.fsencode(self.git.git_dir / "info" / "exclude")) or b"").splitlines()
         if any(line.strip() and not line.startswith(b"#") for line in lines):
             return True
@@ -279,7 +279,7 @@ class IgnoreRules:
 
 
 def _git_dir_of(root: bytes) -> bytes | None:
-    """The repository behind `.git`, which in worktrees and submodules is a file."""
+    """Return the repository behind `.git`, which is a file in worktrees and submodules."""
     place = os.path.join(root, b".git")
     if os.path.isdir(place):
         return place

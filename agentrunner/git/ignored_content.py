@@ -1,8 +1,8 @@
-"""What is in ignored folders: installed packages, and things that steer tests unseen.
+"""Watches ignored folders: installed packages, and files that influence tests unseen.
 
 Snapshots leave these folders out, as they are large and not the worker's work. But a test tool
-patched in a virtual environment can make red tests green, so changes in them are noticed, by
-stats rather than by content.
+patched in a virtual environment can make red tests green, so changes in them are detected, by stats
+rather than by content.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CODE = frozenset(
         ".ts",
     }
 )
-"""Suffixes of what a test tool loads; executables count whatever their name."""
+"""Suffixes of files that a test tool loads; executables count whatever their name."""
 
 STEERING = frozenset(
     {
@@ -71,19 +71,19 @@ STEERING = frozenset(
         "vitest.config.ts",
     }
 )
-"""Names of what configures a test tool, is loaded by it unasked, or stands in for it.
+"""Names of files that configure a test tool, that it loads by itself, or that replace it.
 
-What every build writes (package.json, executables) is not among them.
+Files that every build writes (package.json, executables) are not included.
 """
 
 MOST_FILES = 200_000
-"""Files of one folder that are looked at; the rest is taken as unchanged."""
+"""The most files of one folder that are examined; the rest counts as unchanged."""
 
 FICLONE = 0x4004_9409
-"""The request of `linux/fs.h` that makes a file share another one's content until it is written."""
+"""The request of `linux/fs.h` that makes a file share another's content until one is written."""
 
 MOST_HASHED = 1 << 20
-"""Larger files in the manifest are told apart by their stats."""
+"""Larger files in the manifest are distinguished by their stats."""
 
 
 def holds_packages(folder: Path) -> bool:
@@ -92,10 +92,11 @@ def holds_packages(folder: Path) -> bool:
 
 
 def fingerprint(folder: Path) -> str:
-    """A digest over paths and stats of the code files and executables in a folder.
+    """Return a digest over paths and stats of the code files and executables in a folder.
 
-    Names and sizes, mtime, inode, and ctime where the file has one name only: package managers
-    share files by hard links, and another project's install then changes the ctime of ours.
+    It covers names and sizes, mtime, inode, and ctime if the file has only one name: package
+    managers share files by hard links, and another project's install then changes the ctime of
+    ours.
     """
     digest = hashlib.sha256()
     for path, facts in _files(folder):
@@ -107,7 +108,7 @@ def fingerprint(folder: Path) -> str:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file or link, mode and times kept; the disk shares the content where it can.
+    """Copy a file or link with mode and times; the disk shares the content if it supports that.
 
     Raises OSError.
     """
@@ -123,7 +124,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def _copy_content(old: int, new: int) -> None:
-    """Copy what a file holds, and leave its holes: a sparse file may be larger than the disk."""
+    """Copy a file's content and keep its holes: a sparse file may be larger than the disk."""
     size, at = os.fstat(old).st_size, 0
     os.truncate(new, size)
     while at < size:
@@ -141,7 +142,7 @@ def _copy_content(old: int, new: int) -> None:
 
 
 def steering_files(root: Path, folder: Path) -> dict[str, str]:
-    """Test configuration and plugins in a folder: path below `root` → digest."""
+    """Return test configuration and plugins in a folder: path below `root` → digest."""
     found = {}
     for path, facts in _files(folder):
         if path.suffix == ".pth" or not STEERING.isdisjoint(path.relative_to(folder).parts):
@@ -155,7 +156,7 @@ def _is_code(path: Path, facts: os.stat_result) -> bool:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Files and links below a folder in a fixed order, caches left out."""
+    """Yield files and links below a folder in a fixed order, without caches."""
     seen = 0
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not _is_cache(place, name))
@@ -173,7 +174,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _is_cache(place: str, name: str) -> bool:
-    """Byte code (checks keep theirs elsewhere) and the caches that tools put in node_modules."""
+    """Whether it is byte code (checks keep theirs elsewhere) or a tool's cache in node_modules."""
     if name == "__pycache__":
         return True
     in_modules = Path(place).name == "node_modules"

@@ -9,7 +9,7 @@ from agentrunner.storage.run_log import Record, RunLog
 
 
 def by_hand(snapshots: Snapshots, log: RunLog) -> set[str]:
-    """Paths that a person changed between the steps of a run, and no worker."""
+    """Return the paths that a person, and no worker, changed between the steps of a run."""
 
     def changed(records: Sequence[Record]) -> set[str]:
         trees = [(r.data.get("tree_before"), r.data.get("tree_after")) for r in records]

@@ -1,7 +1,8 @@
-"""New objects on their way into a private store, written as git writes them, without git.
+"""Writes new objects into a private store, in git's formats, without git.
 
-Git's own `unpack-objects` would mark objects of the user's store as fresh when ours borrows from
-it, and `index-pack` reads everything once more. Standard library only, like all that `take` needs.
+Git's own `unpack-objects` would mark objects of the user's store as fresh when our store borrows
+from it, and `index-pack` reads everything once more. Standard library only, like everything that
+`take` needs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LOOSE_OBJECTS, LOOSE_BYTES = 200, 4 << 20
 CHUNK = 1 << 20
 SAMPLE = 1 << 16
 DENSE = 0.95
-"""Content whose sample shrinks to no less than this is stored as it is: it would only cost time."""
+"""Content whose sample shrinks to no less than this share is stored uncompressed, to save time."""
 
 KINDS = {"tree": 2, "blob": 3}
 
@@ -33,25 +34,25 @@ class SizeChanged(Exception):
 
 
 def object_name(kind: bytes, data: bytes) -> str:
-    """Git's name of an object."""
+    """Return git's name of an object."""
     return hashlib.sha1(b"%s %d\0" % (kind, len(data)) + data).hexdigest()
 
 
 def blob_name(data: bytes) -> str:
-    """Git's name of a file's content."""
+    """Return git's name of a file's content."""
     return object_name(b"blob", data)
 
 
 class Pack:
-    """New objects for the store: in memory while they are few, in a file of `folder` then."""
+    """New objects for the store: in memory while they are few, then in a file in `folder`."""
 
     def __init__(self, folder: Path, known: set[str]) -> None:
         self.folder = folder
         self.known = known
-        """Names of objects that the store has already."""
+        """Names of objects that the store already has."""
         self.count = 0
-        self._few: list[tuple[str, str, bytes]] = []
-        self._few_bytes = 0
+        self._loose: list[tuple[str, str, bytes]] = []
+        self._loose_bytes = 0
         self._file: IO[bytes] | None = None
         self._index: list[tuple[bytes, int, int]] = []
 
@@ -64,21 +65,21 @@ class Pack:
             Path(self._file.name).unlink(missing_ok=True)
 
     def add(self, kind: str, data: bytes) -> str:
-        """Add an object unless it is known; returns its name."""
+        """Add an object unless it is known; return its name."""
         name = object_name(kind.encode(), data)
         if name not in self.known:
             self.known.add(name)
             self.count += 1
             if self._file is None and self._fits(len(data)):
-                self._few.append((name, kind, data))
-                self._few_bytes += len(data)
+                self._loose.append((name, kind, data))
+                self._loose_bytes += len(data)
             else:
                 self._spill()
                 self._write(name, kind, data)
         return name
 
     def add_stream(self, source: IO[bytes], size: int) -> str:
-        """Add a blob of `size` bytes, a piece at a time; raises Changed where there are others."""
+        """Add a blob of `size` bytes, piece by piece; raises SizeChanged if the size differs."""
         self._spill()
         file = self._file
         assert file is not None
@@ -88,25 +89,25 @@ class Pack:
         crc = zlib.crc32(header)
         file.write(header)
         packer = None
-        left = size
-        while piece := source.read(min(CHUNK, left + 1)):
-            left -= len(piece)
-            if left < 0:
+        remaining = size
+        while piece := source.read(min(CHUNK, remaining + 1)):
+            remaining -= len(piece)
+            if remaining < 0:
                 break
             digest.update(piece)
             packer = packer or zlib.compressobj(_level(piece))
             packed = packer.compress(piece)
             crc = zlib.crc32(packed, crc)
             file.write(packed)
-        if left:
-            self._back_to(start)
+        if remaining:
+            self._truncate_to(start)
             raise SizeChanged
         tail = (packer or zlib.compressobj(1)).flush()
         crc = zlib.crc32(tail, crc)
         file.write(tail)
         name = digest.hexdigest()
         if name in self.known:
-            self._back_to(start)
+            self._truncate_to(start)
         else:
             self.known.add(name)
             self.count += 1
@@ -114,10 +115,10 @@ class Pack:
         return name
 
     def store(self, git: Git) -> None:
-        """Put everything into the store, where it is there at once or not at all."""
+        """Put everything into the store, all at once or not at all."""
         objects = git.git_dir / "objects"
         if self._file is None:
-            for name, kind, data in self._few:
+            for name, kind, data in self._loose:
                 _write_loose(objects, name, b"%s %d\0" % (kind.encode(), len(data)) + data)
             return
         if not self._index:
@@ -130,26 +131,26 @@ class Pack:
         try:
             with index.open("xb") as file:
                 file.write(_index_of(self._index, checksum))
-                _settle(file)
+                _make_durable(file)
             Path(self._file.name).replace(target.with_suffix(".pack"))
             index.replace(target.with_suffix(".idx"))
         finally:
             index.unlink(missing_ok=True)
 
     def _fits(self, size: int) -> bool:
-        return len(self._few) + 1 < LOOSE_OBJECTS and self._few_bytes + size <= LOOSE_BYTES
+        return len(self._loose) + 1 < LOOSE_OBJECTS and self._loose_bytes + size <= LOOSE_BYTES
 
     def _spill(self) -> None:
-        """From here on everything goes into a file."""
+        """From now on write everything to a file."""
         if self._file is None:
-            # Named, so that it can be renamed into the store; removed with us otherwise.
+            # Named, so that it can be renamed into the store; otherwise `__exit__` removes it.
             self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115  (ours closes it)
                 prefix="agentrunner.pack.", dir=self.folder, delete=False
             )
             self._file.write(b"PACK" + struct.pack(">II", 2, 0))
-            for name, kind, data in self._few:
+            for name, kind, data in self._loose:
                 self._write(name, kind, data)
-            self._few = []
+            self._loose = []
 
     def _write(self, name: str, kind: str, data: bytes) -> None:
         file = self._file
@@ -158,13 +159,13 @@ class Pack:
         self._index.append((bytes.fromhex(name), zlib.crc32(entry), file.tell()))
         file.write(entry)
 
-    def _back_to(self, start: int) -> None:
+    def _truncate_to(self, start: int) -> None:
         assert self._file is not None
         self._file.seek(start)
         self._file.truncate()
 
     def _finish(self, file: IO[bytes]) -> bytes:
-        """Write head and checksum; returns the latter."""
+        """Write header and checksum; return the checksum."""
         file.seek(0)
         file.write(b"PACK" + struct.pack(">II", 2, len(self._index)))
         file.seek(0)
@@ -172,7 +173,7 @@ class Pack:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
         file.write(digest.digest())
-        _settle(file)
+        _make_durable(file)
         return digest.digest()
 
 
@@ -193,7 +194,7 @@ def _header(kind: int, size: int) -> bytes:
 
 
 def _index_of(entries: list[tuple[bytes, int, int]], checksum: bytes) -> bytes:
-    """The second version of git's pack index: fan-out, names, checksums, offsets."""
+    """Return version 2 of git's pack index: fan-out, names, checksums, offsets."""
     entries = sorted(entries)
     fan, at = [], 0
     for first in range(256):
@@ -217,7 +218,7 @@ def _index_of(entries: list[tuple[bytes, int, int]], checksum: bytes) -> bytes:
     return body + hashlib.sha1(body).digest()
 
 
-def _settle(file: IO[bytes]) -> None:
+def _make_durable(file: IO[bytes]) -> None:
     file.flush()
     os.fsync(file.fileno())
     os.fchmod(file.fileno(), 0o400)

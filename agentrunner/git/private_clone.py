@@ -1,7 +1,7 @@
-"""Work outside of the checkout: a private clone of a repository, with a folder for each task.
+"""Work outside the checkout: a private clone of a repository, with a folder for each task.
 
-Git runs on our clone alone, with our settings: of the user's repository it only fetches, and into
-it it only puts a branch. What a worker made is read as files and never through its `.git`, so no
+Git runs only on our clone, with our settings: from the user's repository it only fetches, and into
+it it only puts a branch. A worker's files are read as files and never through its `.git`, so no
 hook, filter or setting of a work tree is obeyed (threat T1). Everything here blocks.
 """
 
@@ -37,7 +37,7 @@ _NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c
 
 @dataclass(frozen=True)
 class Identity:
-    """Author or committer."""
+    """An author or committer."""
 
     name: str
     email: str
@@ -45,16 +45,16 @@ class Identity:
 
 @dataclass(frozen=True)
 class MergedTree:
-    """Two commits brought together."""
+    """The result of merging two commits."""
 
     tree: str
-    """Of the result; where there are conflicts, with their marks in the files."""
+    """The merged tree; files with conflicts contain conflict markers."""
     conflicts: tuple[str, ...] = ()
-    """Paths that both changed, sorted."""
+    """Paths that both sides changed, sorted."""
 
 
 class CloneStore:
-    """The private clone of one repository: commits and branches, and the folders they are in.
+    """The private clone of one repository: its commits and branches, and their work trees.
 
     Every method may raise GitFailed and OSError.
     """
@@ -64,10 +64,10 @@ class CloneStore:
         self.git = Git(git_dir, find_git(repo))
 
     def fetch(self) -> str:
-        """Bring the clone up to the repository's HEAD, whose commit is returned.
+        """Update the clone to the repository's HEAD, and return that commit.
 
-        Raises UsageError (`no-repository`, `no-commit`) where there is none, and `partial-clone`
-        where it lacks contents.
+        Raises UsageError (`no-repository`, `no-commit`) if there is none, and `partial-clone` if
+        the repository lacks contents.
         """
         if not (self.repo / ".git").exists():
             for above in self.repo.parents:
@@ -105,13 +105,13 @@ class CloneStore:
         return self.resolve(HEAD)
 
     def fetch_branch(self, branch: str) -> str:
-        """Bring a branch of the user's into the clone; its commit."""
+        """Fetch a branch of the user's into the clone, and return its commit."""
         name = f"refs/agentrunner/theirs/{branch}"
         self._fetch(f"{BRANCHES}{branch}", name)
         return self.resolve(name)
 
     def _fetch(self, theirs: str, ours: str) -> None:
-        self._prepare(self._hash())
+        self._prepare(self._object_format())
         self.git.run(
             *("-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"),
             *("--update-shallow", "--no-write-fetch-head", "--no-recurse-submodules"),
@@ -119,24 +119,25 @@ class CloneStore:
         )
 
     def _prepare(self, objects: str = "") -> None:
-        """A clone with our settings, whatever a worker without a sandbox did to them.
+        """Make or restore the clone with our settings, whatever a worker without a sandbox changed.
 
-        `objects` is the `_hash`, where it is known.
+        `objects` is the result of `_hash`, if known.
         """
         config, objects_dir = self.git.git_dir / "config", self.git.git_dir / "objects"
         if objects_dir.is_dir() and config.is_file() and config.read_bytes() in CONFIGS.values():
-            return  # threads would take each other's new file away
-        objects = objects or self._hash()
+            return  # concurrent threads would delete each other's new file
+        objects = objects or self._object_format()
         self.git.git_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         config.unlink(missing_ok=True)
         option = f"--object-format={objects}"
         self.git.run("init", "--quiet", "--bare", "--template=", option)
         replace(config, CONFIGS[objects])  # last: git may be killed in the middle of `init`
 
-    def _hash(self) -> str:
-        """What names the objects of the user's repository: "sha1" or "sha256".
+    def _object_format(self) -> str:
+        """Return what names the objects of the user's repository: "sha1" or "sha256".
 
-        Asked before what may take long: it ends soon where what git reads there never does.
+        Asked before anything that may take long: it has a short timeout, in case git reads
+        something there that never ends.
         """
         if not (self.repo / ".git").exists():
             return "sha1"
@@ -144,45 +145,45 @@ class CloneStore:
         return _line(user.run("rev-parse", "--show-object-format"))
 
     def resolve(self, name: str) -> str:
-        """The commit that a name means; raises GitFailed for none."""
+        """Return the commit that a name means; raises GitFailed if there is none."""
         return _line(self.git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"))
 
     def tree_of(self, commit: str) -> str:
-        """The tree of a commit."""
+        """Return the tree of a commit."""
         return _line(self.git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}"))
 
     def branch(self, name: str, commit: str, before: str = "") -> None:
-        """Let a branch of the clone point to a commit; with `before` only where it was there."""
+        """Set a branch of the clone to a commit; with `before` only if it was at that commit."""
         expected = (before,) if before else ()
         self.git.run("update-ref", f"{BRANCHES}{name}", commit, *expected)
 
     def branch_at(self, name: str) -> str | None:
-        """The commit of a branch of the clone; None where there is none."""
+        """Return the commit of a branch of the clone; None if there is no such branch."""
         found = self.git.run("rev-parse", "--verify", "--quiet", f"{BRANCHES}{name}", accept=(0, 1))
         return _line(found) or None
 
     # -- folders --------------------------------------------------------------------------------
 
     def check_out(self, folder: Path, commit: str) -> None:
-        """A new work tree at a commit, on no branch; its parent exists."""
+        """Make a new work tree at a commit, on no branch; its parent folder exists."""
         self._prepare()
         self.git.run("worktree", "prune")
-        twice = ("--force", "--force")  # a git that was killed has left its own locked
+        twice = ("--force", "--force")  # a killed git has left its work tree locked
         self.git.run("worktree", "add", "--quiet", "--detach", *twice, str(folder), commit)
 
     def remove(self, folder: Path) -> None:
-        """Take a work tree away, whatever is in it."""
+        """Remove a work tree, whatever is in it."""
         remove_tree(folder)
         self.git.run("worktree", "prune")
 
     def carry_over(self, folder: Path, paths: Iterable[str]) -> None:
-        """Make files of a work tree as they are in the user's own, deleted ones deleted.
+        """Make files of a work tree as they are in the user's checkout; deleted ones are deleted.
 
-        Symbolic links are made again and never followed, on either side.
+        Symbolic links are recreated and never followed, on either side.
         """
         wanted = sorted(paths)
         with SafeFolder(self.repo) as source, SafeFolder(folder) as target:
-            for path in reversed(wanted):  # room is made before it is used
+            for path in reversed(wanted):  # make room before it is used
                 with contextlib.suppress(OSError):
                     target.remove(path)
             for path in wanted:
@@ -202,12 +203,12 @@ class CloneStore:
         at: str,
         tree: str = "",
     ) -> str:
-        """A commit of the first parent with these files as they are in a folder.
+        """Return a commit of these files as they are in a folder, on top of the first parent.
 
-        Files that are not there are deleted. `at` is a UTC time, ISO 8601; `tree` stands in for
-        that of the first parent. Nothing is checked out or changed but the clone's objects.
-        Raises UsageError (`in-submodule`) for a file of a submodule, which would take its place,
-        and (`filtered-file`) for one that a filter has to rewrite, as of Git LFS.
+        Missing files are deleted. `at` is a UTC time, ISO 8601; `tree` replaces the tree of the
+        first parent. Nothing is checked out or changed except the clone's objects. Raises
+        UsageError (`in-submodule`) for a file of a submodule, which would replace it, and
+        (`filtered-file`) for one that a filter has to rewrite, like Git LFS.
         """
         self._prepare()
         wanted = set(paths)
@@ -217,7 +218,7 @@ class CloneStore:
             env = {"GIT_INDEX_FILE": f"{room}/index", "GIT_WORK_TREE": str(room)}
             self.git.run("read-tree", tree or parents[0], env=env)
             self._put(folder, rules, room, env)
-            # What a worker left at these names might be a pipe; these files are of the commit.
+            # Taken from the commit: what a worker left at these names might be a pipe.
             output = self.git.run("ls-files", "-z", ":(glob)**/.gitattributes", env=env, cwd=room)
             self.git.run("checkout-index", "-z", "--stdin", stdin=output, env=env, cwd=room)
             self._refuse_filtered(folder, wanted, room, env)
@@ -228,7 +229,7 @@ class CloneStore:
     def commit_tree(
         self, tree: str, *, parents: tuple[str, ...], message: str, author: Identity, at: str
     ) -> str:
-        """A commit of a whole tree."""
+        """Return a new commit of a whole tree."""
         who = {
             "GIT_AUTHOR_NAME": author.name,
             "GIT_AUTHOR_EMAIL": author.email,
@@ -243,7 +244,7 @@ class CloneStore:
         )
 
     def submodules(self, tree: str) -> list[str]:
-        """Where a commit or tree has other repositories."""
+        """Return the paths where a commit or tree has other repositories."""
         lines = self.git.run("ls-tree", "-r", "-z", tree).split(b"\0")
         return [to_text(line.partition(b"\t")[2]) for line in lines if line.startswith(b"160000 ")]
 
@@ -259,7 +260,7 @@ class CloneStore:
     def _refuse_filtered(
         self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]
     ) -> None:
-        """Files that a program of the user's has to rewrite: theirs would be other content."""
+        """Raise UsageError for files that a filter rewrites: their content would be wrong."""
         asked = b"".join(to_bytes(path) + b"\0" for path in paths)
         command = ("check-attr", "-z", "--stdin", "filter")
         output = self.git.run(*command, stdin=asked, env=env, cwd=room).split(b"\0")
@@ -281,29 +282,29 @@ class CloneStore:
             )
 
     def empty_tree(self) -> str:
-        """The tree without a file, which is among the clone's objects from now on."""
+        """Return the empty tree, which is stored in the clone from now on."""
         self._prepare()
         return _line(self.git.run("mktree"))
 
     def sweep(self) -> None:
-        """Remove what processes that were killed had under way, unless others work here now.
+        """Remove unfinished work of killed processes, unless others work here now.
 
-        Whoever asks has the clone for itself: what git has locked there was left so.
+        The caller must have exclusive use of the clone: any lock of git found there is a leftover.
         """
         sweep(self.git.git_dir)
         for locked in ("packed-refs.lock", "shallow.lock", "refs/**/*.lock", "worktrees/*/locked"):
-            for left in self.git.git_dir.glob(locked):
-                left.unlink(missing_ok=True)
+            for leftover in self.git.git_dir.glob(locked):
+                leftover.unlink(missing_ok=True)
 
     def _put(self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]) -> None:
-        """Bring an index to what these files are in a folder; `room` has the attributes."""
+        """Update an index to these files as they are in a folder; `room` has the attributes."""
         lines = b"".join(self._entries(folder, paths, room, env))
         self.git.run("update-index", "-z", "--index-info", stdin=lines, env=env)
 
     def _entries(
         self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]
     ) -> Iterable[bytes]:
-        """A line for the index per file: its mode and content, or that it is gone."""
+        """Yield an index line per file: its mode and content, or that it is deleted."""
         with SafeFolder(folder) as tree:
             for path in sorted(paths):
                 entry = tree.read(path)
@@ -312,14 +313,14 @@ class CloneStore:
                     yield b"0 " + none + b"\t" + to_bytes(path) + b"\0"
                     continue
                 mode, content = entry
-                # With the path, so that line ends become what the repository's attributes say.
+                # With the path, so that line endings become what the repository's attributes say.
                 how = () if mode == "120000" else (f"--path={path}",)
                 argv = ("hash-object", "-w", *how, "--stdin")
                 blob = _line(self.git.run(*argv, stdin=content, env=env, cwd=room))
                 yield f"{mode} {blob}\t".encode() + to_bytes(path) + b"\0"
 
     def with_files(self, tree: str, files: Mapping[str, bytes | None]) -> str:
-        """The tree of a commit with other contents of these files; None takes one away."""
+        """Return the tree of a commit with other contents of these files; None removes a file."""
         modes = self.modes(tree)
         none = b"0 " + b"0" * len(self.empty_tree()) + b"\t"
         wanted = []
@@ -337,13 +338,13 @@ class CloneStore:
             return _line(self.git.run("write-tree", env=env))
 
     def modes(self, tree: str) -> dict[str, str]:
-        """Every path of a commit with its mode."""
+        """Return every path of a commit with its mode."""
         lines = self.git.run("ls-tree", "-r", "-z", tree).split(b"\0")
         rows = (line.partition(b"\t") for line in lines if line)
         return {to_text(path): facts.split(b" ")[0].decode() for facts, _, path in rows}
 
     def merge(self, ours: str, theirs: str) -> MergedTree:
-        """The tree in which both commits come together; no work tree is touched."""
+        """Return the tree that merges both commits; no work tree is touched."""
         self._prepare()
         out = self.git.run(
             *("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"),
@@ -354,20 +355,20 @@ class CloneStore:
         return MergedTree(tree.decode(), tuple(sorted({to_text(name) for name in names if name})))
 
     def changed(self, before: str, after: str) -> tuple[str, ...]:
-        """Paths that differ between two commits or trees."""
+        """Return the paths that differ between two commits or trees."""
         out = self.git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
         return tuple(to_text(name) for name in out.split(b"\0") if name)
 
     def read(self, tree: str, path: str) -> bytes:
-        """A file of a commit or tree; empty where there is none."""
+        """Return a file of a commit or tree; empty if there is none."""
         return self.git.run("cat-file", "blob", f"{tree}:{path}", accept=(0, 128))
 
     def contains(self, commit: str, ancestor: str) -> bool:
-        """Whether a commit has another one behind it, or is it."""
+        """Whether `ancestor` is an ancestor of a commit, or the commit itself."""
         return self.base(ancestor, commit) == ancestor
 
     def base(self, one: str, other: str) -> str:
-        """The latest commit that is behind both; "" for none."""
+        """Return the latest common ancestor of both commits; "" if there is none."""
         return _line(self.git.run("merge-base", one, other, accept=(0, 1)))
 
     # -- the user's repository ------------------------------------------------------------------
@@ -375,8 +376,8 @@ class CloneStore:
     def publish(self, commit: str, branch: str, *, replaces: str | None = None) -> None:
         """Put a commit into the user's repository as a branch, which is not checked out.
 
-        A branch of that name that is there is only moved from the commit `replaces`. Raises
-        UsageError (`branch-exists`, `branch-name`).
+        An existing branch of that name is only moved from the commit `replaces`. Raises UsageError
+        (`branch-exists`, `branch-name`).
         """
         user = users_git(self.user_git_dir(), self.git.binary)
         name = f"{BRANCHES}{branch}"
@@ -389,7 +390,7 @@ class CloneStore:
     def give(self, commit: str) -> None:
         """Put a commit, and what is new with it, among the objects of the user's repository.
 
-        No `git fetch` does this there: it obeys settings of that repository which name commands
+        `git fetch` is not used there: it obeys settings of that repository which name commands
         (`url.*.insteadOf` with `core.sshCommand`, `core.alternateRefsCommand`, a promisor).
         """
         shared = self._shared()
@@ -406,7 +407,7 @@ class CloneStore:
                 )
 
     def _known_to_both(self) -> list[str]:
-        """What references of the user's repository point to, as far as the clone has it."""
+        """Return the targets of references of the user's repository that the clone has, too."""
         user = users_git(self.user_git_dir(), self.git.binary)
         ids = user.run("for-each-ref", "--format=%(objectname)")
         ids += user.run("rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1))
@@ -414,17 +415,17 @@ class CloneStore:
         return sorted({line for line in output.splitlines() if not line.endswith(" missing")})
 
     def _shared(self) -> str:
-        """Who else is to read new objects of the user's repository, as its settings say."""
+        """Return who may read new objects of the user's repository, according to its settings."""
         options = ("--file", str(self._user_common_dir() / "config"), "--no-includes")
         git = users_git(self.git.git_dir, self.git.binary)
         out = git.run("config", *options, "--get", "core.sharedRepository", accept=(0, 1))
         return _line(out) or "umask"
 
     def check_branch(self, branch: str, *allowed: str | None) -> str:
-        """The commit of a branch of the user's; "" for none.
+        """Return the commit of a branch of the user's; "" if there is none.
 
-        Raises UsageError: `branch-name` for what no branch can be called, `branch-exists` where it
-        is at none of the `allowed` commits.
+        Raises UsageError: `branch-name` for an invalid name, `branch-exists` if the branch is at
+        none of the `allowed` commits.
         """
         name = f"{BRANCHES}{branch}"
         if branch.startswith("-") or not _is_ref(self.git, name):
@@ -439,11 +440,11 @@ class CloneStore:
         return there
 
     def user_git_dir(self) -> Path:
-        """Where git keeps what is of the user's checkout; nothing is run."""
+        """Return git's folder for the user's checkout; nothing is run."""
         return git_dir_of(self.repo)
 
     def _user_common_dir(self) -> Path:
-        """Where the objects are: for a linked work tree that of its repository."""
+        """Return the folder with the objects: for a linked work tree that of its repository."""
         own = self.user_git_dir()
         pointer = own / "commondir"
         return (own / pointer.read_text().strip()).resolve() if pointer.is_file() else own
@@ -458,7 +459,7 @@ def _is_ref(git: Git, name: str) -> bool:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, also where a worker took permissions away from what is in it."""
+    """Remove a folder, even if a worker took away permissions in it."""
     for top, names, _ in os.walk(folder):
         for name in names:
             place = Path(top) / name

@@ -1,6 +1,6 @@
-"""Git on a private object store: the one place of this package where git is run.
+"""Runs git on a private object store: the only place of this package where git is run.
 
-Standard library only, like all that `take` needs.
+Standard library only, like everything that `take` needs.
 """
 
 from __future__ import annotations
@@ -36,35 +36,35 @@ CONFIGS = {
         version=1, extensions="[extensions]\n\tobjectFormat = sha256\n"
     ).encode(),
 }
-"""What a private store obeys, by the hash that names its objects."""
+"""The configuration of a private store, by the hash that names its objects."""
 
 ATTRIBUTES = b"* -text -filter -ident -eol -working-tree-encoding\n"
-"""Whatever the folder's own attributes say, contents are taken and given byte for byte."""
+"""Contents are read and written byte for byte, whatever the folder's own attributes say."""
 
 MOST_SEC = 3600.0
 """For one command; fetching a large repository takes minutes."""
 ANSWER_SEC = 30.0
-"""For one that reads settings and references of the user's repository, or writes a reference."""
+"""For a command that reads settings and references of the user's repository, or writes one."""
 
 NO_ROOM = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
-"""How git says that the disk is full."""
+"""Git's messages for a full disk."""
 
 
 def users_git(git_dir: Path, binary: str) -> Git:
-    """Git on the user's own repository, which is given `ANSWER_SEC`.
+    """Return git on the user's own repository, with the timeout `ANSWER_SEC`.
 
-    What its settings include, or stands in place of a reference, may be a pipe without an end.
+    A file that its settings include, or one in place of a reference, may be a pipe without an end.
     """
     return Git(git_dir, binary, ANSWER_SEC)
 
 
 def to_text(path: bytes) -> str:
-    """A path as text that can be turned back."""
+    """Return a path as text that can be converted back."""
     return path.decode("utf-8", "surrogateescape")
 
 
 def to_bytes(path: str) -> bytes:
-    """The path behind its text."""
+    """Return the path of a text from `to_text`."""
     return path.encode("utf-8", "surrogateescape")
 
 
@@ -76,7 +76,7 @@ class Git:
     ) -> None:
         """`most_sec` is how long one command may take.
 
-        A store that `borrows` finds objects of the user's as well, once `borrow.lend` was called.
+        A store that `borrows` also finds objects of the user's, once `borrow.lend` was called.
         """
         self.git_dir = git_dir
         self.binary = binary
@@ -85,16 +85,16 @@ class Git:
         self._lender = ""
 
     def borrows_from(self, objects: bytes) -> None:
-        """Let commands that only read find objects in this folder of the user's as well."""
+        """Let commands that only read also find objects in this folder of the user's."""
         text = to_text(objects).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
         self._lender = f'"{text}"'
 
     def borrows_nothing(self) -> None:
-        """Let commands find objects of the store alone."""
+        """Let commands find only objects of the store."""
         self._lender = ""
 
     def _borrowed(self) -> str:
-        """The folder that `borrow.lend` has noted for the store, as git reads it; "" for none."""
+        """Return the folder that `borrow.lend` recorded, as git reads it; "" for none."""
         if self.borrows and not self._lender:
             with contextlib.suppress(OSError, ValueError, KeyError):
                 saved = json.loads((self.git_dir / "agentrunner" / "borrowed.json").read_bytes())
@@ -124,10 +124,10 @@ class Git:
     ) -> bytes:
         """Run a command on the store; raises GitFailed for an exit code not in `accept`.
 
-        So it does (`git-timeout`) for one that has not ended after `most_sec`, and ends it. One
-        that `writes` objects sees none that the store borrows: git would mark them as fresh, in
-        the user's repository. What it writes is for its owner only; with a `umask` of -1, for whom
-        the user's own is.
+        It also raises GitFailed (`git-timeout`) for a command that has not ended after `most_sec`,
+        and kills it. A command that `writes` objects does not see borrowed ones: git would mark
+        them as fresh, in the user's repository. Only the owner may read what it writes; a `umask`
+        of -1 keeps the user's own.
         """
         guard = ("-c", "safe.bareRepository=explicit", f"--git-dir={self.git_dir}")
         given, file = (stdin, None) if isinstance(stdin, bytes) else (None, stdin)
@@ -163,7 +163,7 @@ class Git:
     def environment(
         self, extra: Mapping[str, str] | None = None, *, borrow: bool = True
     ) -> dict[str, str]:
-        """The whole environment of git, built from nothing."""
+        """Return the whole environment of git, built from nothing."""
         lender = self._borrowed() if borrow else ""
         return {
             **({"GIT_ALTERNATE_OBJECT_DIRECTORIES": lender} if lender else {}),
@@ -181,12 +181,12 @@ class Git:
 
 
 def _verb(command: Sequence[str]) -> str:
-    """The name of a command, behind settings such as `-c gc.auto=0`."""
+    """Return the name of a command, after settings such as `-c gc.auto=0`."""
     return command[2 * command.count("-c")]
 
 
 def read_small(path: bytes, limit: int = 1 << 20) -> bytes | None:
-    """The start of a regular file, None for anything else."""
+    """Return the start of a regular file, None for anything else."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -210,9 +210,9 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def git_dir_of(checkout: Path) -> Path:
-    """Its `.git`, or, of a linked work tree, the folder that this file names; nothing is run.
+    """Return the `.git` of a checkout, or for a linked work tree the folder that this file names.
 
-    Raises OSError.
+    Nothing is run. Raises OSError.
     """
     place = checkout / ".git"
     if place.is_dir():

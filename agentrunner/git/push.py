@@ -1,7 +1,7 @@
-"""A commit of the private clone put onto a server, by its address and from the clone alone.
+"""Pushes a commit of the private clone to a server, by its address and from the clone alone.
 
-No hook and no setting of the user's repository is obeyed. A token goes by the environment of git,
-never by its arguments or a file.
+No hook and no setting of the user's repository is obeyed. A token is passed in git's environment,
+never in its arguments or a file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ PASSED_ON = (
     "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "SSL_CERT_DIR", "SSL_CERT_FILE",
     "GIT_SSH", "GIT_SSH_COMMAND", "SSH_AUTH_SOCK",
 )  # fmt: skip
-"""Of the host's environment: what leads to a server."""
+"""Variables of the host's environment that are needed to reach a server."""
 SSH = "ssh -oBatchMode=yes"
 
 
 def push_environment(
     environ: Mapping[str, str], origin: str = "", user: str = "", token: str = ""
 ) -> dict[str, str]:
-    """What git needs to reach a server; with `origin` ("https://host") a token for that alone."""
+    """Return what git needs to reach a server; with `origin` ("https://host") a token for it."""
     env = {name: environ[name] for name in PASSED_ON if environ.get(name)}
     env.setdefault("GIT_SSH_COMMAND", SSH)
     env["GIT_ALLOW_PROTOCOL"] = "http:https:ssh"
@@ -48,10 +48,10 @@ def push(
     ours: Collection[str],
     env: Mapping[str, str],
 ) -> None:
-    """Let a branch of the server point to a commit; blocking. Once more changes nothing.
+    """Set a branch of the server to a commit; blocking. Repeating it changes nothing.
 
-    A branch that is there is only moved from a commit of `ours`. Raises UsageError
-    (`branch-exists`) for any other, and InfraError (`push-failed`).
+    An existing branch is only moved from a commit of `ours`. Raises UsageError (`branch-exists`)
+    for any other, and InfraError (`push-failed`).
     """
     name = f"{BRANCHES}{branch}"
     try:

@@ -11,11 +11,11 @@ Value = TypeVar("Value", bound=Sized)
 
 
 class Recent(Generic[Value]):
-    """Values by the name of their object, the last used ones, up to a total size.
+    """The most recently used values by the name of their object, up to a total size.
 
-    Sizes are those of `len`: bytes of a content, entries of a listing. A value that is larger than
-    half of the whole is read each time, so that it does not push all the others out. May be used
-    from several threads; two that ask for the same name at once may both read it.
+    Sizes are those of `len`: bytes of a content, entries of a listing. A value larger than half of
+    the total is read each time, so that it does not push all the others out. Thread-safe; two
+    threads that ask for the same name at once may both read it.
     """
 
     def __init__(self, most: int) -> None:
@@ -25,7 +25,7 @@ class Recent(Generic[Value]):
         self._lock = threading.Lock()
 
     def get(self, name: str, read: Callable[[], Value]) -> Value:
-        """The value of an object, read where it is not at hand; raises what `read` raises."""
+        """Return the value of an object, read if it is not cached; raises what `read` raises."""
         with self._lock:
             if name in self._values:
                 self._values.move_to_end(name)
@@ -35,12 +35,12 @@ class Recent(Generic[Value]):
         return value
 
     def known(self, names: Iterable[str]) -> dict[str, Value]:
-        """Those of the values that are at hand, by name."""
+        """Return the cached ones of the values, by name."""
         with self._lock:
             return {name: self._values[name] for name in names if name in self._values}
 
     def keep(self, name: str, value: Value) -> None:
-        """Have the value of an object at hand."""
+        """Put the value of an object into the cache."""
         with self._lock:
             if name not in self._values and len(value) <= self._most // 2:
                 self._values[name] = value

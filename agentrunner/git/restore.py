@@ -1,7 +1,7 @@
-"""Writing files into a folder that somebody may have laid traps in.
+"""Writes files into a folder that may contain traps.
 
-Every path is walked from the folder's own descriptor without following links, so nothing is
-ever read, written or removed outside of it.
+Every path is walked from the folder's own descriptor without following links, so nothing is ever
+read, written or removed outside the folder.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Entry = tuple[str, str]
 """Mode and blob."""
 
 UNREADABLE: Entry = ("other", "")
-"""Something that no snapshot has."""
+"""Something that no snapshot contains."""
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What became of an `undo`: files changed, and files left alone that should have been."""
+    """The outcome of an `undo`: files changed, and files refused that should have been."""
 
     files: list[str]
     refused: list[str]
 
 
 class SafeFolder:
-    """A folder to write in. All methods raise OSError where the disk or a trap is in the way."""
+    """A folder to write in. All methods raise OSError if the disk fails or a trap is in the way."""
 
     def __init__(self, root: Path, *, for_all: bool = False) -> None:
         """With `for_all` everybody may read what is written, whatever the umask."""
@@ -57,7 +57,7 @@ class SafeFolder:
 
     @contextlib.contextmanager
     def _parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, bytes]]:
-        """Descriptor of the folder that `path` is in, and its last name."""
+        """Yield a descriptor of the folder that `path` is in, and the last name of `path`."""
         *folders, name = to_bytes(path).split(b"/")
         fd = os.dup(self._fd)
         try:
@@ -75,16 +75,16 @@ class SafeFolder:
             os.close(fd)
 
     def look(self, path: str, expected: Collection[str] = ()) -> tuple[Entry | None, bool]:
-        """What a snapshot would say of `path` now, and whether only its size and times are kept.
+        """Return a snapshot's entry for `path` now, and whether only its size and times are kept.
 
-        `expected` are the blobs that it may be: one of them may stand for a file of this size and
-        these times.
+        `expected` are the possible blobs: one of them may stand for a file of this size and these
+        times.
         """
         try:
             with self._parent(path) as (fd, name):
                 facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 if stat.S_ISDIR(facts.st_mode):
-                    # What is in it has paths of its own.
+                    # What is in it has its own paths.
                     return None, False
                 mode = file_mode(facts.st_mode)
                 if stat.S_ISLNK(facts.st_mode):
@@ -98,11 +98,11 @@ class SafeFolder:
         except (BlockingIOError, PermissionError):
             return UNREADABLE, False
         except OSError:
-            # Nothing there, or a link where a folder was: nothing of ours is below it.
+            # Nothing is there, or a link has replaced a folder: none of our files is below it.
             return None, False
 
     def stands(self, path: str, entry: Entry) -> bool:
-        """Whether `path` is a file of the size and times that this entry is a line about."""
+        """Whether `path` is a file whose size and times match the line that this entry keeps."""
         try:
             with self._parent(path) as (fd, name):
                 facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -112,7 +112,7 @@ class SafeFolder:
         return is_file and entry == (file_mode(facts.st_mode), blob_name(stand_in(facts)))
 
     def read(self, path: str) -> tuple[str, bytes] | None:
-        """Mode and whole content of a file or link; None where neither is there."""
+        """Return the mode and whole content of a file or link; None if there is neither."""
         try:
             with self._parent(path) as (fd, name):
                 facts = os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -128,7 +128,7 @@ class SafeFolder:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            if error.errno == errno.ELOOP:  # a link where a folder was
+            if error.errno == errno.ELOOP:  # a link has replaced a folder
                 return None
             raise
 
@@ -157,7 +157,7 @@ class SafeFolder:
                 raise
 
     def remove(self, path: str) -> None:
-        """Remove a file or link, and the folders that are empty without it."""
+        """Remove a file or link, and the folders that become empty."""
         with self._parent(path) as (fd, name):
             os.unlink(name, dir_fd=fd)
         while "/" in path:
@@ -172,28 +172,28 @@ class SafeFolder:
 def restore(
     folder: SafeFolder,
     paths: Iterable[str],
-    left: Mapping[str, Entry],
+    left_behind: Mapping[str, Entry],
     wanted: Mapping[str, Entry],
     contents: Callable[[Mapping[str, Entry]], Iterable[tuple[str, str, Content]]],
     *,
     force: bool,
 ) -> Restored:
-    """Bring `paths` from what a run `left` to what is `wanted` (absent: no such file).
+    """Change `paths` from what a run left behind to what is `wanted` (absent: no such file).
 
-    Does nothing at all, unless `force`, if any of them is neither. `contents` reads entries.
+    Unless `force` is set, nothing is changed if any path matches neither. `contents` reads entries.
     """
     gone: list[str] = []
     stale: dict[str, Entry] = {}
     edited: list[str] = []
     large: list[str] = []
     for path in paths:
-        expected = {one[1] for one in (left.get(path), wanted.get(path)) if one}
+        expected = {one[1] for one in (left_behind.get(path), wanted.get(path)) if one}
         present, is_large = folder.look(path, expected)
         if present == wanted.get(path):
             continue
         if is_large:
             large.append(path)
-        elif present != left.get(path):
+        elif present != left_behind.get(path):
             edited.append(path)
         if path in wanted:
             stale[path] = wanted[path]
@@ -216,7 +216,7 @@ def restore(
 
 
 def _streamed_name(name: bytes, dir_fd: int, facts: os.stat_result) -> str:
-    """Git's name of what a file holds now, of any size; "" where it changes meanwhile."""
+    """Return git's name of a file's present content, of any size; "" if it changes meanwhile."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with os.fdopen(os.open(name, flags, dir_fd=dir_fd), "rb", buffering=0) as file:
         now = os.fstat(file.fileno())
@@ -230,12 +230,12 @@ def _streamed_name(name: bytes, dir_fd: int, facts: os.stat_result) -> str:
 
 
 def starts_with_mark(data: Content) -> bool:
-    """Whether it is a line about a large file, in place of its content."""
+    """Whether it is a line about a large file, instead of its content."""
     return isinstance(data, bytes) and data.startswith(LARGE_MARK)
 
 
 def _succeeds(action: Callable[..., None], *arguments: object) -> bool:
-    """Whether it worked; one file that can't be changed must not keep the others from it."""
+    """Whether it worked; one file that can't be changed must not prevent changing the others."""
     try:
         action(*arguments)
     except OSError as error:

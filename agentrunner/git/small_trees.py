@@ -1,6 +1,6 @@
-"""Small trees, made and written without starting git: what a run does for each clean room.
+"""Makes and writes small trees without starting git, as a run does for each clean room.
 
-A start of git takes 4 ms, and a round asks for dozens. What is too large or too odd is left to git.
+A start of git takes 4 ms, and a round needs dozens. What is too large or too odd is left to git.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from agentrunner.git.restore import Entry
 from agentrunner.git.snapshot_writer import write_trees
 
 MOST_ENTRIES = 500
-"""Files of a tree that is handled so. Of more git takes less time, its start included."""
+"""The most files of a tree handled this way. For more, git is faster, including its start."""
 MODES = {"100644": 0o100644, "100755": 0o100755, "120000": 0o120000}
 
 
@@ -33,9 +33,9 @@ def keep_blob(git: Git, data: bytes) -> str:
 def with_other(
     entries: Mapping[str, Entry], overrides: Mapping[str, Entry | None]
 ) -> dict[str, Entry]:
-    """A tree's entries with others at some paths, as git's index takes them one after the other.
+    """Return a tree's entries with others at some paths, applied in order like git's index does.
 
-    A file takes the place of a folder of its name, and a folder that of a file.
+    A file replaces a folder of its name, and a folder replaces a file.
     """
     made = dict(entries)
     for path, entry in overrides.items():
@@ -63,7 +63,7 @@ def keep_tree(git: Git, entries: Mapping[str, Entry]) -> str:
 
 
 def is_ordinary(entries: Mapping[str, Entry], overrides: Mapping[str, Entry | None]) -> bool:
-    """Whether git's index would take all of these as they are."""
+    """Whether git's index would accept all of these unchanged."""
     made = [*entries.values(), *overrides.values()]
     names = overrides.keys() - entries.keys()
     return all(entry is None or entry[0] in MODES for entry in made) and all(map(_is_name, names))

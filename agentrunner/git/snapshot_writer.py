@@ -1,9 +1,9 @@
-"""Take a snapshot of a folder into a private git object store.
+"""Takes a snapshot of a folder into a private git object store.
 
-Git never sees the folder. A worker may have made it a trap: hooks, filters, fsmonitor and textconv
-commands in its configuration, attributes, embedded repositories, ignore files that hide things.
-So we walk the folder, read the files, name blobs and trees ourselves and write the objects. What
-the user's own index says of a file is believed at the first snapshot, under narrow conditions
+Git never sees the folder. A worker may have turned it into a trap: hooks, filters, fsmonitor and
+textconv commands in its configuration, attributes, embedded repositories, ignore files that hide
+things. So we walk the folder, read the files, name blobs and trees ourselves and write the objects.
+At the first snapshot, the user's own index is trusted about a file, under narrow conditions
 (`borrow`): its content is then not read.
 
 The supervisor runs this module after a worker has ended, with the standard library only
@@ -43,23 +43,23 @@ from agentrunner.git.stat_cache import BORROWED, SETTLED, STAND_IN, FileKey, See
 from agentrunner.git.walk import Walk, key_of
 
 LARGE_BYTES = 50 << 20
-"""Larger files that are there at the first snapshot are kept as a line about them."""
+"""Larger files that exist at the first snapshot are kept as a line about them."""
 
 LARGE_MARK = b"agentrunner: a large file, content not kept\n"
 
 COPIED_BYTES = 4 << 30
-"""Of larger files that a worker made or changed, a snapshot copies so many bytes."""
+"""How many bytes of larger files that a worker made or changed one snapshot copies."""
 
 RESERVE_BYTES = 1 << 30
-"""Larger files are not copied where less than this would be left on the disk."""
+"""Larger files are not copied if less than this would remain free on the disk."""
 
 STREAMED_BYTES = 4 << 20
-"""Smaller files are read in one piece."""
+"""Files up to this size are read in one piece."""
 
 RACY_NS = borrow.RACY_NS
 
 LISTED = 200
-"""Of each list in a snapshot at most so many paths are kept."""
+"""The most paths kept of each list in a snapshot."""
 
 TRIES = 3
 """How often a file that changes while it is read is read again."""
@@ -84,19 +84,19 @@ class Snapshot:
     embedded: list[str]
     """`.git` files and folders below the top: dangerous to the user's git if a worker made them."""
     skipped: list[str]
-    """Unreadable files and folders, pipes, sockets, devices, paths longer than the system takes;
-    after the first snapshot only those that it did not have."""
+    """Unreadable files and folders, pipes, sockets, devices, paths longer than the system
+    accepts; after the first snapshot only those that it did not have."""
     ignored: list[str]
     """Folders that were left out, by the ignore rules as they were at the first snapshot."""
     large: list[str]
-    """Files of which only size and times are kept: they cannot be undone."""
+    """Files of which only size and times are kept: changes to them cannot be undone."""
     unkept: list[str] = field(default_factory=list)
-    """Files that were made or changed since the last snapshot, and whose content, before or
+    """Files that were made or changed since the last snapshot and whose content, before or
     after, is not kept: too large to be copied, or gone from the user's repository."""
     seen: list[str] = field(default_factory=list)
     """Ignored files whose content is not kept; `Snapshots.ignored_seen` has the facts of all."""
     borrowed: int = 0
-    """How many files the user's repository has the content of: it was not read."""
+    """How many files were not read because the user's repository has their content."""
 
 
 @dataclass(frozen=True)
@@ -107,24 +107,24 @@ class TakeOptions:
     worked: Path | None = None
     """A file whose time says when a worker of ours last ran in the folder; it may be absent.
 
-    Without a name for it nobody knows, and the user's index is not believed.
+    If it is None, that time is unknown, and the user's index is not trusted.
     """
     keep_up_to: int | None = None
-    """Bytes of a file; `LARGE_BYTES` for None."""
+    """Bytes of a file; None stands for `LARGE_BYTES`."""
 
 
 def take(
     git: Git, work_tree: Path, note_dir: str = ".agent-runner", options: TakeOptions | None = None
 ) -> Snapshot:
-    """Snapshot `work_tree`; raises OSError (also GitFailed) where folder or disk fail.
+    """Take a snapshot of `work_tree`; raises OSError (also GitFailed) if folder or disk fail.
 
-    Raises InfraError where the folder has more files than anybody could work with.
+    Raises InfraError if the folder has more files than can be handled.
     """
     options = options or TakeOptions(note_dir)
     git.borrows = True
     git.init()
     try:
-        return _Take(git, os.fsencode(work_tree.resolve(strict=True)), options).run()
+        return _SnapshotRun(git, os.fsencode(work_tree.resolve(strict=True)), options).run()
     except GitFailed:
         raise
     except OSError as error:
@@ -136,8 +136,8 @@ def take(
         raise
 
 
-class _Take:
-    """One snapshot under way."""
+class _SnapshotRun:
+    """One snapshot in progress."""
 
     def __init__(self, git: Git, root: bytes, options: TakeOptions) -> None:
         self.git = git
@@ -171,17 +171,17 @@ class _Take:
         return Snapshot(
             tree=tree,
             files=len(now),
-            embedded=_listed(self.walk.embedded),
-            skipped=_listed(self._newly_skipped()),
-            ignored=_listed(self.walk.ignored),
-            large=_listed(path for path, seen in now.items() if seen[6] & STAND_IN),
-            unkept=_listed(self.unkept),
-            seen=_listed(unseen),
+            embedded=_first_paths(self.walk.embedded),
+            skipped=_first_paths(self._newly_skipped()),
+            ignored=_first_paths(self.walk.ignored),
+            large=_first_paths(path for path, seen in now.items() if seen[6] & STAND_IN),
+            unkept=_first_paths(self.unkept),
+            seen=_first_paths(unseen),
             borrowed=sum(1 for seen in now.values() if seen[6] & BORROWED),
         )
 
     def _newly_skipped(self) -> set[bytes]:
-        """What no snapshot can hold, without what was so before any worker ran."""
+        """Return paths that no snapshot can hold, without those from before the first worker."""
         skipped, place = set(self.walk.skipped), self.place / "skipped"
         if self.rules.baseline:
             replace(place, b"\0".join(sorted(skipped)))
@@ -193,7 +193,7 @@ class _Take:
     # -- what the user's repository has already -----------------------------------------------
 
     def _borrowed(self) -> dict[bytes, bytes]:
-        """Files that are for sure as the user's index has them, with their blobs."""
+        """Return the files that surely match the user's index, with their blobs."""
         rules, index = self.rules, self.rules.index
         if index is None or rules.repository is None or not index.entries:
             return {}
@@ -238,9 +238,9 @@ class _Take:
         return found
 
     def _rescue(self, now: Mapping[bytes, Seen], pack: Pack) -> None:
-        """Copy from the user's repository what a file was that has changed since.
+        """Copy from the user's repository the old content of files that have changed since.
 
-        The user's git may throw it away; from here on it need not stay.
+        The user's git may delete it; from here on it may.
         """
         changed: dict[str, list[bytes]] = {}
         for path, old in self.before.files.items():
@@ -259,7 +259,7 @@ class _Take:
     # -- contents -----------------------------------------------------------------------------
 
     def _entries(self, borrowed: Mapping[bytes, bytes], pack: Pack) -> dict[bytes, Seen]:
-        """Each file with its blob, read only where it may have changed."""
+        """Return each file with its blob; only files that may have changed are read."""
         now: dict[bytes, Seen] = {}
         settled_before = self.started - RACY_NS
         for path, key in self.walk.files.items():
@@ -277,7 +277,7 @@ class _Take:
         return now
 
     def _content(self, path: bytes, key: FileKey, pack: Pack) -> tuple[str, int] | None:
-        """The blob of a file or link, and flags; None if it can't be read or was replaced."""
+        """Return a file's or link's blob and flags; None if it can't be read or was replaced."""
         place = os.path.join(self.root, path)
         if stat.S_ISLNK(key[4]):
             try:
@@ -302,7 +302,7 @@ class _Take:
             if now.st_ino != key[3] or not stat.S_ISREG(now.st_mode):
                 return None
             if now.st_size <= STREAMED_BYTES:
-                return pack.add("blob", _all_of(file, now.st_size)), 0
+                return pack.add("blob", _read_all(file, now.st_size)), 0
             return self._stream(file, pack), 0
 
     def _stand_in(self, key: FileKey, pack: Pack) -> tuple[str, int]:
@@ -320,12 +320,12 @@ class _Take:
             file.seek(0)
             with contextlib.suppress(SizeChanged):
                 return pack.add_stream(file, os.fstat(file.fileno()).st_size)
-        # It changes all the time. What is there now is copied first: that has a size.
+        # The file changes all the time. A copy of its present content has a fixed size.
         with tempfile.TemporaryFile(dir=self.git.git_dir) as copy:
             file.seek(0)
-            left = os.fstat(file.fileno()).st_size
-            while left and (piece := file.read(min(1 << 20, left))):
-                left -= len(piece)
+            remaining = os.fstat(file.fileno()).st_size
+            while remaining and (piece := file.read(min(1 << 20, remaining))):
+                remaining -= len(piece)
                 copy.write(piece)
             size = copy.tell()
             copy.seek(0)
@@ -344,7 +344,7 @@ class _Take:
 
 
 def seen_files(git: Git) -> dict[str, str]:
-    """Ignored files that the last snapshot saw and did not keep: size, mtime, ctime, inode."""
+    """Return size, mtime, ctime and inode of ignored files that the last snapshot did not keep."""
     with contextlib.suppress(OSError, ValueError):
         found: dict[str, str] = json.loads(
             (git.git_dir / "agentrunner" / "ignored-seen.json").read_bytes()
@@ -354,7 +354,7 @@ def seen_files(git: Git) -> dict[str, str]:
 
 
 def stand_ins(git: Git) -> set[str] | None:
-    """Names of all blobs that stand for a large file; None where nobody kept them."""
+    """Return the names of all blobs that stand for a large file; None if they were not recorded."""
     try:
         return set((git.git_dir / "agentrunner" / "stand-ins").read_text("ascii").split())
     except (OSError, ValueError):
@@ -362,17 +362,17 @@ def stand_ins(git: Git) -> set[str] | None:
 
 
 def file_mode(mode: int) -> str:
-    """Git's mode of a file or link: 100644, 100755 or 120000."""
+    """Return git's mode of a file or link: 100644, 100755 or 120000."""
     return f"{borrow.git_mode(mode):o}"
 
 
 def stand_in(facts: os.stat_result) -> bytes:
-    """What is kept of a file that is too large to keep."""
+    """Return what is kept of a file that is too large to keep."""
     return LARGE_MARK + b"size %d\nmtime %d\nctime %d\n" % key_of(facts)[:3]
 
 
-def _all_of(file: BinaryIO, size: int) -> bytes:
-    """What is in a file that should have `size` bytes, and may grow while it is read."""
+def _read_all(file: BinaryIO, size: int) -> bytes:
+    """Return the content of a file that should have `size` bytes, and may grow while it is read."""
     data = piece = file.read(size + 1)
     while piece and len(data) != size and len(data) <= 2 * STREAMED_BYTES:
         data += (piece := file.read(STREAMED_BYTES))
@@ -380,7 +380,7 @@ def _all_of(file: BinaryIO, size: int) -> bytes:
 
 
 def write_trees(pack: Pack, files: Mapping[bytes, Seen]) -> list[bytes]:
-    """Add the trees of these files, bottom up; returns their names, the top one last."""
+    """Add the trees of these files, bottom up; return their names, the top one last."""
     folders: dict[bytes, list[tuple[bytes, bytes]]] = {b"": []}
     modes: dict[int, bytes] = {}
     for path, seen in files.items():
@@ -407,18 +407,18 @@ def write_trees(pack: Pack, files: Mapping[bytes, Seen]) -> list[bytes]:
     return names
 
 
-def _listed(paths: Iterable[bytes]) -> list[str]:
+def _first_paths(paths: Iterable[bytes]) -> list[str]:
     return [to_text(path) for path in sorted(paths)[:LISTED]]
 
 
 def note_worker(worked: Path) -> None:
-    """Note that a worker runs, or has just run, in the folder that `worked` is about."""
+    """Record that a worker runs, or has just run, in the folder that `worked` is about."""
     worked.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     replace(worked, b"")
 
 
 def command(python: str, git: Git, work_tree: Path, options: TakeOptions) -> list[str]:
-    """The command line that takes a snapshot in a process of its own, after a worker."""
+    """Return the command that takes a snapshot in a separate process, after a worker."""
     package_home = Path(__file__).resolve().parents[2]
     start = [python, "-I", "-S", "-c", BOOTSTRAP, str(package_home)]
     worked = "" if options.worked is None else str(options.worked)

@@ -1,6 +1,6 @@
-"""Snapshots of a work tree: what was there before and after every worker run.
+"""Snapshots of a work tree: its content before and after every worker run.
 
-They are kept in a git object store of the run's own (see `take`); the user's `.git` is only
+They are kept in a git object store that belongs to the run (see `take`); the user's `.git` is only
 ever read as data. Everything here blocks: call it with `asyncio.to_thread`.
 """
 
@@ -50,30 +50,30 @@ ChangeKind = Literal["added", "modified", "deleted", "type"]
 KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted", "T": "type"}
 
 MOST_READ_AT_ONCE = 1_048_576
-"""Bytes of one file that is read together with others."""
+"""Size in bytes up to which a file is read together with others."""
 _READ_AT_ONCE = range(MOST_READ_AT_ONCE + 1)
 MOST_READ = 64 << 20
 """Bytes of a file that are read into memory; the rest of a larger one is left out."""
 
 BIG = ("-c", "core.bigFileThreshold=50m")
-"""Larger files are compared as wholes, so that git does not hold them in memory."""
+"""Larger files are compared as a whole, so that git does not hold them in memory."""
 
 MOST_LISTED = 60_000
-"""Entries of recently listed trees that are kept in memory, in all."""
+"""Entries of recently listed trees that are kept in memory, in total."""
 MOST_KEPT = 2 << 20
-"""Bytes of recently read contents that are kept in memory, in all."""
+"""Bytes of recently read contents that are kept in memory, in total."""
 
 LINK = "120000"
 """The mode of a symbolic link."""
 MOST_LINKS = 20
-"""Links that are followed from one path; more go round in circles."""
+"""The most links followed from one path; more than that is a cycle."""
 
 NO_SURPRISES = ("--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index")
 
 
 @dataclass(frozen=True)
 class Change:
-    """A path that differs between two trees; `type` is a file that became a link or back."""
+    """A path that differs between two trees; `type` is a file that became a link or vice versa."""
 
     path: str
     kind: ChangeKind
@@ -83,9 +83,9 @@ class Change:
 
 
 def find_git(work_tree: Path, search: str | None = None) -> str:
-    """The git binary, absolute and outside the work tree; raises InfraError if there is none.
+    """Return the git binary, absolute and outside the work tree; raises InfraError without one.
 
-    `search` is a PATH, ours when left out; its relative and empty entries are not looked at.
+    `search` is a PATH, by default ours; its relative and empty entries are ignored.
     """
     inside = work_tree.resolve()
     for entry in (os.environ.get("PATH", "") if search is None else search).split(os.pathsep):
@@ -100,9 +100,9 @@ def find_git(work_tree: Path, search: str | None = None) -> str:
 
 
 def check_open(work_tree: Path) -> None:
-    """Raise InfraError where the permissions of the top folder keep everybody out.
+    """Raise InfraError if the permissions of the top folder deny access even to its owner.
 
-    Root would still get in, but no command in a sandbox.
+    Root could still enter it, but no command in a sandbox could.
     """
     permissions = stat.S_IMODE(work_tree.stat().st_mode)
     if permissions & 0o500 != 0o500:
@@ -114,10 +114,10 @@ def check_open(work_tree: Path) -> None:
 
 
 def worked_mark(state_dir: Path, repo: Path) -> Path:
-    """The file whose time says when a worker of ours last ran in a repository; nothing is made.
+    """Return the file whose time says when a worker of ours last ran in a repository.
 
-    Named by device and inode of the repository's top folder, so that runs in its subfolders, and
-    ways to it by links and bind mounts, have the same one. Raises OSError.
+    Nothing is created. The file is named by device and inode of the repository's top folder, so
+    that runs in its subfolders, and paths through links and bind mounts, share it. Raises OSError.
     """
     place = repo.resolve(strict=True)
     top = next((at for at in (place, *place.parents) if os.path.lexists(at / ".git")), place)
@@ -125,7 +125,7 @@ def worked_mark(state_dir: Path, repo: Path) -> Path:
     return state_dir / "worked" / f"{facts.st_dev:x}-{facts.st_ino:x}"
 
 
-# `Snapshots.list` hides the builtin inside the class, so its types are spelt out here.
+# `Snapshots.list` hides the builtin inside the class, so its types are spelled out here.
 Changes = list[Change]
 Folders = list[str]
 
@@ -133,8 +133,8 @@ Folders = list[str]
 class Snapshots:
     """The snapshots of one work tree.
 
-    The work tree may or may not be a git repository. Which folders are ignored is decided by
-    the rules at the first `take`. Every method may raise GitFailed (exit 5) and OSError.
+    The work tree need not be a git repository. Which folders are ignored is decided by the rules at
+    the first `take`. Every method may raise GitFailed (exit 5) and OSError.
     """
 
     def __init__(
@@ -146,9 +146,9 @@ class Snapshots:
         worked: Path | None = None,
         keep_up_to: int | None = None,
     ) -> None:
-        """`worked` is the `worked_mark` of the folder: without it the user's index is not believed.
+        """`worked` is the folder's `worked_mark`: without it the user's index is not trusted.
 
-        `keep_up_to` is the size in bytes of files that are kept; 50 MiB for None.
+        `keep_up_to` is the size in bytes up to which files are kept; 50 MiB for None.
         """
         self.git_dir = git_dir
         self.work_tree = work_tree
@@ -161,42 +161,43 @@ class Snapshots:
         self._ignored: dict[str, bool] = {}
 
     def take(self) -> Snapshot:
-        """The work tree as it is now. The note's folder is no part of it.
+        """Take a snapshot of the work tree as it is now, without the note's folder.
 
-        Raises InfraError where it cannot be entered.
+        Raises InfraError if the work tree cannot be entered.
         """
         check_open(self.work_tree)
         return take(self.git, self.work_tree, self.note_dir, self.options)
 
     def worker_starts(self) -> None:
-        """Note that a worker is about to run in the folder: its times are not to be relied on.
+        """Record that a worker is about to run in the folder: its file times become unreliable.
 
-        The note is for the first snapshots of later runs, and nothing in this one changes by it.
+        The record is for the first snapshots of later runs; it changes nothing in this one.
         """
         if self.options.worked is not None:
             note_worker(self.options.worked)
 
     def ignored_seen(self) -> dict[str, str]:
-        """By ignored file that the last snapshot saw and did not keep: size, times and inode.
+        """Return size, times and inode of each ignored file that the last snapshot did not keep.
 
         Which files are ignored is decided by the rules at the first snapshot. Files in ignored
-        folders are not in it. Where two snapshots have other facts for a path, the file changed.
+        folders are not included. If two snapshots have different facts for a path, the file
+        changed.
         """
         return seen_files(self.git)
 
     def take_command(self) -> tuple[str, ...]:
-        """`take` as a command line for the supervisor: prints the snapshot as one JSON line."""
+        """Return `take` as a command for the supervisor; it prints the snapshot as a JSON line."""
         python = getattr(sys, "_base_executable", None) or sys.executable
         return tuple(command(python, self.git, self.work_tree, self.options))
 
     def changes(self, before: str, after: str) -> Changes:
-        """What differs between two trees, by path."""
+        """Return what differs between two trees, sorted by path."""
         if before == after:
             return []
-        compare = partial(self._compared, before, after)
+        compare = partial(self._compare, before, after)
         return list(self._differing.get(f"{before} {after}", compare))
 
-    def _compared(self, before: str, after: str) -> Changes:
+    def _compare(self, before: str, after: str) -> Changes:
         raw = self.git.run(
             *BIG, "diff-tree", "-r", "-z", "--raw", "--numstat", *NO_SURPRISES, before, after
         )
@@ -217,9 +218,9 @@ class Snapshots:
     def patch(
         self, before: str, after: str, paths: Iterable[str] | None = None, *, text: bool = False
     ) -> str:
-        """The difference as a unified diff, of all paths or of these files.
+        """Return the difference as a unified diff, of all paths or of these files.
 
-        With `text` every file is taken for text, whatever its content and .gitattributes say.
+        With `text` every file is treated as text, whatever its content and .gitattributes say.
         """
         shown = ("--text",) if text else ()
         command = (*BIG, "diff-tree", "-r", "-p", *NO_SURPRISES, *shown, before, after, "--")
@@ -230,27 +231,27 @@ class Snapshots:
         return raw.decode("utf-8", "replace")
 
     def stat_line(self, before: str, after: str) -> str:
-        """The difference in one line: "2 files changed, +12 -3"."""
+        """Return the difference in one line: "2 files changed, +12 -3"."""
         return stat_line(self.changes(before, after))
 
     def list(self, tree: str) -> dict[str, Entry]:
-        """Every path of a tree with its mode ("100644", "100755", "120000") and blob."""
+        """Return every path of a tree with its mode ("100644", "100755", "120000") and blob."""
         return dict(self._listed.get(tree, partial(list_tree, self.git, tree)))
 
     def read(self, tree: str, path: str) -> bytes | None:
-        """A file of a tree (of a link its target); None if there is no such file."""
+        """Return the content of a tree's file (of a link its target); None if there is none."""
         entry = self.list(tree).get(path)
         return None if entry is None else self._blob(entry[1])
 
     def leads_to(self, tree: str, path: str) -> str | None:
-        """The path of a tree that `path` stands for over its links; None where one leads out."""
+        """Return the path that `path` leads to over a tree's links; None if one leads outside."""
         return followed(path, self.list(tree), self._blob)
 
     def reader(self, tree: str) -> Callable[[str], bytes | None]:
-        """Reads files of one tree, which is listed once.
+        """Return a function that reads files of one tree, which is listed once.
 
-        Links are followed within the tree, a folder is empty content, and what is in an ignored
-        folder is read as it is on the disk; None for everything else.
+        Links are followed within the tree, a folder reads as empty content, and what is in an
+        ignored folder is read from the disk; None for everything else.
         """
         entries = self.list(tree)
         folders = folders_of(entries)
@@ -267,7 +268,7 @@ class Snapshots:
         return read
 
     def _blob(self, name: str) -> bytes:
-        """A content by its name, which it is compared with."""
+        """Return a content by its name, which is checked against it."""
         return self._read.get(name, partial(self._blob_of_store, name))
 
     def _blob_of_store(self, name: str) -> bytes:
@@ -280,14 +281,14 @@ class Snapshots:
         )
 
     def _on_disk(self, path: str) -> bytes | None:
-        """A file of an ignored folder as it is, links within the repository followed."""
+        """Return a file of an ignored folder from the disk; follows links within the repository."""
         place = (self.work_tree / path).resolve()
         if not place.is_relative_to(self.work_tree.resolve()):
             return None
         return b"" if place.is_dir() else read_small(os.fsencode(place))
 
     def combine(self, tree: str, overrides: Mapping[str, Entry | None]) -> str:
-        """A tree like `tree` with other entries at some paths; None removes the path."""
+        """Return a tree like `tree` with other entries at some paths; None removes the path."""
         entries = self.list(tree)
         if is_small(entries) and is_ordinary(entries, overrides):
             made = with_other(entries, overrides)
@@ -304,7 +305,7 @@ class Snapshots:
             index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
             self.git.run("read-tree", tree, env=index)
             self.git.run("update-index", "-z", "--index-info", stdin=lines, env=index)
-            # What the tree names may be the user's, whose git is not to know of it.
+            # The tree may name objects of the user's, which git must not mark as used there.
             written = self.git.run("write-tree", "--missing-ok", env=index, writes=True)
             return written.decode().strip()
 
@@ -326,11 +327,11 @@ class Snapshots:
     ) -> Folders:
         """Check a tree out into an empty or new folder, and return its paths.
 
-        Files that are too large for the store come from the work tree, where they are what the
-        tree says; others are left out. `bring` is what takes such a file, by its path, to its
-        place, whose folder is there; left out, it is copied. Modes and links are as in the tree,
-        and nothing is written outside of the folder. Raises GitFailed (`content-gone`) where a
-        content is no longer what it was.
+        Files that are too large for the store come from the work tree if they still match the tree;
+        others are left out. `bring(path, target)` puts such a file into its place, whose folder
+        exists; by default it is copied. Modes and links are as in the tree, and nothing is written
+        outside the folder. Raises GitFailed (`content-gone`) if a content no longer matches its
+        name.
         """
         entries = self.list(tree)
         if is_small(entries):
@@ -343,8 +344,8 @@ class Snapshots:
     def update_export(self, target: Path, tree_a: str, tree_b: str) -> None:
         """Bring a folder that holds exactly `tree_a`, untouched since, to `tree_b`.
 
-        Costs as much as the trees differ; the caller knows that nobody has worked in the folder.
-        Raises what `export_tree` does.
+        The cost depends on how much the trees differ. The caller guarantees that nobody has worked
+        in the folder. Raises what `export_tree` raises.
         """
         large = update_export(self.git, target, tree_a, tree_b)
         self._bring_large(large, target, self.list(tree_b))
@@ -359,7 +360,7 @@ class Snapshots:
         with SafeFolder(self.work_tree) as source:
             for path in paths:
                 if not source.stands(path, entries[path]):
-                    continue  # what is there now is not what this tree had
+                    continue  # the file there now is not the one of this tree
                 place = target / path
                 place.parent.mkdir(parents=True, exist_ok=True)
                 if bring is None:
@@ -368,7 +369,7 @@ class Snapshots:
                     bring(path, place)
 
     def unkept_between(self, before: str, after: str) -> Folders:
-        """Paths that differ between two trees, and whose content in one of them is not kept."""
+        """Return paths that differ between two trees and whose content is not kept for both."""
         large = stand_ins(self.git)
         if before == after or not large:
             return []
@@ -379,14 +380,14 @@ class Snapshots:
         )
 
     def large_in(self, tree: str) -> Folders:
-        """Paths of a tree of which only size and times are kept."""
+        """Return the paths of a tree of which only size and times are kept."""
         large = stand_ins(self.git)
         if not large:
             return []
         return sorted(path for path, (_, blob) in self.list(tree).items() if blob in large)
 
     def ignored_paths(self, paths: Collection[str]) -> set[str]:
-        """Those of `paths` that the rules at the first snapshot ignore, and git does not track."""
+        """Return those of `paths` that the first snapshot's rules ignore and git does not track."""
         unknown = sorted(path for path in paths if path not in self._ignored)
         if unknown:
             rules = IgnoreRules(self.git, os.fsencode(self.work_tree))
@@ -397,7 +398,7 @@ class Snapshots:
         return {path for path in paths if self._ignored[path]}
 
     def ignored_by(self, tree: str, paths: Collection[str]) -> set[str]:
-        """Those of `paths` that the .gitignore files of a tree ignore."""
+        """Return those of `paths` that the .gitignore files of a tree ignore."""
         with tempfile.TemporaryDirectory(dir=self.git_dir) as scratch:
             rules = [p for p in self.list(tree) if p.rpartition("/")[2] == ".gitignore"]
             self.export_files(tree, rules, Path(scratch))
@@ -421,28 +422,33 @@ class Snapshots:
     def restore(self, from_tree: str, to_tree: str, *, force: bool = False) -> Restored:
         """Bring the files of the work tree from `from_tree` back to `to_tree`.
 
-        A file whose present content is neither's has been edited since: without `force` nothing
-        at all is changed and such files are named. Files too large to be kept are always refused.
+        A file that matches neither tree has been edited since: without `force` nothing at all is
+        changed and such files are returned. Files too large to be kept are always refused.
         """
         changed = differing(self.git, to_tree, from_tree)
         wanted = {path: entry for path, (entry, _) in changed.items() if entry is not None}
-        left = {path: entry for path, (_, entry) in changed.items() if entry is not None}
+        left_behind = {path: entry for path, (_, entry) in changed.items() if entry is not None}
         with SafeFolder(self.work_tree) as folder:
             return restore(
-                folder, sorted(changed), left, wanted, partial(contents, self.git), force=force
+                folder,
+                sorted(changed),
+                left_behind,
+                wanted,
+                partial(contents, self.git),
+                force=force,
             )
 
     def ignored_folders(self) -> Folders:
-        """The ignored folders that exist now, relative to the work tree."""
+        """Return the ignored folders that exist now, relative to the work tree."""
         names = (os.fsdecode(path) for path in ignored_folders(self.git))
         places = {name: self.work_tree / name for name in names}
         return [name for name, at in places.items() if at.is_dir() and not at.is_symlink()]
 
     def dependency_fingerprint(self) -> dict[str, str]:
-        """What no snapshot shows and yet can steer tests, each with a digest.
+        """Return digests of what no snapshot shows and yet can influence tests.
 
-        By ignored folder of installed packages: its code files' paths and stats. By file of
-        other ignored folders: what configures a test tool or stands in for it.
+        By ignored folder of installed packages: the paths and stats of its code files. By file of
+        other ignored folders: what configures a test tool or replaces it.
         """
         found: dict[str, str] = {}
         for name in self.ignored_folders():
@@ -454,7 +460,7 @@ class Snapshots:
         return found
 
     def read_many(self, tree: str, paths: Collection[str]) -> dict[str, bytes]:
-        """Regular files of a tree by path, those of more than 1 MiB left out."""
+        """Return the regular files of a tree by path, without those of more than 1 MiB."""
         listed = self.list(tree)
         entries = {path: listed[path] for path in paths if path in listed}
         entries = {path: one for path, one in entries.items() if one[0].startswith("100")}
@@ -469,7 +475,7 @@ class Snapshots:
     def _contents(
         self, git: Git, entries: Mapping[str, Entry]
     ) -> Iterator[tuple[str, str, Content]]:
-        """As `contents`, and those that are at hand without asking git."""
+        """Yield the entries like `contents`, but take those in memory from there."""
         known = self._read.known(blob for _, blob in entries.values())
         unread = {path: one for path, one in entries.items() if one[1] not in known}
         for path, mode, data in contents(git, unread) if unread else ():
@@ -481,13 +487,13 @@ class Snapshots:
                 yield path, mode, known[blob]
 
     def sizes(self, tree: str, paths: Collection[str]) -> dict[str, int]:
-        """Bytes of these files of a tree, as they are kept; others are left out."""
+        """Return the sizes in bytes of these files of a tree, as kept; others are left out."""
         listed = self.list(tree)
         return self._sizes({path: listed[path] for path in paths if path in listed})
 
     def _sizes(self, entries: Mapping[str, Entry]) -> dict[str, int]:
         known = self._read.known(blob for _, blob in entries.values())
-        # A larger content may have been cut as it was read.
+        # A larger content may have been cut when it was read.
         sizes = {name: len(data) for name, data in known.items() if len(data) in _READ_AT_ONCE}
         names = [blob for _, blob in entries.values() if blob not in sizes]
         if names:
@@ -501,7 +507,7 @@ class Snapshots:
 def followed(
     path: str, entries: Mapping[str, Entry], target_of: Callable[[str], bytes]
 ) -> str | None:
-    """The path of a tree that `path` leads to over its links; None where one leads out."""
+    """Return the path that `path` leads to over a tree's links; None if one leads outside."""
     place = posixpath.normpath(path)
     for _ in range(MOST_LINKS):
         parts = place.split("/")
@@ -516,7 +522,7 @@ def followed(
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
-    """All folders that files are in; the top is "."."""
+    """Return all folders that the files are in; the top is "."."""
     found = {"."}
     for path in paths:
         folder = path.rpartition("/")[0]
@@ -527,7 +533,7 @@ def folders_of(paths: Iterable[str]) -> set[str]:
 
 
 def stat_line(changes: Collection[Change]) -> str:
-    """Changes in one line: "2 files changed, +12 -3"."""
+    """Return changes in one line: "2 files changed, +12 -3"."""
     added = sum(change.added or 0 for change in changes)
     removed = sum(change.removed or 0 for change in changes)
     files = "1 file" if len(changes) == 1 else f"{len(changes)} files"

@@ -1,6 +1,6 @@
-"""What the last snapshot saw of each file, so that the next one reads only what may have changed.
+"""What the last snapshot saw of each file, so that the next one reads only changed candidates.
 
-Standard library only, like all that `take` needs.
+Standard library only, like everything that `take` needs.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from agentrunner.git.process import replace
 
 FileKey = tuple[int, int, int, int, int]
-"""Size, mtime, ctime, inode, mode: a file with the same ones has the same content."""
+"""Size, mtime, ctime, inode, mode: a file with the same key has the same content."""
 
 Seen = tuple[int, int, int, int, int, bytes, int]
 """A file's key, the name of its blob, and the flags below."""
 
 SETTLED = 1
-"""The file had not changed for a while: its key can be relied on."""
+"""The file had not changed for a while: its key is reliable."""
 BORROWED = 2
 """Its blob is among the user's objects, not ours."""
 STAND_IN = 4
@@ -42,7 +42,7 @@ class StatCache:
 
     @classmethod
     def load(cls, path: Path) -> StatCache:
-        """What was saved; an empty one where nothing was, or it is damaged."""
+        """Return what was saved; an empty cache if nothing was, or if it is damaged."""
         try:
             data = path.read_bytes()
         except OSError:
@@ -74,7 +74,7 @@ class StatCache:
         replace(path, body + hashlib.sha256(body).digest())
 
     def own_objects(self) -> set[str]:
-        """Names of the objects that our own store has for sure."""
+        """Return the names of the objects that our own store surely has."""
         own = {seen[5].hex() for seen in self.files.values() if not seen[6] & BORROWED}
         own.update(name.hex() for name in self.trees)
         return own

@@ -1,7 +1,7 @@
 """What makes the user's own git run code: settings and hooks in `.git` folders, as digests.
 
-Snapshots leave every `.git` out, so a worker that makes one below the top, or changes one that a
-sandbox does not protect, is noticed by these.
+Snapshots leave every `.git` out. These digests reveal a worker that makes one below the top, or
+that changes one which a sandbox does not protect.
 """
 # Paths are bytes here, which pathlib does not take.
 # ruff: noqa: PTH112, PTH114, PTH115, PTH208
@@ -18,26 +18,26 @@ from agentrunner.git.process import read_small, to_bytes
 SETTINGS = (b"config", b"config.worktree", b"commondir", b"info/attributes")
 MOST_HOOKS = 1000
 SAMPLE = b".sample"
-"""Ends the names of the fourteen hooks that `git init` leaves; git runs none that ends so."""
+"""The ending of the fourteen hooks that `git init` leaves; git never runs a hook with it."""
 
 
 def git_settings(root: Path, places: Iterable[str]) -> dict[str, str]:
-    """By place of a `.git` below `root`: a digest of what git obeys there; absent ones are out.
+    """Return, by place of a `.git` below `root`, a digest of what git obeys there, if it exists.
 
-    Nothing is followed or run. A `.git` that is a file or a link is known by its text.
+    Nothing is followed or run. A `.git` that is a file or a link is identified by its text.
     """
     found = {}
     for place in places:
         path = os.fsencode(root) + b"/" + to_bytes(place)
         if os.path.lexists(path):
             digest = hashlib.sha256()
-            for name, data in _texts(path):
+            for name, data in _git_inputs(path):
                 digest.update(b"%d %s %d " % (len(name), name, len(data)) + data)
             found[place] = digest.hexdigest()
     return found
 
 
-def _texts(git: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _git_inputs(git: bytes) -> Iterator[tuple[bytes, bytes]]:
     if os.path.islink(git):
         yield b"link", os.readlink(git)
     elif not os.path.isdir(git):
@@ -49,8 +49,8 @@ def _texts(git: bytes) -> Iterator[tuple[bytes, bytes]]:
             yield b"hooks", os.readlink(hooks)
         real = os.path.isdir(hooks) and not linked
         names = (name for name in os.listdir(hooks) if not name.endswith(SAMPLE)) if real else ()
-        some = sorted(names)[:MOST_HOOKS]
-        files = (*(b"/" + name for name in SETTINGS), *(b"/hooks/" + name for name in some))
+        hook_names = sorted(names)[:MOST_HOOKS]
+        files = (*(b"/" + name for name in SETTINGS), *(b"/hooks/" + name for name in hook_names))
         for file in files:
             if (data := read_small(git + file)) is not None:
                 yield file, data

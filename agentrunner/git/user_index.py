@@ -1,6 +1,6 @@
 """The user's git index, read as data: which files are tracked, and what git last saw of them.
 
-Standard library only, like all that `take` needs.
+Standard library only, like everything that `take` needs.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class UserIndex:
     entries: dict[bytes, tuple[FileKey, bytes]] = field(default_factory=dict)
     """By path: the key as far as an index has it (32 bits of size and inode), and the blob.
 
-    Only of entries without a flag or a conflict, and only where blobs are named by SHA-1.
+    Only for entries without a flag or a conflict, and only if blobs are named by SHA-1.
     """
     tracked: set[bytes] = field(default_factory=set)
-    """All paths, those of conflicts, submodules and flagged entries as well."""
+    """All paths, including those of conflicts, submodules and flagged entries."""
     written_ns: int = 0
-    """When the file was last written, or changed in any other way if that was earlier."""
+    """The time of the last write, or of any other change if that was earlier."""
 
 
 def read_index(path: bytes, *, sha256: bool = False) -> UserIndex | None:
-    """The index in a file; None where there is none. Raises IndexDamaged."""
+    """Return the index in a file; None if there is none. Raises IndexDamaged."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -57,7 +57,7 @@ def read_index(path: bytes, *, sha256: bool = False) -> UserIndex | None:
 
 
 def parse(data: bytes, name_bytes: int = 20) -> UserIndex:
-    """An index of version 2, 3 or 4; raises IndexDamaged."""
+    """Parse an index of version 2, 3 or 4; raises IndexDamaged."""
     try:
         end = _checked(data, name_bytes)
         return _parse(data, end, name_bytes)
@@ -68,7 +68,7 @@ def parse(data: bytes, name_bytes: int = 20) -> UserIndex:
 
 
 def _checked(data: bytes, name_bytes: int) -> int:
-    """Where the checksum begins, which has to be right unless it was left out."""
+    """Return where the checksum begins; it must be right unless it was left out."""
     if data[:4] != b"DIRC" or len(data) < 12 + name_bytes:
         raise IndexDamaged("this is no index")
     end = len(data) - name_bytes
@@ -95,7 +95,7 @@ def _parse(data: bytes, end: int, name_bytes: int) -> UserIndex:
         if flags & EXTENDED:
             if version < 3:
                 raise IndexDamaged("an entry has flags that its version does not")
-            # Skip-worktree, intent-to-add, or one that a later git knows.
+            # Skip-worktree, intent-to-add, or a flag of a later git.
             plain = plain and data[at : at + 2] == b"\0\0"
             at += 2
         if version == 4:
@@ -116,13 +116,13 @@ def _parse(data: bytes, end: int, name_bytes: int) -> UserIndex:
             found.entries[name] = ((size, *times, inode, mode), blob)
     for kind in _extensions(data, at, end):
         if kind[:1].islower() and kind != b"sdir":
-            # Half of a split index, or something that has to be understood and is not.
+            # Half of a split index, or a mandatory extension that is unknown here.
             raise IndexDamaged(f"the index has an extension {kind!r}")
     return found
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A number as git packs offsets, and where it ends."""
+    """Return a number in git's encoding of offsets, and where it ends."""
     byte = data[at]
     value = byte & 127
     at += 1

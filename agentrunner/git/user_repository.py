@@ -1,7 +1,7 @@
-"""What the user's repository says, read as data: where it pushes to, what is checked out.
+"""The user's repository, read as data: where it pushes to, and what is checked out.
 
-Of git only commands run here that read settings and references; none of them runs a hook, a
-filter or a program that settings name.
+Only commands of git that read settings and references run here; none of them runs a hook, a filter
+or a program that settings name.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class UserRepository:
 
     @property
     def git_dir(self) -> Path:
-        """Where its git data is; for a linked work tree its own part of it."""
+        """Where its git data is; for a linked work tree the part of that work tree."""
         return git_dir_of(self.repo)
 
     def remote(self, name: str = "origin") -> str:
-        """The address that is pushed to, rewritten as settings say; "" for no such remote."""
+        """Return the push address, rewritten as settings say; "" for no such remote."""
         for settings in self._personal():
             out = self._git("remote", "get-url", "--push", name, settings=settings)
             if address := out.partition("\n")[0].strip():
@@ -38,7 +38,7 @@ class UserRepository:
         return ""
 
     def checked_out(self) -> dict[str, Path]:
-        """Branches that a work tree of the repository is on, with its folder."""
+        """Return each branch that a work tree of the repository has checked out, and its folder."""
         common = self._common()
         found = {}
         for head in (common / "HEAD", *sorted(common.glob("worktrees/*/HEAD"))):
@@ -48,11 +48,11 @@ class UserRepository:
         return found
 
     def branch_at(self, branch: str) -> str | None:
-        """The commit of a branch; None where there is none."""
+        """Return the commit of a branch; None if there is no such branch."""
         return self._git("rev-parse", "--verify", "--quiet", f"{BRANCHES}{branch}").strip() or None
 
     def unborn(self) -> str | None:
-        """The branch that its first commit would be on; None where HEAD has one or is on none."""
+        """Return the branch of its first commit to be; None if HEAD has a commit or no branch."""
         name = self._git("symbolic-ref", "--quiet", "HEAD").strip()
         if not name.startswith(BRANCHES):
             return None
@@ -60,7 +60,7 @@ class UserRepository:
         return None if self.branch_at(branch) else branch
 
     def _personal(self) -> Iterator[str]:
-        """Files of a person's own settings, as git looks for them; the stronger one first."""
+        """Yield the files of a person's own settings, as git finds them, by falling priority."""
         home = self.environ.get("HOME") or str(Path.home())
         config = self.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
         named = self.environ.get("GIT_CONFIG_GLOBAL")

@@ -1,6 +1,6 @@
-"""The files of a folder, found without following links or believing anything in it.
+"""Finds the files of a folder, without following links or trusting anything in it.
 
-Standard library only, like all that `take` needs. Paths are bytes in here.
+Standard library only, like everything that `take` needs. Paths are bytes in here.
 """
 # Paths are bytes here, which pathlib does not take.
 # ruff: noqa: PTH116, PTH118, PTH119
@@ -18,9 +18,9 @@ from agentrunner.git.process import to_text
 from agentrunner.git.stat_cache import FileKey
 
 CACHES = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"})
-"""Written by test runs, read as a convenience only; checks keep their byte code elsewhere.
+"""Written by test runs, and only read for speed; checks keep their byte code elsewhere.
 
-One that has tracked files belongs to the project, as the data of its tests may.
+A cache with tracked files belongs to the project, as test data may.
 """
 
 MOST_FILES = 500_000
@@ -28,7 +28,7 @@ MOST_FILES = 500_000
 
 
 class Walk:
-    """One walk over a folder; `run` it, then look at what it found."""
+    """One walk over a folder; `run` it, then read its results."""
 
     def __init__(self, work_tree: bytes, note_dir: bytes, rules: IgnoreRules) -> None:
         self.work_tree = work_tree
@@ -43,9 +43,9 @@ class Walk:
         self.ignored: list[bytes] = []
 
     def run(self) -> None:
-        """Walk the whole folder, level by level, so that a level is judged in one go.
+        """Walk the whole folder, level by level, so that one call judges a whole level.
 
-        Raises InfraError where there are more than `MOST_FILES` files.
+        Raises InfraError if there are more than `MOST_FILES` files.
         """
         level = [b""]
         while level:
@@ -74,7 +74,7 @@ class Walk:
                 facts = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            except OSError:  # a path longer than the system takes
+            except OSError:  # a path longer than the system accepts
                 self.skipped.append(path)
                 continue
             mode = facts.st_mode
@@ -85,14 +85,14 @@ class Walk:
                 if facts.st_dev != device:
                     self.elsewhere.add(path)
             elif kind == stat.S_IFDIR:
-                if not self._passed_over(folder, name):
+                if not self._is_skipped(folder, name):
                     yield path
             else:
                 self.skipped.append(path)
         if len(files) > MOST_FILES:
             raise _too_many(folder, nothing_spent=self.rules.baseline)
 
-    def _passed_over(self, folder: bytes, name: bytes) -> bool:
+    def _is_skipped(self, folder: bytes, name: bytes) -> bool:
         if not folder and name == self.note_dir:
             return True
         in_modules = name == b".cache" and os.path.basename(folder) == b"node_modules"
@@ -102,7 +102,7 @@ class Walk:
 
 
 def key_of(facts: os.stat_result) -> FileKey:
-    """What tells a changed file from one that did not change."""
+    """Return the facts by which a changed file differs from an unchanged one."""
     return (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_mode)
 
 

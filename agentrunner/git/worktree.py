@@ -1,4 +1,4 @@
-"""A run outside of the checkout: its place, what it starts from, and what it takes along.
+"""A run outside the checkout: its folder, what it starts from, and what it takes along.
 
 Everything here blocks and may raise GitFailed and OSError.
 """
@@ -21,12 +21,12 @@ from agentrunner.storage.plan_folder import repository_key
 from agentrunner.storage.run_folder import make_private, runs_root
 
 ORPHAN_SEC = 24 * 3600
-"""A place without a run is left alone so long: its run may be about to begin."""
+"""How long a folder without a run is left alone: its run may be about to begin."""
 
 
 @dataclass(frozen=True)
 class WorktreePlace:
-    """The folder of what one run keeps of a repository: a private clone, and its work tree."""
+    """The folder that one run has for a repository: a private clone, and its work tree."""
 
     root: Path
 
@@ -48,34 +48,34 @@ class WorktreePlace:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a work tree was made of."""
+    """What a work tree was made from."""
 
     base: str
     """The commit."""
     carried: tuple[str, ...]
-    """Files with changes that were not committed, made as they are in the checkout; sorted."""
+    """Files with uncommitted changes, copied from the checkout; sorted."""
     left: tuple[str, ...]
     """Submodules and other repositories below the top, which were not taken along; sorted."""
 
 
 def worktree_place(state_dir: Path, repo: Path, run_id: str) -> WorktreePlace:
-    """The place of a run of the user's repository; nothing is made."""
+    """Return the folder of a run of the user's repository; nothing is created."""
     return WorktreePlace(state_dir / "worktrees" / repository_key(repo) / run_id)
 
 
 def remove_places(state_dir: Path, run_id: str) -> None:
-    """Remove the place of a run, whatever repository it is of."""
+    """Remove the folder of a run, whichever repository it is for."""
     for root in places_of(state_dir, run_id):
         WorktreePlace(root).remove()
 
 
 def places_of(state_dir: Path, run_id: str) -> Iterable[Path]:
-    """The folders that a run has outside of its own, whatever repository it is of."""
+    """Return the worktree folders of a run, whichever repository they are for."""
     return sorted((state_dir / "worktrees").glob(f"*/{run_id}"))
 
 
 def orphans(state_dir: Path) -> Iterator[WorktreePlace]:
-    """Places whose run is gone, or was killed before it began."""
+    """Yield folders whose run is gone, or was killed before it began."""
     for root in (state_dir / "worktrees").glob("*/*"):
         recent = time.time() - root.stat().st_mtime < ORPHAN_SEC
         if not recent and not (runs_root(state_dir) / root.name).is_dir():
@@ -87,9 +87,9 @@ def prepare(
 ) -> Prepared:
     """Make the work tree of a run at the repository's HEAD.
 
-    What is not committed is taken along unless `clean`; ignored files never are. Raises
-    UsageError (`no-repository`, `no-commit`, and for a new `branch` that cannot be made
-    `branch-exists`, `branch-name`).
+    Uncommitted changes are taken along unless `clean`; ignored files never are. Raises UsageError
+    (`no-repository`, `no-commit`, and for a new `branch` that cannot be made `branch-exists`,
+    `branch-name`).
     """
     make_private(place.root)
     store = CloneStore(place.clone, repo)
@@ -112,10 +112,10 @@ def prepare(
 
 
 def _uncommitted(theirs: Snapshots, ours: Snapshots, left: Iterable[str]) -> Iterator[str]:
-    """Files that differ between the checkout and the work tree.
+    """Yield files that differ between the checkout and the work tree.
 
-    Folders are compared, not commits, so that line ends and large-file pointers are as a fresh
-    checkout has them.
+    Folders are compared, not commits, so that line endings and large-file pointers are as in a
+    fresh checkout.
     """
     now, fresh = theirs.take(), ours.take()
     after, before = theirs.list(now.tree), ours.list(fresh.tree)
@@ -127,15 +127,17 @@ def _uncommitted(theirs: Snapshots, ours: Snapshots, left: Iterable[str]) -> Ite
         if after.get(path) != before.get(path)
         and not path.startswith(outside)
         and path not in now.skipped
-        and not (path in large and _same(theirs.work_tree / path, ours.work_tree / path))
+        and not (
+            path in large and _has_same_content(theirs.work_tree / path, ours.work_tree / path)
+        )
     ]
     rules = IgnoreRules(theirs.git, os.fsencode(theirs.work_tree))
     ignored = rules.ignored_files([path for path in differing if path not in before])
     yield from (path for path in differing if path not in ignored)
 
 
-def _same(one: Path, other: Path) -> bool:
+def _has_same_content(file: Path, reference: Path) -> bool:
     with contextlib.suppress(OSError):
-        regular = one.is_file() and other.is_file() and not one.is_symlink()
-        return regular and filecmp.cmp(one, other, shallow=False)
+        regular = file.is_file() and reference.is_file() and not file.is_symlink()
+        return regular and filecmp.cmp(file, reference, shallow=False)
     return False

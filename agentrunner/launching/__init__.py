@@ -1,1 +1,1 @@
-"""Starts CLIs in sandboxes, whether they work or plan: credential, way out, limits, process."""
+"""Starts CLIs in sandboxes, for work or for planning: credential, way out, limits, process."""

@@ -1,4 +1,4 @@
-"""What a CLI shows to its model: a key, or the access token of the login that it has here."""
+"""A CLI's credential for its model: a key, or the access token of its login on this machine."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ from agentrunner.workers.base import Worker
 from agentrunner.workers.login import MIN_VALID_SEC, Access, Login, login_for, not_logged_in
 
 Section = Literal["worker", "meta"]
-"""Of the task file, below `runner`: the CLI of which role it is."""
+"""The section of the task file, below `runner`, whose CLI it is."""
 
 
 @dataclass(frozen=True)
 class CliCredential:
-    """What a CLI shows, and where its model calls go."""
+    """The credential that a CLI sends, and where its model calls go."""
 
     upstream: Upstream | None = None
-    """For the gateway; None where there is none."""
+    """For the gateway; None if there is none."""
     base_url: str = ""
-    """What the CLI is told without a gateway; "" leaves it to the adapter."""
+    """The address that the CLI gets without a gateway; "" leaves it to the adapter."""
     key: str = field(default="", repr=False)
-    """A placeholder where there is a gateway, else the real one."""
+    """A placeholder if there is a gateway, otherwise the real key."""
     token_env: str = ""
     """The variable for a login's token; "" leaves it to the CLI's usual one."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further variables of the sandbox. They win over those of the task."""
+    """Further variables of the sandbox. They override those of the task."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What the redactor must learn before the CLI starts."""
     fingerprint: str = ""
-    """Of a login's token, to say later that it was refused. May be stored."""
+    """The fingerprint of a login's token, to report later that it was refused. May be stored."""
 
     @property
     def bare_login(self) -> bool:
-        """Whether the CLI sees the token of a login itself."""
+        """Whether the CLI itself sees the token of a login."""
         return bool(self.fingerprint) and self.upstream is None
 
 
 @dataclass(frozen=True)
 class CliAccess:
-    """A key or a login, chosen once; the credential is given process by process."""
+    """A key or a login, chosen once; each process gets its own credential."""
 
     worker: Worker
     """The adapter, which knows the CLI's provider."""
     server: str
-    """The provider's address, or that of another server, for calls with a key."""
+    """The address of the provider, or of another server, for calls with a key."""
     key_name: str = ""
     key: str = field(default="", repr=False)
     login: Login | None = None
-    """Wins over the key."""
+    """Overrides the key."""
     shown_url: str = ""
-    """What a CLI with a key is told without a gateway; "" leaves it to the adapter."""
+    """The address that a CLI with a key gets without a gateway; "" leaves it to the adapter."""
 
     async def credential(
         self, seconds: float, *, gateway: bool, refused: str = ""
     ) -> CliCredential:
-        """The credential for a process that may take `seconds`, a login refreshed where needed.
+        """Return the credential for a process that may take `seconds`; refresh a login if needed.
 
         With a `gateway` the CLI sees a placeholder. `refused` is the fingerprint of a token that
-        was not taken. Raises InfraError where a login is over or cannot be refreshed.
+        was not accepted. Raises InfraError if a login has expired or cannot be refreshed.
         """
         if self.login is not None:
             access = await self.login.access(max(MIN_VALID_SEC, seconds), refused=refused)
@@ -103,7 +103,7 @@ class CliAccess:
 def worker_access(
     spec: TaskSpec, worker: Worker, environ: Mapping[str, str], *, replays: bool = False
 ) -> CliAccess:
-    """What the worker of a task shows: its key, or its login with `auth: login`.
+    """Return the access of a task's worker: its key, or its login with `auth: login`.
 
     A run that `replays` a recording needs no login. Raises UsageError for a worker without logins
     and for a login that would go to another address.
@@ -118,7 +118,7 @@ def worker_access(
 def worker_key(
     spec: TaskSpec, worker: Worker, environ: Mapping[str, str]
 ) -> tuple[str | None, str]:
-    """Name and value of the worker's key: the task's own entry of that name, else the host's."""
+    """Return name and value of the worker's key: the task's own entry, or else the host's."""
     own = resolve_env(spec.runner.worker.env, environ)
     for name in worker.key_names:
         if value := own.get(name) or environ.get(name):
@@ -127,15 +127,15 @@ def worker_key(
 
 
 def worker_env(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> dict[str, str]:
-    """What the task hands to the worker; its key goes by another way."""
+    """Return the variables that the task gives the worker; its key is passed separately."""
     own = resolve_env(spec.runner.worker.env, environ)
     return {name: value for name, value in own.items() if name not in worker.key_names}
 
 
 def check_login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> None:
-    """Refuse a task with `auth: login` that cannot have one, before anything starts.
+    """Refuse a task with `auth: login` that has no usable one, before anything starts.
 
-    Raises InfraError where nobody is logged in, UsageError as `worker_access` does. Nothing is
+    Raises InfraError if nobody is logged in, and UsageError like `worker_access`. Nothing is
     refreshed.
     """
     if spec.runner.worker.auth == "login":
@@ -147,10 +147,10 @@ def check_login(spec: TaskSpec, worker: Worker, environ: Mapping[str, str]) -> N
 def find_login(
     spec: TaskSpec, section: Section, worker: Worker, environ: Mapping[str, str]
 ) -> Login:
-    """The login of a CLI on this machine, usable or not.
+    """Return the login of a CLI on this machine, usable or not.
 
-    Raises UsageError where the task names another address than the provider's, and for a CLI that
-    has no logins.
+    Raises UsageError if the task names another address than the provider's, and for a CLI without
+    logins.
     """
     setting = f"runner.{section}"
     written = spec.runner.worker if section == "worker" else spec.runner.meta

@@ -1,4 +1,4 @@
-"""A CLI that is started in a sandbox: while we wait, or with a supervisor that outlives us."""
+"""Starts a CLI in a sandbox: while we wait, or with a supervisor that outlives us."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from agentrunner.supervisor.client import SupervisorOrder, start
 from agentrunner.workers.base import WorkerCommand
 
 KEEP_BYTES = 8 << 20
-"""Of each stream: room for any reply, and the events before it."""
+"""Of each stream: enough for any reply, and the events before it."""
 
 
 @dataclass(frozen=True)
 class CliLaunch:
-    """A command line, and all that it gets in its sandbox."""
+    """A command line, and everything that it gets in its sandbox."""
 
     command: WorkerCommand
     credential: CliCredential
@@ -41,12 +41,12 @@ class CliLaunch:
     seconds: float
     """How long it may take."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What the task adds. It wins over the command's own, and the credential over both."""
+    """What the task adds. It overrides the command's variables; the credential overrides both."""
     network: Network = "none"
     mounts: tuple[Mount, ...] = ()
 
     def request(self) -> Request:
-        """What the sandbox runs."""
+        """Return what the sandbox runs."""
         return Request(
             command=self.command.argv,
             workdir=self.workdir,
@@ -60,7 +60,7 @@ class CliLaunch:
         )
 
     def lay_out(self, home: Path) -> None:
-        """Make the folders and files of the command, which lie below `home`. Blocks."""
+        """Make the folders and files of the command, which are below `home`. Blocks."""
         for folder in self.command.folders:
             make_own(folder, home)
         for path, text in self.command.files.items():
@@ -70,7 +70,7 @@ class CliLaunch:
             write_private(path, text.encode("utf-8", "backslashreplace"), sync=False)
 
     def _environment(self) -> dict[str, str]:
-        """What is added to the sandbox's own; of two values the later one holds."""
+        """Return the variables added to the sandbox's own; later values override earlier ones."""
         shown = self.credential
         env = {**self.route.environment, **self.command.env, **self.env, **shown.env}
         name = shown.token_env or self.command.key_env
@@ -82,9 +82,9 @@ class CliLaunch:
 async def run_to_end(
     launch: CliLaunch, sandbox: Sandbox, environ: Mapping[str, str]
 ) -> CommandResult | None:
-    """Run it to its end; nothing of it is left running on return.
+    """Run it to its end; on return no process of it is left.
 
-    None where it was ended for its time limit. Raises SandboxError or InfraError (`gateway`) where
+    Return None if it was ended for its time limit. Raises SandboxError or InfraError (`gateway`) if
     sandbox or gateway do not work.
     """
     order = launch.route.order
@@ -99,14 +99,14 @@ async def run_to_end(
 
 @dataclass(frozen=True)
 class Supervision:
-    """What a supervisor looks after while a CLI works, and what it does when that has ended."""
+    """What a supervisor watches while a CLI works, and what it runs afterwards."""
 
     idle_sec: float | None = None
     """Longest silence on both outputs."""
     disk: tuple[tuple[Path, ...], int] | None = None
     """Folders, and by how many bytes they may grow together."""
     after: tuple[str, ...] = ()
-    """The command for when it has ended."""
+    """The command to run when the CLI has ended."""
     secrets: Mapping[bytes, str] = field(default_factory=dict, repr=False)
     """What must not get into the output files: each spelling of a secret, and its mark."""
 
@@ -137,10 +137,10 @@ def start_supervised(
 
 
 def make_own(folder: Path, home: Path) -> None:
-    """Make a folder below `home`, and what is missing between, for its owner only.
+    """Make a folder below `home`, and missing folders in between, for its owner only.
 
-    What an earlier CLI left in its place is removed: through a link the next file would be written
-    where no sandbox has anything to say.
+    A link or file that an earlier CLI left in its place is removed: through a link the next file
+    would be written where no sandbox protects anything.
     """
     for part in reversed([folder, *folder.parents]):
         if not part.is_relative_to(home):

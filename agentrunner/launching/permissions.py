@@ -12,7 +12,7 @@ from agentrunner.sandboxes.limits import DISK, memory_bytes
 
 
 def resource_limits(settings: SandboxSpec) -> ResourceLimit:
-    """What commands of a sandbox may use at most."""
+    """Return the limits for commands in a sandbox."""
     return ResourceLimit(
         cpus=settings.cpus,
         memory=settings.memory,
@@ -22,11 +22,11 @@ def resource_limits(settings: SandboxSpec) -> ResourceLimit:
 
 
 def disk_bytes(settings: SandboxSpec) -> int:
-    """By how many bytes the folders of a sandbox may grow together."""
+    """Return by how many bytes the folders of a sandbox may grow together."""
     return memory_bytes(settings.disk or DISK, "disk")
 
 
 def read_paths(spec: TaskSpec) -> tuple[Path, ...]:
-    """Folders of this machine that the sandbox may read."""
+    """Return the folders of this machine that the sandbox may read."""
     written = spec.runner.sandbox.read_paths
     return tuple(Path(os.path.normpath(Path(spec.base_dir) / path)) for path in written)

@@ -1,4 +1,4 @@
-"""The way out of a sandbox: which gateway stands at it, and what leads to it."""
+"""The way out of a sandbox: which gateway serves it, and how programs reach that gateway."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EGRESS_LOG = "egress.jsonl"
 
 @dataclass(frozen=True)
 class Cassette:
-    """Where every exchange with a model is recorded to, or replayed from."""
+    """The file that records, or replays, every exchange with a model."""
 
     record: Path | None = None
     replay: Path | None = None
@@ -30,12 +30,12 @@ class Cassette:
 
 @dataclass(frozen=True)
 class EgressRoute:
-    """The way out of one process: the gateway, the door to it, and what the process is told."""
+    """The way out of one process: the gateway, the door to it, and the model's address."""
 
     order: GatewayOrder | None = None
     door: Door | None = None
     base_url: str | None = None
-    """Where a CLI finds its model; None where it is not told another place."""
+    """Where a CLI finds its model; None if it uses its own address."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -46,10 +46,10 @@ class EgressRoute:
 
 
 def route_of(order: GatewayOrder, *, own_loopback: bool = True) -> EgressRoute:
-    """The way out that a gateway's order describes; none where it serves nothing.
+    """Return the way out that a gateway's order describes; an empty one if it serves nothing.
 
-    `own_loopback` is False in a sandbox that shares the network of the host: there others listen,
-    too, so that a free port is taken.
+    `own_loopback` is False in a sandbox that shares the host's network: other programs listen there
+    too, so a free port is used.
     """
     ports: dict[int, str] = {}
     base_url = None

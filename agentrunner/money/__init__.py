@@ -1,1 +1,1 @@
-"""Adds up what calls cost: of a worker run, of a run, of a plan. No other room adds money up."""
+"""Adds up what calls cost: of a worker run, of a run, of a plan. No other package adds money up."""

@@ -1,4 +1,4 @@
-"""What calls used and cost, and the one way in which that is added up."""
+"""What calls used and cost, and the only way to add that up."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ _WORST: Sequence[Known] = ("counted", "reported", "unknown")
 
 @dataclass(frozen=True)
 class Amount:
-    """What calls of one model used. Where not all is `known`, it is the least."""
+    """What calls of one model used. If not everything is `known`, it is a lower bound."""
 
     model: str = ""
-    """"" where nobody told."""
+    """"" if nobody reported it."""
     calls: int | None = 0
-    """None where nobody counted them."""
+    """None if nobody counted them."""
     input_tokens: int = 0
-    """All that was read, from a cache or not."""
+    """Everything read, from a cache or not."""
     cached_tokens: int = 0
     """The part of `input_tokens` that came from a cache."""
     output_tokens: int = 0
     usd: float = 0
-    """Of the calls whose cost is known."""
+    """The cost of the calls whose cost is known."""
     unpriced_calls: int = 0
-    """Calls whose cost is not; none of a subscription."""
+    """Calls whose cost is unknown; calls of a subscription do not count."""
     unknown_calls: int = 0
-    """Calls whose tokens are not known, or not all of them."""
+    """Calls whose tokens are unknown, or not all known."""
     known: Known = "counted"
-    """`counted` by the gateway or from the provider's own replies, `reported` by a CLI, or not
-    all known."""
+    """`counted` by the gateway or from the provider's own replies, `reported` by a CLI, or
+    `unknown`: not all is known."""
     subscription: bool = False
     """Whether they are part of a subscription, so that no price is paid for them."""
 
     @property
     def tokens(self) -> int:
-        """In and out."""
+        """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
     @property
     def priced_calls(self) -> int:
-        """Calls whose cost is known."""
+        """How many calls have a known cost."""
         made = 1 if self.calls is None else self.calls
         return 0 if self.subscription else made - self.unpriced_calls
 
     @property
     def price(self) -> float | None:
-        """What the calls cost; None where that is not known of each of them."""
+        """The cost of the calls; None if it is unknown for any of them."""
         return None if self.unpriced_calls else self.usd
 
     @property
     def least_usd(self) -> float | None:
-        """What is known of the cost; None where nothing is."""
+        """The known part of the cost; None if nothing is known."""
         return self.usd if self.priced_calls or self.usd else None
 
     def __add__(self, other: Amount) -> Amount:
-        """The sum; with the model of both, where that is one."""
+        """Return the sum; it has a model if both have the same."""
         if NOTHING in (self, other):
             return other if self == NOTHING else self
         counted = self.calls is not None and other.calls is not None
@@ -79,31 +79,31 @@ class Amount:
         )
 
     def subscribed(self) -> Amount:
-        """The same as part of a subscription."""
+        """Return the same amount as part of a subscription."""
         return replace(self, usd=0, unpriced_calls=0, subscription=True)
 
     def as_dict(self) -> dict[str, object]:
-        """For the run log."""
+        """Return the fields for the run log."""
         return asdict(self)
 
 
 NOTHING = Amount()
-"""What nobody used."""
+"""The amount of no calls."""
 
 
 def total(amounts: Iterable[Amount]) -> Amount:
-    """All of them in one."""
+    """Return the sum of all amounts."""
     return sum(amounts, NOTHING)
 
 
 def least_usd(amounts: Iterable[Amount]) -> float | None:
-    """What is known of the cost of all; None where nothing is known of any."""
-    known = [usd for one in amounts if (usd := one.least_usd) is not None]
+    """Return the known part of the cost of all; None if nothing is known of any."""
+    known = [usd for amount in amounts if (usd := amount.least_usd) is not None]
     return round(sum(known), 6) if known else None
 
 
 def amount_of_call(call: Call) -> Amount:
-    """What one call used that passed a gateway."""
+    """Return what one call through a gateway used."""
     return Amount(
         model=call.model,
         calls=1,
@@ -118,7 +118,7 @@ def amount_of_call(call: Call) -> Amount:
 
 
 def amount_of_entry(entry: BillEntry) -> Amount:
-    """What a line of a bill says."""
+    """Return the amount of a line of a bill."""
     return Amount(
         model=entry.model,
         calls=entry.calls,

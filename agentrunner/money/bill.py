@@ -1,6 +1,6 @@
-"""What a run cost, by role, model and worker run, from what the run log says of it. Pure.
+"""What a run cost, by role, model and worker run, from its run log. Pure.
 
-The rows add up to the counters that limits are held against: both are made of the same records.
+The rows add up to the counters that limits are checked against: both come from the same records.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class BillRow:
 
     role: Role
     candidate: str
-    """Who it was among those of the role; of workers the name in `runner.workers`."""
+    """The candidate for the role; for workers the name in `runner.workers`."""
     run: str
     """The worker run; "" for the planner."""
     amount: Amount
 
     def entry(self) -> BillEntry:
-        """For the result. `usd` is None where no call's cost is known."""
+        """Return the line for the result. `usd` is None if no call's cost is known."""
         usd = self.amount.least_usd
         return BillEntry(
             role=self.role,
@@ -44,12 +44,12 @@ class BillRow:
 
 
 def bill_of(log: RunLog) -> list[BillEntry]:
-    """The bill of a run as its log stands."""
+    """Return the bill of a run, from its log as it is now."""
     return [row.entry() for row in rows_of(log)]
 
 
 def spent_by(state_dir: Path, run_id: str) -> Amount:
-    """What one run has used so far, as its log has it; nothing for one whose folder is gone."""
+    """Return what one run has used so far, from its log; nothing if its folder is gone."""
     folder = RunFolder(runs_root(state_dir) / run_id)
     if not run_id or not folder.log_file.exists():
         return NOTHING
@@ -57,13 +57,13 @@ def spent_by(state_dir: Path, run_id: str) -> Amount:
 
 
 def rows_of(log: RunLog) -> list[BillRow]:
-    """The rows of the bill of a run, as its log stands."""
+    """Return the rows of a run's bill, from its log as it is now."""
     runs = [record.data for record in log.records("worker_run")]
     return bill(MadeCalls(log).known(), runs)
 
 
 def bill(calls: Iterable[Mapping[str, Any]], runs: Iterable[Mapping[str, Any]]) -> list[BillRow]:
-    """Rows for the planner by role, candidate and model, then for each worker run by model.
+    """Return rows for the planner by role, candidate and model, then for each worker run by model.
 
     `calls` and `runs` are the data of records `meta_call` and `worker_run`.
     """
@@ -81,10 +81,10 @@ def bill(calls: Iterable[Mapping[str, Any]], runs: Iterable[Mapping[str, Any]]) 
 
 
 class MadeCalls:
-    """The calls of the planner that a run's log has, followed as it grows.
+    """The calls of the planner in a run's log, followed as it grows.
 
-    A number that comes again is another call: the node that made the first one was killed before
-    it was saved.
+    A repeated number is another call: the node that made the first one was killed before its state
+    was saved.
     """
 
     def __init__(self, log: RunLog) -> None:
@@ -92,10 +92,10 @@ class MadeCalls:
         self._seen = 0
         self._calls: list[Mapping[str, Any]] = []
         self._begun: dict[tuple[int, str], int] = {}
-        """Where in `_calls` those are whose end is not seen yet."""
+        """The positions in `_calls` of calls without an end so far."""
 
     def known(self) -> Sequence[Mapping[str, Any]]:
-        """The data of every call that was made, in the order they began."""
+        """Return the data of every call that was made, in the order they began."""
         fresh = self.log.written(self._seen)
         self._seen += len(fresh)
         for record in fresh:
@@ -112,7 +112,7 @@ class MadeCalls:
 
 
 def amount_of_record(call: Mapping[str, Any]) -> Amount:
-    """What one call of the planner used, from the data of its record."""
+    """Return what one call of the planner used, from the data of its record."""
     usage = call.get("usage") or {}
     known: Known = call.get("known", "reported")
     usd, subscription = call.get("usd"), bool(call.get("subscription"))

@@ -1,4 +1,4 @@
-"""What calls and worker runs have cost, as counters of the state."""
+"""The cost of calls and worker runs, as counters of the state."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from agentrunner.storage.run_log import RunLog
 
 
 class Reported(Protocol):
-    """What a CLI tells of its use."""
+    """What a CLI reports about its usage."""
 
     @property
     def model(self) -> str:
-        """The model that it says it used; "" where it does not tell."""
+        """The model that it reports; "" if it reports none."""
 
     @property
     def input_tokens(self) -> int:
-        """All that was read, from a cache or not."""
+        """Everything read, from a cache or not."""
 
     @property
     def output_tokens(self) -> int:
-        """All that was written."""
+        """Everything written."""
 
     @property
     def usd(self) -> float | None:
-        """What it says it cost; None where it does not tell."""
+        """The cost that it reports; None if it reports none."""
 
 
 class ReportedCall(Reported, Protocol):
@@ -47,7 +47,7 @@ class ReportedCall(Reported, Protocol):
 
     @property
     def known(self) -> Known:
-        """How the figures are known."""
+        """How the numbers are known."""
 
     @property
     def subscription(self) -> bool:
@@ -55,22 +55,22 @@ class ReportedCall(Reported, Protocol):
 
     @property
     def candidate(self) -> str:
-        """Who answered."""
+        """The candidate that answered."""
 
     @property
     def error(self) -> str:
-        """Why there is no answer; "" where there is one."""
+        """Why there is no answer; "" if there is one."""
 
 
 class Accounting:
-    """Counters that grow with every attempt on the wire, also with those that fail."""
+    """Counters that grow with every attempted call, including failed ones."""
 
     def __init__(self, counters: Counters, prices: Prices) -> None:
         self.counters = counters
         self._prices = prices
 
     def add(self, call: ReportedCall) -> dict[str, object]:
-        """Count one more attempt; what the run log is to say of its cost."""
+        """Count one more attempt; return the fields about its cost for the run log."""
         cost = cost_of(call, self._prices)
         amount = amount_of_record({"model": call.model, **cost})
         self.counters = _with_call(self.counters, amount, "meta_calls")
@@ -78,14 +78,14 @@ class Accounting:
 
 
 def cost_of(call: ReportedCall, prices: Prices) -> dict[str, object]:
-    """Tokens and money of a call, and how they are known, as fields of its record."""
+    """Return tokens and money of a call, and how they are known, as fields of its record."""
     tokens = CallTokens(call.input_tokens, call.output_tokens, call.cached_tokens)
     used = bool(tokens.input or tokens.output)
     known: Known = call.known
     if known == "unknown" and used:
         known = "reported"
     elif known == "unknown" and call.error:
-        known = "counted"  # refused, or never answered: nothing was used that anybody tells of
+        known = "counted"  # refused, or never answered: nothing was used that anybody could report
     usd = call.usd
     if usd is None and not call.subscription and known != "unknown":
         usd = prices.cost(call.model, tokens) if used else 0.0
@@ -103,7 +103,7 @@ def cost_of(call: ReportedCall, prices: Prices) -> dict[str, object]:
 
 
 def _with_call(counters: Counters, amount: Amount, name: str) -> Counters:
-    # A call that used nothing, like one that was refused, says nothing of prices.
+    # A call that used nothing, like a refused one, says nothing about prices.
     nothing = amount.known == "counted" and not amount.tokens and not amount.usd
     return counters.model_copy(
         update={
@@ -116,7 +116,7 @@ def _with_call(counters: Counters, amount: Amount, name: str) -> Counters:
 
 
 def _money(counters: Counters, amounts: Iterable[Amount]) -> dict[str, object]:
-    """The counters that both planner and workers have a part in."""
+    """Return the counters that planner and workers share."""
     usd, priced, unpriced = counters.usd, counters.priced_calls, counters.unpriced_calls
     subscribed, unknown = counters.subscribed_calls, counters.unknown_calls
     for amount in amounts:
@@ -136,11 +136,11 @@ def _money(counters: Counters, amounts: Iterable[Amount]) -> dict[str, object]:
 
 
 def caught_up(state: TaskContext, calls: MadeCalls) -> TaskContext:
-    """What the run log knows and the saved state does not: channels to be set, {} for nothing.
+    """Return channels for what the run log knows and the saved state does not; {} for nothing.
 
-    A node that was killed made calls that no state has. They are those that the log has more than
-    were counted, because every call is in it, as often as it was made, before a state is saved
-    that counts it. Grants come from people while no node runs.
+    A node that was killed made calls that no state has. They are the calls in the log beyond those
+    counted, because the log has every call, as often as it was made, before a state is saved that
+    counts it. Grants come from people while no node runs.
     """
     update: TaskContext = {}
     counters = state["counters"]
@@ -157,9 +157,9 @@ def caught_up(state: TaskContext, calls: MadeCalls) -> TaskContext:
 def allowance(
     spec: TaskSpec, grants: Mapping[str, float], counters: Counters, *, subscribed: bool = False
 ) -> Allowance:
-    """What a gateway may let through: what is left of tokens and money now.
+    """Return what a gateway may let through: the tokens and money that remain now.
 
-    No price is paid for calls of a subscription, so that money does not limit them.
+    Calls of a subscription have no price, so money does not limit them.
     """
     limits = limits_of(spec, grants)
     tokens = usd = None
@@ -171,7 +171,7 @@ def allowance(
 
 
 def granted(log: RunLog) -> dict[str, float]:
-    """What people granted so far, as the run log has it: the state may be older."""
+    """Return what people have granted so far, from the run log: the state may be older."""
     grants: dict[str, float] = {}
     for record in log.records("grant"):
         grants = added(grants, record.data.get("amounts", {}))
@@ -184,13 +184,13 @@ def granted(log: RunLog) -> dict[str, float]:
 def amounts_of(
     used: Usage, reading: Reported, *, gateway: bool, calls_model: bool, subscribed: bool
 ) -> list[Amount]:
-    """What a worker run used, by model: as its `gateway` counted, else as its CLI reported.
+    """Return what a worker run used, by model: as its `gateway` counted, or as its CLI reported.
 
-    Where a reply broke off before it told, the gateway has the least that was used; a CLI that
-    reports more is believed for the rest.
+    If a reply broke off before its usage was reported, the gateway has a lower bound; a CLI that
+    reports more is trusted for the rest.
     """
     counted = used.total
-    amounts = [one.subscribed() if subscribed else one for one in used.by_model.values()]
+    amounts = [amount.subscribed() if subscribed else amount for amount in used.by_model.values()]
     if gateway and not counted.unknown_calls:
         return amounts
     rest_in = max(0, reading.input_tokens - counted.input_tokens)
@@ -210,11 +210,11 @@ def amounts_of(
             )
         )
     if not amounts and calls_model:
-        amounts.append(_nobody_knows(reading.model, subscribed))
+        amounts.append(_unknown_amount(reading.model, subscribed))
     return amounts
 
 
-def _nobody_knows(model: str, subscribed: bool) -> Amount:
+def _unknown_amount(model: str, subscribed: bool) -> Amount:
     return Amount(
         model=model,
         calls=None,
@@ -226,7 +226,7 @@ def _nobody_knows(model: str, subscribed: bool) -> Amount:
 
 
 def with_worker(counters: Counters, amounts: Iterable[Amount]) -> Counters:
-    """The counters after a worker run."""
+    """Return the counters after a worker run."""
     amounts = list(amounts)
     used = total(amounts)
     return counters.model_copy(

@@ -12,28 +12,28 @@ from agentrunner.money.amount import Amount, amount_of_call, total
 
 @dataclass(frozen=True)
 class Usage:
-    """The sums over the calls that were sent, by model. What costs nothing is left out."""
+    """The sums over the calls that were sent, by model. Free calls are left out."""
 
     by_model: Mapping[str, Amount] = field(default_factory=dict)
     last_error: Call | None = None
-    """The last call, if it failed: what a worker that then gave up has died of."""
+    """The last call, if it failed: the likely reason why a worker then gave up."""
 
     @property
     def total(self) -> Amount:
-        """Over all models."""
+        """The sum over all models."""
         return total(self.by_model.values())
 
 
 def read_usage(path: Path) -> Usage:
-    """The sums of a usage log; nothing where there is none."""
+    """Return the sums of a usage log; nothing if there is none."""
     return usage_of_calls(read_calls(path))
 
 
 def usage_of_calls(calls: Iterable[Call]) -> Usage:
-    """The sums over calls."""
+    """Return the sums over calls."""
     metered = [call for call in calls if call.metered]
     sent = [amount_of_call(call) for call in metered if call.sent]
     models = sorted({amount.model for amount in sent})
-    by_model = {name: total(one for one in sent if one.model == name) for name in models}
+    by_model = {name: total(amount for amount in sent if amount.model == name) for name in models}
     last = metered[-1] if metered else None
     return Usage(by_model, last if last is not None and last.error else None)

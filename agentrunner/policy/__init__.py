@@ -1,1 +1,1 @@
-"""What no task on this machine may go beyond."""
+"""Policies: limits that no task on this machine may exceed."""

@@ -1,7 +1,8 @@
-"""A task held against policies: what it may not, what it gets where it left something out.
+"""Checks a task against policies: refuses what is not allowed, and fills in what was left out.
 
 A value that the task wrote and a policy does not allow is a breach. A value that it left out
-becomes the policy's where the default would be one: a task need not know every machine's policies.
+becomes the policy's if the default would be a breach: a task need not know every machine's
+policies.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ _SHOWN = 4
 def narrowed(
     spec: TaskSpec, policies: Sequence[Policy], environ: Mapping[str, str], *, stored: bool = False
 ) -> TaskSpec:
-    """The task within all of these policies, which it then names.
+    """Return the task within all of these policies, which it then names.
 
-    Raises UsageError (`policy-breach`) with the lines of task and policy where it goes beyond.
-    `stored` is for the task of a run that was started before: nobody can write its numbers anew,
-    so budgets and rounds are lowered to what is allowed today.
+    Raises UsageError (`policy-breach`) with the lines of task and policy if it exceeds one.
+    `stored` is for the task of an earlier run: nobody can rewrite its numbers, so budgets and
+    rounds are lowered to what is allowed today.
     """
     none: dict[str, object] = {
         "policies": [],
@@ -148,7 +149,7 @@ class _Narrowing(Narrowing):
             )
         settings = self.spec.runner.sandbox
         builds = settings.image_from and settings.pull in ("missing", "always")
-        if most != "full" and builds and not self.stored:  # that of a stored task is there
+        if most != "full" and builds and not self.stored:  # a stored task has its image already
             self.refuse(
                 "runner.sandbox.image_from",
                 "The commands that build an image reach every host; "
@@ -169,7 +170,7 @@ class _Narrowing(Narrowing):
                 )
 
     def _named_hosts(self) -> Iterator[tuple[str, str]]:
-        """Where each host is named, and the host."""
+        """Yield where each host is named, and the host."""
         task, network = self.spec.task, self.value("runner.sandbox.network")
         for key, hosts in (
             ("runner.sandbox.network.allow", network.allow if network else []),
@@ -239,7 +240,7 @@ class _Narrowing(Narrowing):
         self.refuse(key, message, "sandbox.keep_files_up_to", f"--set {key}={cap}")
 
     def _setup_env(self) -> None:
-        """As for workers: variables of this machine that a task may read."""
+        """Check the variables of this machine that a set-up may read, by the rule for workers."""
         caps, setup = self.policy.caps.worker.env, self.spec.task.setup
         for name, value in (setup.env if setup else {}).items():
             variable = env_reference(value)

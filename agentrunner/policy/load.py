@@ -1,4 +1,4 @@
-"""Where policies stand, and how one is read: only a file that no task and no stranger can write."""
+"""Where policies are, and how one is read: only a file that no task and no stranger can write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agentrunner.errors.task_files import PolicyMissing, PolicyUnsafe
 from agentrunner.policy.policy_file import Policy, PolicyFile
 
 SYSTEM = Path("/etc/agentrunner/policy.yaml")
-"""In force on this machine if it is there."""
+"""In force on this machine if it exists."""
 VARIABLE = "AGENTRUNNER_POLICY"
 
 
@@ -30,11 +30,11 @@ def load_policies(
     kept: Sequence[Path] = (),
     system: Path = SYSTEM,
 ) -> tuple[Policy, ...]:
-    """Every policy in force: the machine's, AGENTRUNNER_POLICY's, `option`'s, all of them together.
+    """Return all policies in force together: the machine's, AGENTRUNNER_POLICY's and `option`'s.
 
     `kept` are those under which a run was started; they stay in force for it. Raises UsageError
-    (`policy-missing`, `policy-unsafe`) for one that is named and not there, that stands in `repo`,
-    or that others may change, and what a task file raises for mistakes in it.
+    (`policy-missing`, `policy-unsafe`) for one that is named and missing, that is in `repo`, or
+    that others may change, and what a task file raises for mistakes in it.
     """
     named = [(str(path), path) for path in kept]
     if VARIABLE in environ:
@@ -46,13 +46,13 @@ def load_policies(
     found = {_absolute(path): by for by, path in reversed(named)}
     if _is_there(system):
         found.setdefault(system, str(system))
-    # The machine's first: what it gives a task that leaves something out counts most.
+    # The machine's policy first: the first policy to fill in a missing setting wins.
     order = sorted(found, key=lambda path: path != system)
     return tuple(_read(path, found[path], repo) for path in order)
 
 
 def _is_there(path: Path) -> bool:
-    """Also where nobody may look: then reading it fails, and is not passed over."""
+    """Whether a file exists, or may exist where we may not look: reading it then fails visibly."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -98,12 +98,12 @@ def _require_own(path: Path, facts: os.stat_result) -> None:
 
 
 def _require_safe_folders(path: Path, place: Path) -> None:
-    """Whoever may write to a folder above may put another file there, unless it is sticky."""
+    """Check the folders above: who may write to one could replace the file, unless it is sticky."""
     for folder in place.parents:
         try:
             facts = folder.stat()
         except OSError:
-            return  # then the file is not there either, which is said when it is opened
+            return  # then the file is missing too, which is reported when it is opened
         others = facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         if others and not facts.st_mode & stat.S_ISVTX:
             raise _unsafe(path, f"stands below {folder}, which others can write to")

@@ -13,13 +13,13 @@ _SHOWN = 8
 
 
 def matches(text: str, patterns: Iterable[str]) -> bool:
-    """Whether one of them is the text; `*` stands for any text, other signs for themselves."""
+    """Whether one of the patterns matches the text; only `*` is special: any text."""
     plain = (pattern.replace("[", "[[]").replace("?", "[?]") for pattern in patterns)
     return any(fnmatchcase(text, pattern) for pattern in plain)
 
 
 def enumeration(words: Sequence[str]) -> str:
-    """The words for a sentence, the first few where they are many."""
+    """Return the words for a sentence; only the first few if there are many."""
     shown = ", ".join(words[:_SHOWN])
     return f"{shown}, …" if len(words) > _SHOWN else shown or "none"
 
@@ -30,13 +30,13 @@ def may_reach(spec: TaskSpec, host: str) -> bool:
 
 
 def covered(host: str, caps: Iterable[str]) -> bool:
-    """Whether all that `host` may mean is meant by one of `caps`, written as in a task file."""
+    """Whether one of `caps` covers everything that `host` may mean; written as in a task file."""
     wanted = parse_host(host)
     return any(_covers(parse_host(cap), wanted) for cap in caps)
 
 
 def _covers(cap: AllowedHost, wanted: AllowedHost) -> bool:
-    """A pin must be the policy's own: it is the way to a private address."""
+    """Whether `cap` covers `wanted`. A pin must be the policy's: it leads to a private address."""
     if cap.address != wanted.address or cap.port != wanted.port:
         return False
     if wanted.wildcard:
@@ -46,7 +46,7 @@ def _covers(cap: AllowedHost, wanted: AllowedHost) -> bool:
 
 
 def is_below(url: str, root: str) -> bool:
-    """Whether both have scheme, host and port in common, and the path is the root's or below."""
+    """Whether both share scheme, host and port, and the path is the root's or below it."""
     try:
         one, other = urlsplit(url), urlsplit(root)
         same = _origin(one) == _origin(other)
@@ -58,7 +58,7 @@ def is_below(url: str, root: str) -> bool:
 
 
 def _may_lead_up(path: str) -> bool:
-    """Whether some client reads ".." in it: many decode %2e, and take a backslash for a slash."""
+    """Whether some client finds ".." in it: many decode %2e, and treat a backslash as a slash."""
     plain = path.lower().replace("%2e", ".").replace("%5c", "/").replace("\\", "/")
     return "/.." in plain.replace("%2f", "/")
 

@@ -1,6 +1,6 @@
-"""One task and one policy: settings as they stand, what the policy gives, what it refuses.
+"""One task and one policy: settings as they are now, what the policy fills in, what it refuses.
 
-Pure. The rules themselves stand in `policy_check.py` and `policy_crew.py`.
+Pure. The rules themselves are in `check.py` and `permitted_agents.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PART = re.compile(r"[^.\[\]]+")
 
 
 def breach(message: str, place: Place, cap: Place, remedy: str) -> UsageError:
-    """The error for a value that a policy does not allow, with both places."""
+    """Return the error for a value that a policy does not allow, with both places."""
     line = f"{cap.where}     {cap.source_line}".rstrip()
     return PolicyBreach(
         message,
@@ -46,7 +46,7 @@ class Narrowing:
         self._given: dict[str, object] = {}
 
     def value(self, key: str) -> Any:
-        """A setting as it stands now, what this policy gave included."""
+        """Return a setting as it is now, including what this policy filled in."""
         if key in self._given:
             return self._given[key]
         value: Any = self.spec.runner
@@ -63,7 +63,7 @@ class Narrowing:
         return key in self.spec.places
 
     def runner(self) -> RunnerSection:
-        """The settings of the task with those that the policy gives."""
+        """Return the settings of the task with those that the policy fills in."""
         runner = self.spec.runner
         for key, value in self._given.items():
             runner = _with(runner, _parts(key), value)
@@ -72,7 +72,7 @@ class Narrowing:
         return runner
 
     def refuse(self, key: str, message: str, cap: str, remedy: str) -> None:
-        """Note a breach of the policy's setting `cap`."""
+        """Record a breach of the policy's setting `cap`."""
         if self.stored:
             remedy = "start a new run; the task of this one is kept as it was"
         place = self.policy.place(cap)
@@ -83,7 +83,7 @@ class Narrowing:
     def pattern(
         self, key: str, value: str | None, patterns: Sequence[str], cap: str, what: str
     ) -> None:
-        """A text that must match; left out, the first pattern that is a text itself."""
+        """Check a text that must match; if left out, use the first pattern without `*`."""
         plain = next((pattern for pattern in patterns if "*" not in pattern), None)
         if value is None and plain is not None:
             self.give(key, plain)
@@ -97,13 +97,13 @@ class Narrowing:
             )
 
     def endpoint(self, key: str, urls: Sequence[str], cap: str, variable: str) -> None:
-        """An endpoint that must be one of these, or below one."""
+        """Check an endpoint that must be one of these, or below one."""
         url = self.value(key)
         named = url or self.environ.get(variable, "")
         if not named and urls:
             self.give(key, urls[0])
         elif not any(is_below(named, root) for root in urls):
-            # That of the machine is not replaced: its key would go to somebody else.
+            # The machine's endpoint is not replaced: its key would go to somebody else.
             place = key if url or not named else variable
             self.refuse(
                 place,
@@ -114,7 +114,7 @@ class Narrowing:
             )
 
     def number(self, key: str, cap: float | None, cap_key: str) -> None:
-        """A limit that must not be higher; left out, or of a task that is stored, it is lowered."""
+        """Check a limit that must not be higher; if left out, or in a stored task, lower it."""
         value = self.value(key)
         if cap is None or (value is not None and value <= cap):
             return
@@ -127,17 +127,17 @@ class Narrowing:
 
 
 def setting(key: str, value: str) -> str:
-    """How a person sets this: an option, or in the file where options do not reach."""
+    """Return how a person sets this: by an option, or in the file where options do not reach."""
     return f"write {value}" if "[" in key else f"--set {key}={value}"
 
 
 def _parts(key: str) -> list[str | int]:
-    """The way below `runner`."""
+    """Return the path below `runner`."""
     return [int(part) if part.isdigit() else part for part in _PART.findall(key)[1:]]
 
 
 def _with(holder: Any, path: Sequence[str | int], value: Any) -> Any:
-    """A copy of a section, or of a list of sections, with one setting changed."""
+    """Return a copy of a section, or of a list of sections, with one setting changed."""
     first, *rest = path
     if isinstance(first, int):
         changed = _with(holder[first], rest, value) if rest else value

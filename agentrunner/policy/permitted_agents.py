@@ -1,4 +1,4 @@
-"""Who may work and who may plan by a policy: every candidate of a task, each by all rules. Pure."""
+"""Who may work and plan under a policy: checks every candidate of a task by all rules. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentrunner.policy.policy_file import Policy
 
 
 def barred(kind: str, section: str, policies: Sequence[Policy]) -> str:
-    """Why a kind of `worker` or `meta` may not be chosen; "" where every policy allows it."""
+    """Return why a kind of `worker` or `meta` may not be chosen; "" if every policy allows it."""
     for policy in policies:
         kinds = getattr(policy.caps, section).kinds
         if kinds is not None and kind not in kinds:
@@ -29,7 +29,7 @@ def login_barred(section: str, policies: Sequence[Policy]) -> bool:
 
 
 def hold_agents(task: Narrowing) -> None:
-    """Every worker and every planner of the task against the policy."""
+    """Check every worker and every planner of the task against the policy."""
     for path, _ in written_workers(task.spec.runner):
         _worker(task, dotted(path))
         _worker_program(task, dotted(path))
@@ -44,7 +44,7 @@ def hold_agents(task: Narrowing) -> None:
 
 
 def _sight(task: Narrowing) -> None:
-    """What a planner may see of the code: lowered where nobody wrote it, else refused."""
+    """Check what a planner may see of the code: lower it if nobody wrote it, or else refuse it."""
     cap, key = task.policy.caps.meta.see, "runner.meta.see"
     if cap is None:
         return
@@ -117,10 +117,10 @@ def _worker_program(task: Narrowing, place: str) -> None:
 
 
 def _planner(task: Narrowing, place: str) -> None:
-    """`runner.meta`, or one of those who can take a role of it.
+    """Check `runner.meta`, or a candidate for one of its roles.
 
-    What such a one leaves out is that of `runner.meta` if it is of the same kind, and was held
-    against the policy there.
+    A setting that a candidate leaves out is inherited from `runner.meta` if it has the same kind,
+    and was checked against the policy there.
     """
     caps, own = task.policy.caps.meta, place == "runner.meta"
     meta_kind = task.spec.runner.meta.kind
@@ -134,7 +134,7 @@ def _planner(task: Narrowing, place: str) -> None:
     key = f"{place}.model"
     model = task.value(key)
     if caps.models is not None and not (inherits and model is None):
-        # Where the task names none, reading it has put in the machine's own default.
+        # If the task names none, reading it has filled in the machine's own default.
         left_out = own and not task.is_written(key) and not matches(str(model), caps.models)
         task.pattern(key, None if left_out else model, caps.models, "meta.models", "The model")
     key = f"{place}.base_url"
@@ -143,7 +143,7 @@ def _planner(task: Narrowing, place: str) -> None:
 
 
 def _planner_login(task: Narrowing, place: str, inherits: bool) -> bool:
-    """Whether a CLI plans with its login, after a policy against that made it take its key."""
+    """Return whether a CLI plans with its login; a policy against that makes it use its key."""
     runner = task.spec.runner
     key = "runner.meta.auth" if place == "runner.assess" else f"{place}.auth"
     auth = task.value(key) if place != "runner.assess" or inherits else None

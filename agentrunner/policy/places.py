@@ -1,4 +1,4 @@
-"""Where a task says what a policy does not allow: for people, who look there. Pure."""
+"""Where a task says what a policy does not allow, for people who look there. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECRET = re.compile(r"runner\.workers?(\[\d+\])?\.env\.")
 
 
 def place_of(spec: TaskSpec, key: str) -> Place:
-    """Of a setting, or of the nearest one around it; its name where it was left out."""
+    """Return the place of a setting, or of the nearest one around it; its name if left out."""
     if "." not in key:  # a variable of this machine
         return Place(key)
     places, name = spec.places, key
@@ -27,7 +27,7 @@ def place_of(spec: TaskSpec, key: str) -> Place:
 
 
 def _line(spec: TaskSpec, where: str) -> str:
-    """The text of a line of the task file."""
+    """Return the text of a line of the task file."""
     file, _, number = where.rpartition(":")
     if not file or not number.isdigit() or spec.task_file is None:
         return ""

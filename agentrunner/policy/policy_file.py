@@ -1,8 +1,8 @@
-"""The policy file as models: what no task on this machine may go beyond.
+"""The policy file as models: limits that no task on this machine may exceed.
 
-A task file is code that a pull request can change. A policy file stands outside of the repository,
-and a task can only be narrower than it. Field names are those of the task file where they mean the
-same. What a policy leaves out is not limited; an empty list allows nothing.
+A task file is code that a pull request can change. A policy file is outside the repository, and can
+only make a task narrower. Field names are those of the task file where they mean the same. What a
+policy leaves out is not limited; an empty list allows nothing.
 """
 
 from __future__ import annotations
@@ -141,12 +141,12 @@ class Policy:
     tree: YamlTree = field(default_factory=lambda: YamlTree({}), repr=False)
 
     def place(self, key: str) -> Place:
-        """Where a setting such as "sandbox.kinds" stands; the file where it does not."""
+        """Return where a setting such as "sandbox.kinds" is; the file if it is not there."""
         found = self.tree.place(tuple(key.split(".")))
         return found if found.where else Place(str(self.path))
 
 
 def policy_schema() -> dict[str, Any]:
-    """JSON Schema of the policy file, for editors."""
+    """Return the JSON Schema of the policy file, for editors."""
     schema = PolicyFile.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

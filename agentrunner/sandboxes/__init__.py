@@ -1,1 +1,1 @@
-"""Where commands run; knows nothing of tasks."""
+"""Sandboxes: where commands run. This package knows nothing about tasks."""

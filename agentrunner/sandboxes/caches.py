@@ -1,8 +1,8 @@
 """Package caches, as data: which of the user's folders a sandbox shows, and what tools need there.
 
-Each row is one place of one ecosystem. Only exact subfolders of downloaded packages are named:
+Each row is one location of one ecosystem. Only exact subfolders of downloaded packages are listed:
 never a tool's home, a configuration, a log or a clone of a git repository. The table of the
-reference (docs/reference/caches.md) is made of these rows.
+reference (docs/reference/caches.md) is generated from these rows.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of a cache that the sandbox is shown."""
+    """A folder of a cache that is shown in the sandbox."""
 
     name: str
-    """Below the cache's place; `*` stands for what is there; "." for all of it."""
+    """Path below the cache's location; `*` matches what is there; "." means all of it."""
     layer: bool = False
-    """Whether the tool must be able to write there, even if it has all that it needs."""
+    """Whether the tool must be able to write there, even if everything is downloaded."""
 
 
 @dataclass(frozen=True)
 class CacheRow:
-    """One place of one ecosystem."""
+    """One location of one ecosystem."""
 
     ecosystem: str
     used_by: tuple[str, ...]
-    """Names of files that tell that a repository uses it; `*` for any text."""
+    """Names of files which show that a repository uses it; `*` matches any text."""
     places: tuple[str, ...]
     """Where it is, `$NAME` for a variable, `~` for the home; the first whose variable is set."""
     below_home: str
     """Where it is in the sandbox, below its home."""
     folders: tuple[Folder, ...]
     without: tuple[str, ...] = ()
-    """Below the place: what is never shown, as patterns of paths."""
+    """Patterns of paths below the location that are never shown."""
     published: tuple[str, ...] = ()
-    """Below the place: unpacked or packed packages as everybody gets them. Not searched for
-    credentials: a README that shows one would be left out of its package."""
+    """Below the location: packed or unpacked packages as published. They are not searched for
+    credentials: a README that shows an example would go missing from its package."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """What the tool is told in the sandbox; `{home}` stands for the sandbox's."""
+    """Variables for the tool in the sandbox; `{home}` stands for the sandbox's home."""
     offline: Mapping[str, str] = field(default_factory=dict)
-    """What it is told where no network can be reached."""
+    """Variables for the tool where no network can be reached."""
     moved_in: tuple[tuple[str, str], ...] = ()
-    """Files of the user's that may name another place, with the pattern of its line."""
+    """Files of the user's that may name another location, each with the pattern of that line."""
     unless: tuple[str, ...] = ()
-    """Files in the repository's root with which another row serves."""
+    """Files in the repository's root with which another row applies instead."""
     locks: str = "none"
     """What the tool locks while it works, for people."""
     note: str = ""
     """What does not work with it, for people."""
     tried: str = "not tried"
-    """With which versions it was tried offline in a sandbox."""
+    """The versions with which it was tried offline in a sandbox."""
 
 
 PYTHON = ("pyproject.toml", "requirements*.txt", "setup.py", "setup.cfg", "uv.lock", "tox.ini")
@@ -92,7 +92,7 @@ CACHES: tuple[CacheRow, ...] = (
         below_home=".m2/repository",
         folders=(Folder(".", layer=True),),
         published=("*.jar", "*.pom", "*.war", "*.aar", "*.zip", "*.sha1", "*.md5"),
-        # Java asks the system's list of users for the home, not HOME.
+        # Java takes the home from the system's list of users, not from HOME.
         env={"MAVEN_OPTS": "-Duser.home={home}"},
         offline={"MAVEN_ARGS": "--offline"},
         locks="none by default",

@@ -1,6 +1,6 @@
-"""Where this process may make cgroups, found out by making one.
+"""Finds out where this process may make cgroups, by making one.
 
-Cgroup v1 lets root do so. Of v2 the own cgroup or one above it must be ours (delegated, as
+Cgroup v1 lets root do so. For v2, our own cgroup or one above it must belong to us (delegated, as
 `systemd-run --user --scope` does) and pass the controllers on.
 """
 
@@ -22,7 +22,7 @@ ENTER_SEC = 10.0
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A tree of cgroups that is mounted here, and where in it we are."""
+    """A tree of cgroups that is mounted here, and our position in it."""
 
     version: int
     controllers: frozenset[str]
@@ -37,23 +37,23 @@ class Group:
     version: int
     parent: Path
     settings: tuple[tuple[str, str], ...]
-    """Files of it, and what is written to them."""
+    """Its files, and what is written to them."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """For `enter`: the parent, and each FILE=VALUE."""
+        """The options for `enter`: the parent, and each FILE=VALUE."""
         return (str(self.parent), *(f"{file}={value}" for file, value in self.settings))
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What one controller is to hold: bytes, processors or processes."""
+    """What one controller must limit: bytes, processors or processes."""
 
     controller: str
     amount: float
 
     def settings(self, version: int) -> tuple[tuple[str, str], ...]:
-        """The files that hold it, in the order in which they must be written."""
+        """Return the files that set the limit, in the order in which they must be written."""
         number = str(int(self.amount))
         if self.controller == "pids":
             return (("pids.max", number),)
@@ -68,22 +68,22 @@ class Limit:
 
 
 OPTIONAL = frozenset({"memory.swap.max", "memory.memsw.limit_in_bytes"})
-"""Where the kernel does not account for swap, these are not there."""
+"""These are missing where the kernel does not account for swap."""
 
 
 @dataclass(frozen=True)
 class Holding:
-    """What cgroups hold, by controller."""
+    """What cgroups can limit, by controller."""
 
     groups: tuple[Group, ...]
     versions: Mapping[str, int]
-    """Of the cgroup that holds it."""
+    """The cgroup version that enforces each limit."""
     refused: Mapping[str, str]
-    """Why it is not held, in the system's words."""
+    """Why a limit cannot be enforced, in the system's words."""
 
 
 def hold(limits: Sequence[Limit], hierarchies: Sequence[Hierarchy]) -> Holding:
-    """Groups that hold as many of the limits as can be; each was tried out."""
+    """Return groups that enforce as many of the limits as possible; each was tried out."""
     groups: list[Group] = []
     versions: dict[str, int] = {}
     refused = {limit.controller: "no such cgroup is mounted" for limit in limits}
@@ -108,7 +108,7 @@ class _Attempt:
 
 
 def _best(hierarchy: Hierarchy, limits: Sequence[Limit]) -> _Attempt:
-    """The attempt that holds the most; of several that do, the nearest to us."""
+    """Return the attempt that enforces the most; of equals, the one nearest to us."""
     parents = iter(_parents(hierarchy))
     best = _try(hierarchy, next(parents), limits)
     for parent in parents:
@@ -119,9 +119,8 @@ def _best(hierarchy: Hierarchy, limits: Sequence[Limit]) -> _Attempt:
 
 
 def _parents(hierarchy: Hierarchy) -> list[Path]:
-    """Where a group may be made: below our own, or in v2, where a group with processes passes no
-    controllers on, beside it or further up.
-    """
+    """Return where a group may be made: below our own. In v2 also beside it or further up,
+    because a group with processes passes no controllers on."""
     if hierarchy.version == 1:
         return [hierarchy.own]
     above = [p for p in hierarchy.own.parents if p.is_relative_to(hierarchy.top)]
@@ -134,7 +133,7 @@ def _try(hierarchy: Hierarchy, parent: Path, limits: Sequence[Limit]) -> _Attemp
     refused = {}
     if hierarchy.version == 2 and parent == hierarchy.own:
         for limit in limits:
-            # Works in the root of a machine; elsewhere our own processes are in the way.
+            # This works in the root of a machine; elsewhere our own processes prevent it.
             with contextlib.suppress(OSError):
                 (parent / "cgroup.subtree_control").write_text(f"+{limit.controller}")
     try:
@@ -155,7 +154,7 @@ def _try(hierarchy: Hierarchy, parent: Path, limits: Sequence[Limit]) -> _Attemp
 
 
 def _set(group: Path, settings: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Write them, and return those that are there; raises OSError."""
+    """Write the settings, and return those that exist; raises OSError."""
     there = [(f, value) for f, value in settings if f not in OPTIONAL or (group / f).exists()]
     for file, value in there:
         (group / file).write_text(value)
@@ -163,7 +162,7 @@ def _set(group: Path, settings: Sequence[tuple[str, str]]) -> list[tuple[str, st
 
 
 def _enter(group: Path) -> None:
-    """Let a process enter the group; raises OSError with the reason why it cannot."""
+    """Let a process enter the group; raises OSError with the reason if it cannot."""
     words = ["/bin/sh", "-c", 'echo 0 > "$0/cgroup.procs"', str(group)]
     try:
         ended = subprocess.run(
@@ -176,7 +175,7 @@ def _enter(group: Path) -> None:
 
 
 def hierarchies(process: Path = Path("/proc/self")) -> list[Hierarchy]:
-    """The trees that are mounted here; those that hold controllers of ours."""
+    """Return the trees mounted here that have controllers we use."""
     own: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in (process / "cgroup").read_text().splitlines():
@@ -191,14 +190,14 @@ def hierarchies(process: Path = Path("/proc/self")) -> list[Hierarchy]:
         held = frozenset(options) & frozenset(CONTROLLERS)
         place = own.get("" if version == 2 else min(held, default="-"))
         if held and place is not None:
-            found.append(Hierarchy(version, held, top, _inside(top, root, place)))
+            found.append(Hierarchy(version, held, top, _visible_path(top, root, place)))
     return found
 
 
-def _inside(top: Path, root: str, place: str) -> Path:
-    """Where a cgroup is seen, if `root` of the tree is what is mounted at `top`."""
+def _visible_path(top: Path, root: str, place: str) -> Path:
+    """Return the path of a cgroup, if `root` of the tree is mounted at `top`."""
     relative = os.path.relpath(place, root)
-    # Outside of what we see, as in a container with the host's names: its top is ours.
+    # It is outside what we see, as in a container with the host's names: the top is ours.
     return top if relative.startswith("..") else top / relative
 
 
@@ -213,7 +212,7 @@ def _mounts(process: Path) -> Iterator[tuple[str, str, Path, list[str]]]:
 
 
 def _words(error: OSError) -> str:
-    """Without its number; of a place that was made up for this try the folder around it."""
+    """Return the message without its number; for a folder made for this trial, name its parent."""
     if not error.filename:
         return str(error)
     return f"{error.strerror}: {Path(error.filename).parent}"

@@ -1,4 +1,4 @@
-"""From a sandbox's name in the task file to a sandbox that works."""
+"""From a sandbox's name in the task file to an open sandbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.deny import check_read_paths, check_repo
 
 AUTO = tuple(name for name in SANDBOXES.own if name != "none")
-"""What `auto` tries, in this order. `none` isolates nothing and is only taken by name."""
+"""What `auto` tries, in this order. `none` isolates nothing and is only used when named."""
 
 
 def make_sandbox(
@@ -24,10 +24,10 @@ def make_sandbox(
     *,
     state_root: Path,
 ) -> Sandbox:
-    """A sandbox that is not open yet; "auto" is the first of AUTO that works here.
+    """Return a sandbox that is not open yet; "auto" stands for the first of AUTO that works here.
 
-    Raises UsageError for an unknown kind, a repository that no sandbox may hold, or a read path of
-    the deny list.
+    Raises UsageError for an unknown kind, a repository that no sandbox may hold, or a read path
+    that is on the deny list.
     """
     check_repo(spec.repo, host_home=host_home, state_root=state_root)
     check_read_paths(spec.read_paths, host_home=host_home, state_root=state_root)
@@ -48,9 +48,9 @@ async def open_sandbox(
     *,
     state_root: Path,
 ) -> Sandbox:
-    """An open sandbox of this kind, or for "auto" the first that opens.
+    """Return an open sandbox of this kind, or for "auto" the first that opens.
 
-    Raises SandboxUnavailable with every reason, and UsageError as `make_sandbox` does.
+    Raises SandboxUnavailable with every reason, and UsageError like `make_sandbox`.
     """
     sandbox = await asyncio.to_thread(
         make_sandbox, kind, spec, environ, host_home, state_root=state_root
@@ -62,9 +62,9 @@ async def open_sandbox(
 async def missing_image(
     kind: str, spec: SandboxOrder, environ: Mapping[str, str]
 ) -> SandboxUnavailable | None:
-    """Why a sandbox of this kind has no image, if its class can say; nothing is fetched.
+    """Return why a sandbox of this kind has no image, if its class can say so. Downloads nothing.
 
-    Raises SandboxUnavailable where there is no engine to ask, or the image cannot serve.
+    Raises SandboxUnavailable if there is no engine to ask, or if the image is unusable.
     """
     ask = getattr(load(SANDBOXES, kind, "sandbox"), "missing_image", None)
     missing: SandboxUnavailable | None = await ask(spec, environ) if ask else None
@@ -72,9 +72,9 @@ async def missing_image(
 
 
 async def image_to_try(kind: str, environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:
-    """An image to try a sandbox of this kind with, and what it must read of this machine.
+    """Return an image to try a sandbox of this kind with, and the host paths that it must read.
 
-    "" for one whose class has none to offer. Raises SandboxUnavailable and EngineError.
+    The image is "" where the class offers none. Raises SandboxUnavailable and EngineError.
     """
     ask = getattr(load(SANDBOXES, kind, "sandbox"), "image_to_try", None)
     found: tuple[str, tuple[Path, ...]] = await ask(environ) if ask else ("", ())

@@ -1,7 +1,7 @@
-"""What of /etc belongs to the toolchains that a sandbox shows: by links and names, never secrets.
+"""Finds the parts of /etc that the toolchains in a sandbox need: by links and names, never secrets.
 
-Debian moves the configuration of what it packages to /etc and leaves links behind: a JVM's `conf`
-leads to /etc/java-17-openjdk, Maven's to /etc/maven. Without it such a program does not start.
+Debian moves the configuration of its packages to /etc and leaves links behind: a JVM's `conf` leads
+to /etc/java-17-openjdk, Maven's to /etc/maven. Without it such a program does not start.
 """
 
 from __future__ import annotations
@@ -19,96 +19,101 @@ from agentrunner.sandboxes.deny import holds
 
 ETC = Path("/etc")
 SHARED = tuple(map(Path, ("/", "/usr", "/usr/local")))
-"""Prefixes of many programs, which are no installation of one."""
-_MOST_ENTRIES = 20_000
-"""Of an installation that are looked at; the rest of a larger one is left out."""
-_MOST_HOPS = 20
-_FEW = 3
-"""Files of one folder that are shown singly."""
+"""Prefixes shared by many programs; they are not the installation of one program."""
+_MAX_ENTRIES = 20_000
+"""The most entries of an installation that are examined; the rest of a larger one is ignored."""
+_MAX_LINKS = 20
+_MAX_SINGLE_FILES = 3
+"""The most files of one folder that are mounted one by one."""
 _VERSION = re.compile(r"[-.\d]+$")
 _SECRET_NAMES = re.compile(
     r"(?:g?shadow.*|.*\.(?:key|keytab|p12|pfx|password|secret|credentials)|private)-?",
     re.IGNORECASE,
 )
 _SECRET_TEXT = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
-_LOOKED_AT = 65_536
-"""Bytes of a file in which a key is looked for."""
-_looked_at: dict[str, tuple[dict[str, int], list[str]]] = {}
-"""By installation: its folders with their times, and its links."""
+_SEARCHED_BYTES = 65_536
+"""Bytes at the start of a file that are searched for a key."""
+_scanned: dict[str, tuple[dict[str, int], list[str]]] = {}
+"""By installation: its folders with their change times, and its links."""
 
 
 def configuration_of(programs: Iterable[Path], etc: Path = ETC) -> tuple[Mount, ...]:
-    """Read-only mounts of the configuration below `etc` that these programs use.
+    """Return read-only mounts of the configuration below `etc` that these programs use.
 
-    `programs` are real files. Taken is what links in a program's own installation lead to, and
-    the folder of `etc` that has the program's name, with or without its version. Nothing that
-    others may not read, and nothing that holds a key: then the files beside it are shown singly.
+    `programs` are real files. Included are the targets of links in a program's own installation,
+    and the folder of `etc` that has the program's name, with or without its version. Excluded is
+    anything that others may not read or that holds a key; then the files beside it are mounted one
+    by one.
     """
     found: dict[Path, None] = {}
-    looked_at: set[Path] = set()
+    scanned_roots: set[Path] = set()
     for program in dict.fromkeys(programs):
         root = _installation(program)
-        if root is not None and root not in looked_at:
-            looked_at.add(root)
-            found |= dict.fromkeys(_linked(root, etc))
+        if root is not None and root not in scanned_roots:
+            scanned_roots.add(root)
+            found |= dict.fromkeys(_linked_paths(root, etc))
         for name in dict.fromkeys((program.name, _VERSION.sub("", program.name))):
             if name and (etc / name).is_dir():
                 found[etc / name] = None
-    found |= dict.fromkeys(_together(found, etc))
+    found |= dict.fromkeys(_whole_folders(found, etc))
     kept = [path for path in found if not any(p != path and holds(p, path) for p in found)]
-    return tuple(mount for path in sorted(kept) for mount in _shown(path))
+    return tuple(mount for path in sorted(kept) for mount in _mounts(path))
 
 
-def _together(places: Iterable[Path], etc: Path) -> list[Path]:
-    """Folders of which many files are wanted, where everybody may see all that is in them.
+def _whole_folders(places: Iterable[Path], etc: Path) -> list[Path]:
+    """Return folders with many wanted files, of which everybody may see all the contents.
 
-    Each mount takes a command longer to start than the one before, and a JVM has two dozen.
+    Mounting the folder saves time: each mount delays a command's start more than the one before,
+    and a JVM has two dozen.
     """
     wanted = Counter(place.parent for place in places)
     return [
         folder
         for folder, count in wanted.items()
-        if count > _FEW and folder != etc and _is_whole(folder)
+        if count > _MAX_SINGLE_FILES and folder != etc and _is_whole(folder)
     ]
 
 
 def _installation(program: Path) -> Path | None:
-    """The folder above a program's `bin`; None where it is one of many programs."""
+    """Return the folder above a program's `bin`; None where many programs share it."""
     root = program.parent.parent
     return None if program.parent.name not in ("bin", "sbin") or root in SHARED else root
 
 
-def _linked(root: Path, etc: Path) -> Iterator[Path]:
-    """Places below `etc` that links in an installation lead to."""
+def _linked_paths(root: Path, etc: Path) -> Iterator[Path]:
+    """Yield the paths below `etc` that links in an installation lead to."""
     for link in _links(str(root)):
-        yield from _on_the_way(link, f"{etc}/")
+        yield from _follow(link, f"{etc}/")
 
 
 def _links(root: str) -> list[str]:
-    """All links in an installation. One that was looked at before, and is as it was, is known.
+    """Return all links in an installation, from the cache where nothing has changed.
 
-    A folder that has other entries has another time, so that one stat of each folder says so.
+    A folder whose entries changed has another time, so one stat of each folder is enough.
     """
-    folders, links = _looked_at.get(root, ({}, []))
-    if not folders or any(_changed(folder) != time for folder, time in folders.items()):
-        folders, links = _looked_at[root] = _look(root)
+    folders, links = _scanned.get(root, ({}, []))
+    if not folders or any(_change_time(folder) != time for folder, time in folders.items()):
+        folders, links = _scanned[root] = _scan(root)
     return links
 
 
-def _look(root: str) -> tuple[dict[str, int], list[str]]:
-    """Its folders, each with the time of its last change, and its links. Texts: there are many."""
+def _scan(root: str) -> tuple[dict[str, int], list[str]]:
+    """Return an installation's folders with their change times, and its links.
+
+    Paths are strings here because there are thousands of them.
+    """
     folders: dict[str, int] = {}
     links: list[str] = []
     seen = 0
     todo = [root]
     while todo:
         here = todo.pop()
-        folders[here] = _changed(here)
+        folders[here] = _change_time(here)
         try:
             with os.scandir(here) as entries:
                 for entry in entries:
                     seen += 1
-                    if seen > _MOST_ENTRIES:
+                    if seen > _MAX_ENTRIES:
                         return folders, links
                     if entry.is_dir(follow_symlinks=False):
                         todo.append(entry.path)
@@ -119,17 +124,17 @@ def _look(root: str) -> tuple[dict[str, int], list[str]]:
     return folders, links
 
 
-def _changed(folder: str) -> int:
+def _change_time(folder: str) -> int:
     try:
         return os.stat(folder).st_ctime_ns  # noqa: PTH116 - one of thousands
     except OSError:
         return -1
 
 
-def _on_the_way(link: str, etc: str) -> Iterator[Path]:
-    """Every place below `etc`, which ends in a slash, from a link to what it stands for."""
+def _follow(link: str, etc: str) -> Iterator[Path]:
+    """Yield every path below `etc` (which ends in a slash) on the way from a link to its target."""
     here = link
-    for _ in range(_MOST_HOPS):
+    for _ in range(_MAX_LINKS):
         try:
             text = os.readlink(here)  # noqa: PTH115 - one of thousands
         except OSError:
@@ -139,8 +144,8 @@ def _on_the_way(link: str, etc: str) -> Iterator[Path]:
             yield Path(here)
 
 
-def _shown(path: Path) -> Iterator[Mount]:
-    """A mount of the whole, or, where a part of it may not be seen, of each file that may."""
+def _mounts(path: Path) -> Iterator[Mount]:
+    """Yield a mount of the whole path, or of each public file where some part is not public."""
     if path.is_dir():
         if _is_whole(path):
             yield Mount(path.resolve(), path)
@@ -153,7 +158,7 @@ def _shown(path: Path) -> Iterator[Mount]:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether everybody may see all files that are in a folder."""
+    """Whether everybody may see all files in a folder."""
     return all(_is_public(file) and _may_enter(file.parent, folder) for file in _files(folder))
 
 
@@ -164,7 +169,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _may_enter(folder: Path, top: Path) -> bool:
-    """Whether everybody may enter a folder and all above it, up to `top`."""
+    """Whether everybody may enter a folder and all its parents up to `top`."""
     while True:
         if _SECRET_NAMES.fullmatch(folder.name) or not folder.stat().st_mode & stat.S_IXOTH:
             return False
@@ -174,7 +179,7 @@ def _may_enter(folder: Path, top: Path) -> bool:
 
 
 def _is_public(file: Path) -> bool:
-    """Whether a file is an ordinary one that everybody may read, and holds no key."""
+    """Whether a file is a regular one that everybody may read, and holds no key."""
     real = file.resolve()
     if any(_SECRET_NAMES.fullmatch(part) for part in (file.name, *real.parts)):
         return False
@@ -190,6 +195,6 @@ def _is_public(file: Path) -> bool:
 
 @lru_cache(maxsize=1024)
 def _holds_key(file: Path, _facts: tuple[int, ...]) -> bool:
-    """Whether there is a key in a file, which is read again where it is not as it was."""
+    """Whether a file holds a key. It is read again only when its facts change."""
     with file.open("rb") as stream:
-        return _SECRET_TEXT.search(stream.read(_LOOKED_AT)) is not None
+        return _SECRET_TEXT.search(stream.read(_SEARCHED_BYTES)) is not None

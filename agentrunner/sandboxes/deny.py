@@ -17,7 +17,7 @@ CREDENTIALS = (
     ".netrc", ".npmrc", ".password-store", ".pgpass", ".pki", ".pypirc", ".ssh", ".terraform.d",
     ".vault-token", ".zsh_history",
 )  # fmt: skip
-"""Below a home: what holds keys, tokens or history."""
+"""Paths below a home that hold keys, tokens or history."""
 
 SYSTEM = tuple(
     map(
@@ -25,24 +25,24 @@ SYSTEM = tuple(
         ("/boot", "/dev", "/etc", "/home", "/proc", "/root", "/run", "/sys", "/var/run"),
     )
 )
-"""Neither these nor anything above them is mounted because a task asks for it."""
+"""No task can have these, or anything above them, mounted."""
 
 CLOSED = tuple(path for path in SYSTEM if path not in (Path("/home"), Path("/root")))
-"""Of these, nothing below them either; a folder in a home may be asked for by name."""
+"""For these, nothing below them either; a folder in a home may be requested by name."""
 
 OCCUPIED = tuple(map(Path, ("/bin", "/lib", "/tmp", "/usr", "/var/lib")))
-"""Where the sandbox has its own files: a repository may be below, not at or above."""
+"""Where the sandbox has its own files: a repository may be below these, not at or above them."""
 
 
 @lru_cache(maxsize=8)
 def credential_paths(host_home: Path) -> tuple[Path, ...]:
-    """The credential places below the user's home and below root's."""
+    """Return the credential paths below the user's home and below root's."""
     homes = dict.fromkeys((host_home, _real(host_home), Path("/root")))
     return tuple(home / name for home in homes for name in CREDENTIALS)
 
 
 def holds(outer: Path, inner: Path) -> bool:
-    """Whether `outer` is `inner` or above it. Asked hundreds of times for each command."""
+    """Whether `outer` is `inner` or above it. Called hundreds of times for each command."""
     above, below = str(outer), str(inner)
     if not above.startswith("/"):
         return inner.is_relative_to(outer)
@@ -50,7 +50,7 @@ def holds(outer: Path, inner: Path) -> bool:
 
 
 def exposes(path: Path, host_home: Path) -> bool:
-    """Whether mounting `path` would show a home as a whole, or anything with credentials."""
+    """Whether mounting `path` would show a whole home, or anything with credentials."""
     private = (host_home, _real(host_home), *credential_paths(host_home))
     return any(holds(path, place) for place in private)
 
@@ -58,7 +58,7 @@ def exposes(path: Path, host_home: Path) -> bool:
 def check_read_paths(paths: Sequence[Path], *, host_home: Path, state_root: Path) -> None:
     """Refuse paths that no task may make visible; raises UsageError (code `read-path`).
 
-    Judged is the real path, so neither `..` nor a symbolic link leads around the list.
+    The real path is judged, so neither `..` nor a symbolic link gets around the list.
     """
     for path in paths:
         reason = _refusal(path, host_home=host_home, state_root=state_root)
@@ -95,10 +95,10 @@ def _refusal(path: Path, *, host_home: Path, state_root: Path) -> str:
 
 
 def check_repo(repo: Path, *, host_home: Path, state_root: Path) -> None:
-    """Refuse a repository that cannot stand in a sandbox at its own path.
+    """Refuse a repository that cannot appear in a sandbox at its own path.
 
-    Raises UsageError (code `repo-path`): not a folder, not its real path, a home, a folder of
-    the system, or one that holds the state folder.
+    Raises UsageError (code `repo-path`): not a folder, not its real path, a home, a folder of the
+    system, or one that contains the state folder.
     """
     reason = ""
     if not repo.is_absolute() or not repo.is_dir():

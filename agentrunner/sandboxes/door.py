@@ -1,4 +1,4 @@
-"""Listeners on the loopback of a sandbox that has no network, handed to who serves them outside.
+"""Listeners on the loopback of a sandbox without network, handed to the process that serves them.
 
 Part of `enter`: standard library only.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CONTROL_SOCKET = "control.sock"
 BACKLOG = 128
 RETRY_MS = 50
-"""Between two tries to reach a gateway that has ended and is started again."""
+"""Between two tries to reach a gateway that has ended and is being restarted."""
 
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
@@ -29,10 +29,10 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class DoorKeeper:
-    """Listeners, and the connection over which the process in FOLDER/control.sock got them.
+    """Holds the listeners, and the connection over which FOLDER/control.sock's process got them.
 
-    That process accepts; as we hold the listeners too, a connection made while it is away waits.
-    Its end closes the connection, and its successor gets the listeners again.
+    That process accepts connections. We hold the listeners too, so a connection made while it is
+    away waits. When it ends, the connection closes, and its successor gets the listeners again.
     """
 
     def __init__(self, folder: str, ports: Mapping[int, str], inside: int) -> None:
@@ -43,11 +43,11 @@ class DoorKeeper:
         self._listeners = dict(zip(listeners, ports.values(), strict=True))
 
     def hand_over(self) -> None:
-        """Give the listeners away, if there is somebody to take them."""
+        """Hand the listeners over, if a process is there to take them."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.setblocking(False)
         try:
-            # Through the folder's descriptor: an address of a Unix socket ends after 107 bytes.
+            # Use the folder's descriptor: the address of a Unix socket is limited to 107 bytes.
             connection.connect(f"/proc/self/fd/{self._folder}/{CONTROL_SOCKET}")
             for listener, name in self._listeners.items():
                 socket.send_fds(connection, [b'{"socket": "%s"}\n' % name.encode()], [listener])
@@ -57,7 +57,7 @@ class DoorKeeper:
             self._connection = connection
 
     def keep(self, ended: int) -> None:
-        """Hand over again whenever it is necessary, until the pidfd `ended` says so."""
+        """Hand over again whenever it is necessary, until the process of the pidfd `ended` ends."""
         while True:
             poller = select.poll()
             poller.register(ended, select.POLLIN)
@@ -68,13 +68,13 @@ class DoorKeeper:
                 return
             if self._connection is None:
                 self.hand_over()
-            elif self._connection.fileno() in ready and not _hears(self._connection):
+            elif self._connection.fileno() in ready and not _is_alive(self._connection):
                 self._connection.close()
                 self._connection = None
 
 
-def _hears(connection: socket.socket) -> bool:
-    """Whether the other side still lives; its answers tell us nothing more."""
+def _is_alive(connection: socket.socket) -> bool:
+    """Whether the other side is alive; its answers have no other meaning."""
     try:
         return bool(connection.recv(4096))
     except BlockingIOError:
@@ -84,7 +84,7 @@ def _hears(connection: socket.socket) -> bool:
 
 
 def _listen(ports: list[int]) -> list[int]:
-    """Descriptors that listen on 127.0.0.1; raises OSError."""
+    """Return descriptors that listen on 127.0.0.1; raises OSError."""
     listeners = []
     for port in ports:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -101,9 +101,9 @@ def _listen(ports: list[int]) -> list[int]:
 
 
 def _listen_inside(pid: int, ports: list[int]) -> list[int]:
-    """As `_listen`, in the network of another process.
+    """Listen in the network of another process; otherwise like `_listen`.
 
-    By a child: who has entered a user namespace cannot leave it.
+    A child does it because a process that has entered a user namespace cannot leave it.
     """
     ours, theirs = socket.socketpair()
     child = os.fork()
@@ -125,10 +125,10 @@ def _listen_inside(pid: int, ports: list[int]) -> list[int]:
 
 
 def _enter(pid: int) -> None:
-    """Become part of a process's network, with all rights in it; raises OSError."""
+    """Join a process's network namespace, with all rights in it; raises OSError."""
     network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     owner = fcntl.ioctl(network, NS_GET_USERNS)
-    # Root may make a sandbox without a user namespace; entering one's own is an error.
+    # Root may make a sandbox without a user namespace; entering our own again is an error.
     if os.fstat(owner).st_ino != os.stat("/proc/self/ns/user").st_ino:  # noqa: PTH116
         _set_namespace(owner, CLONE_NEWUSER)
     _set_namespace(network, CLONE_NEWNET)

@@ -1,20 +1,20 @@
-"""Starts bubblewrap with what no command line can hold, and stays beside it where that is needed.
+"""Starts bubblewrap with what no command line can hold, and supervises it where needed.
 
     python -I -S -X utf8 -c BOOTSTRAP PACKAGE_HOME [OPTION…] -- BWRAP WORD…
 
     --status FD                      the pipe on which bwrap reports; {"oom": true} is added to it
-    --filter                         a seccomp filter (see `seccomp`), handed to bwrap as a file
+    --filter                         a seccomp filter (see `seccomp`), passed to bwrap as a file
     --group PARENT FILE=VALUE…       a cgroup of its own below PARENT, with these settings
-    --door FOLDER PORT=NAME…         listeners inside of it, handed over to FOLDER/control.sock
+    --door FOLDER PORT=NAME…         listeners inside it, handed over to FOLDER/control.sock
     --host-network                   the sandbox has the host's network, and so its loopback
     --layers FOLDER SOURCE…          copies of these, as FOLDER/0, FOLDER/1, …, while it lives
 
-With no group, door or layer it becomes bwrap and costs nothing more. Else it is bwrap's parent:
-it dies with its own parent, bwrap with it, and it ends with bwrap's exit code when the last
-process of the sandbox is gone.
+Without group, door or layer this process becomes bwrap and costs nothing more. Otherwise it is
+bwrap's parent: it dies with its own parent, bwrap dies with it, and it ends with bwrap's exit code
+when the last process of the sandbox is gone.
 
-Standard library only, and little of that: it runs before every command. `signal` alone would take
-5 ms to import, `ctypes` and `select` take 3.
+It uses little, and only the standard library, because it runs before every command: `signal` alone
+would take 5 ms to import, `ctypes` and `select` take 3.
 """
 # pathlib takes 8 ms to import
 # ruff: noqa: PTH102, PTH106, PTH208
@@ -35,7 +35,7 @@ main()
 GROUP_PREFIX = "agentrunner-"
 OPTIONS = ("--status", "--filter", "--group", "--door", "--host-network", "--layers")
 OOM_FILES = ("memory.oom_control", "memory.events")
-"""Of cgroup v1 and v2; both have a line `oom_kill N`."""
+"""Files of cgroup v1 and v2; both have a line `oom_kill N`."""
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -46,10 +46,10 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class EnterOptions:
-    """The words before bwrap's own."""
+    """The options before bwrap's own words."""
 
     def __init__(self, words: list[str]) -> None:
-        """Raises ValueError for words that are not ours."""
+        """Parse the words. Raises ValueError for an unknown option."""
         self.bwrap = words[words.index("--") + 1 :]
         self.status = -1
         self.filter = False
@@ -58,7 +58,7 @@ class EnterOptions:
         self.ports: dict[int, str] = {}
         self.host_network = False
         self.layers: list[str] = []
-        """The folder for copies, and what is copied."""
+        """The folder for copies, then what is copied."""
         option = ""
         for word in words[: words.index("--")]:
             if word.startswith("--"):
@@ -87,16 +87,16 @@ class EnterOptions:
 
 
 class Enclosure:
-    """Bwrap, as our child, with its cgroups and its door."""
+    """Bwrap as our child process, with its cgroups and its door."""
 
     def __init__(self, order: EnterOptions, words: list[str]) -> None:
         self.order = order
         self.words = words
-        """Options that bwrap gets beside its own."""
+        """Options that bwrap gets in addition to its own."""
         self.groups: list[str] = []
 
     def run(self) -> int:
-        """Start it, see it to its end; returns its exit code. Raises OSError."""
+        """Start bwrap, wait for its end, and return its exit code. Raises OSError."""
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         keeper = -1
         try:
@@ -121,7 +121,7 @@ class Enclosure:
                 remove_layers(self.order.layers[0])
 
     def _start(self, words: list[str]) -> int:
-        """Fork, and become bwrap in the cgroups."""
+        """Fork; the child joins the cgroups and becomes bwrap. Return its process id."""
         us = os.getpid()
         pid = os.fork()
         if pid:
@@ -138,7 +138,7 @@ class Enclosure:
             os._exit(FAILED)
 
     def _start_with_door(self) -> int:
-        """Start it, and let the command go when its door stands."""
+        """Start bwrap, and release the command when its door is open. Return bwrap's process id."""
         info, info_end = os.pipe()
         block_end, block = os.pipe()
         for fd in (info_end, block_end):
@@ -147,7 +147,7 @@ class Enclosure:
         bwrap = self._start(words)
         os.close(info_end)
         os.close(block_end)
-        # It takes 8 ms, for sockets; bwrap makes the sandbox meanwhile.
+        # This import takes 8 ms, for sockets; bwrap makes the sandbox meanwhile.
         from agentrunner.sandboxes.door import DoorKeeper
 
         first = read_child(info)
@@ -178,7 +178,7 @@ class Enclosure:
 
 
 def main() -> None:
-    """Run the words of our command line."""
+    """Parse our command line and run it."""
     code = FAILED
     try:
         order = EnterOptions(sys.argv[2:])
@@ -193,18 +193,18 @@ def main() -> None:
 
 
 def become(bwrap: list[str], words: list[str]) -> None:
-    """Execute bwrap in the state in which a program expects to be started."""
-    # What is ignored stays so in the command: some by our Python, some by the shell or nohup that
-    # AgentRunner was started with.
+    """Execute bwrap with the signals and environment that a program expects at its start."""
+    # An ignored signal stays ignored in the command. Our Python ignores some, the shell or nohup
+    # that started AgentRunner may ignore others.
     for number in (SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ):
         libc.signal(number, None)
-    # Only for our own start (see `bwrap`): no request may set it.
+    # This variable is only for our own start (see `bwrap`): no request may set it.
     env = {name: value for name, value in os.environb.items() if name != b"LD_LIBRARY_PATH"}
     os.execve(bwrap[0], [bwrap[0], *words, *bwrap[1:]], env)
 
 
 def make_group(parent: str, settings: list[str]) -> str:
-    """A cgroup that is named after this process, so that it can be swept; raises OSError."""
+    """Make a cgroup named after this process, so that `sweep` can find it; raises OSError."""
     group = f"{parent}/{GROUP_PREFIX}{os.getpid()}-{start_time(os.getpid())}"
     os.mkdir(group)
     try:
@@ -218,7 +218,7 @@ def make_group(parent: str, settings: list[str]) -> str:
 
 
 def remove_group(group: str) -> None:
-    """Remove a cgroup in which nothing runs; one that is not empty is left to `sweep`."""
+    """Remove a cgroup without processes; one that is not empty is left to `sweep`."""
     try:  # noqa: SIM105 - contextlib takes 3 ms to import
         os.rmdir(group)
     except OSError:
@@ -226,7 +226,7 @@ def remove_group(group: str) -> None:
 
 
 def sweep(parent: str) -> None:
-    """Remove the cgroups below `parent` whose owner was killed before it could do so."""
+    """Remove the cgroups below `parent` whose owner was killed before it could remove them."""
     try:
         names = os.listdir(parent)
     except OSError:
@@ -239,7 +239,7 @@ def sweep(parent: str) -> None:
 
 
 def oom_kills(group: str) -> int:
-    """How many processes the kernel has ended in this cgroup for its memory."""
+    """Return how many processes of this cgroup the kernel has killed for its memory limit."""
     for name in OOM_FILES:
         try:
             lines = read(f"{group}/{name}").splitlines()
@@ -252,9 +252,9 @@ def oom_kills(group: str) -> int:
 
 
 def start_time(pid: int) -> int:
-    """When a process started, in clock ticks since boot; 0 if it has ended.
+    """Return when a process started, in clock ticks since boot; 0 if it has ended.
 
-    Also where nobody collects it, as in a container whose first process is none that does.
+    A zombie counts as ended: in a container whose first process reaps nobody, zombies stay.
     """
     try:
         words = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
@@ -264,7 +264,7 @@ def start_time(pid: int) -> int:
 
 
 def read_child(info: int) -> int:
-    """The first process of the sandbox, as bwrap tells it; 0 if it ended before."""
+    """Return the pid of the sandbox's first process, from bwrap; 0 if bwrap ended before that."""
     output = b""
     while b"}" not in output:
         piece = os.read(info, 4096)
@@ -276,7 +276,7 @@ def read_child(info: int) -> int:
 
 
 def read(path: str) -> bytes:
-    """The beginning of a small file of the kernel."""
+    """Return the first 64 KiB of a small kernel file."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, 65536)
@@ -285,7 +285,7 @@ def read(path: str) -> bytes:
 
 
 def write(path: str, text: str) -> None:
-    """Write to a file of the kernel in one piece; raises OSError with its path."""
+    """Write to a kernel file in one piece; raises OSError with its path."""
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(fd, text.encode())
@@ -296,12 +296,12 @@ def write(path: str, text: str) -> None:
 
 
 def complain(error: Exception) -> None:
-    """Say on stderr why there is no sandbox."""
+    """Print on stderr why there is no sandbox."""
     os.write(2, f"sandbox: {error}\n".encode(errors="replace"))
 
 
 def _filter() -> int:
-    """A descriptor from which bwrap reads the seccomp program."""
+    """Return a descriptor from which bwrap reads the seccomp program."""
     from agentrunner.sandboxes.seccomp import program
 
     fd = os.memfd_create("seccomp", 0)
@@ -315,7 +315,7 @@ def _die_with_parent(status: int) -> None:
     libc.signal(SIGINT, None)
     if status < 0:
         return
-    # It may have died before: then nobody reads the status pipe any more.
+    # The parent may have died before: then nobody reads the status pipe any more.
     os.set_inheritable(status, True)
     poller = select.poll()
     poller.register(status, 0)
@@ -324,7 +324,7 @@ def _die_with_parent(status: int) -> None:
 
 
 def _silence() -> None:
-    """Let go of the command's streams: their readers must see their end."""
+    """Release the command's streams: their readers must see their end."""
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
@@ -332,7 +332,7 @@ def _silence() -> None:
 
 
 def _wait(bwrap: int) -> int:
-    """Wait until bwrap and all of the sandbox have ended; returns bwrap's exit code."""
+    """Wait until bwrap and the whole sandbox have ended, and return bwrap's exit code."""
     code = FAILED
     while True:
         try:
@@ -346,11 +346,11 @@ def _wait(bwrap: int) -> int:
 
 
 def _end_orphans() -> None:
-    """The sandbox's first process ends with bwrap, but not before it was let go."""
+    """Kill our remaining children: the sandbox's first process, if it was never released."""
     us = os.getpid()
     try:
-        left = read(f"/proc/{us}/task/{us}/children").split()
+        children = read(f"/proc/{us}/task/{us}/children").split()
     except OSError:
         return
-    for pid in left:
+    for pid in children:
         os.kill(int(pid), SIGKILL)

@@ -9,9 +9,9 @@ from pathlib import Path
 def base_environment(
     path: Sequence[Path], *, home: Path, repo: Path, pycache: Path
 ) -> dict[str, str]:
-    """The variables that every command gets.
+    """Return the variables that every command gets.
 
-    Byte code is kept in `pycache`: tests then leave nothing in the repository, and a forged
+    Byte code is kept in `pycache`: so tests leave nothing in the repository, and a forged
     `__pycache__` in it is never read.
     """
     return {
@@ -28,11 +28,11 @@ def base_environment(
 
 
 def proxy_environment(port: int) -> dict[str, str]:
-    """The variables that send programs to a CONNECT proxy on the sandbox's own 127.0.0.1:`port`.
+    """Return the variables that send programs to a CONNECT proxy on the sandbox's 127.0.0.1:`port`.
 
-    In both cases: curl reads only the lower `http_proxy`, others only capitals. Node, Yarn and
-    Gradle need variables of their own. Other Java programs are left out: what they all read
-    (JAVA_TOOL_OPTIONS) makes each of them print a line.
+    Each is given in both cases: curl reads only the lower-case `http_proxy`, others only capitals.
+    Node, Yarn and Gradle need variables of their own. Other Java programs are left out: the
+    variable that they all read (JAVA_TOOL_OPTIONS) makes each of them print a line.
     """
     url = f"http://127.0.0.1:{port}"
     local = "localhost,127.0.0.1,::1"
@@ -43,7 +43,7 @@ def proxy_environment(port: int) -> dict[str, str]:
         **usual,
         **{name.lower(): value for name, value in usual.items()},
         "NODE_USE_ENV_PROXY": "1",
-        # Read by packages that npm lets download binaries, instead of the usual ones.
+        # npm packages that download binaries read these instead of the usual ones.
         "npm_config_proxy": url,
         "npm_config_https_proxy": url,
         "YARN_HTTP_PROXY": url,

@@ -1,4 +1,4 @@
-"""From the table of caches to what one sandbox is shown: what is there, what may be shown of it."""
+"""Finds the caches that one sandbox is shown: those that exist and that may be shown."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from agentrunner.sandboxes.deny import credential_paths, exposes, holds
 from agentrunner.sandboxes.secrets_in import MOST_FILES, TooMany, secrets_in
 
 DEEPEST = 3
-"""Levels of folders below the repository in which manifests are looked for."""
+"""How many levels of folders below the repository are searched for manifests."""
 MOST_FOLDERS = 2000
 MOST_HIDDEN = 100
-"""More files with credentials, and the cache is not shown at all."""
+"""With more files that hold credentials, the cache is not shown at all."""
 SHOWN = 3
 
 
@@ -38,10 +38,10 @@ def find_caches(
     *,
     allowed: Iterable[str] | None = None,
 ) -> Caches:
-    """The caches that a sandbox of this repository is shown; blocks, as their files are searched.
+    """Return the caches for a sandbox of this repository; blocks while their files are searched.
 
     `wanted` names ecosystems; None stands for those whose manifests are in the repository.
-    `allowed` are all that may be shown, None for any. Whatever cannot be shown is a notice.
+    `allowed` lists all that may be shown, None allows any. What cannot be shown becomes a notice.
     """
     names = manifests(repo)
     found = _Found()
@@ -56,7 +56,7 @@ def find_caches(
 
 
 def manifests(repo: Path) -> set[str]:
-    """Names of the files in the repository's upper folders, without installed packages."""
+    """Return the names of files in the repository's upper folders, without installed packages."""
     names: set[str] = set()
     folders = [(repo, 0)]
     for count, (folder, depth) in enumerate(folders):
@@ -75,8 +75,8 @@ def manifests(repo: Path) -> set[str]:
 
 
 def place_of(row: CacheRow, environ: Mapping[str, str], host_home: Path) -> Path:
-    """Where this cache is on this machine, there or not."""
-    written = next(filter(None, (_in_file(*moved, host_home) for moved in row.moved_in)), None)
+    """Return where this cache is on this machine, whether it exists or not."""
+    written = next(filter(None, (_location_in(*moved, host_home) for moved in row.moved_in)), None)
     for text in row.places:
         if not text.startswith("$"):
             return written or host_home / text.removeprefix("~/")
@@ -126,7 +126,7 @@ def _add(
 
 
 def _hidden(row: CacheRow, root: Path, below: Path) -> tuple[tuple[str, ...], list[str]]:
-    """What is shown empty below one folder of a cache, and which of it for its credentials."""
+    """Return what is shown empty below one folder of a cache, and what of it holds credentials."""
     source = root / below
     paths = [path for pattern in row.without for path in root.glob(pattern)]
     closed = [
@@ -134,13 +134,17 @@ def _hidden(row: CacheRow, root: Path, below: Path) -> tuple[tuple[str, ...], li
         for path in paths
         if path.is_relative_to(source) and not path.is_symlink()
     ]
-    patterns = [*_below(row.published, below), *closed, *(f"{path}/*" for path in closed)]
+    patterns = [
+        *_relative_patterns(row.published, below),
+        *closed,
+        *(f"{path}/*" for path in closed),
+    ]
     why = sorted(secrets_in(source, patterns))
     return (*closed, *why), why
 
 
-def _below(patterns: Sequence[str], below: Path) -> Iterator[str]:
-    """The patterns that mean something below a folder, as they are from there."""
+def _relative_patterns(patterns: Sequence[str], below: Path) -> Iterator[str]:
+    """Yield the patterns that apply below a folder, rewritten relative to it."""
     depth = len(below.parts)
     for pattern in patterns:
         parts = pattern.split("/")
@@ -151,7 +155,7 @@ def _below(patterns: Sequence[str], below: Path) -> Iterator[str]:
 
 
 def _refusal(source: Path, repo: Path, host_home: Path) -> str:
-    """Why a folder of a cache may not be shown, by its real path."""
+    """Return why a folder of a cache may not be shown, judged by its real path; "" if it may."""
     real = source.resolve()
     if len(real.parts) < 3 or exposes(real, host_home):
         return "it leads to a home, to credentials, or to a folder of the system"
@@ -177,8 +181,8 @@ def _is_source(name: str) -> bool:
     return not name.startswith(".") and name not in ("node_modules", "target", "vendor", "venv")
 
 
-def _in_file(name: str, pattern: str, host_home: Path) -> Path | None:
-    """The place that a file of the user's names for a cache."""
+def _location_in(name: str, pattern: str, host_home: Path) -> Path | None:
+    """Return the location that a configuration file of the user's names for a cache."""
     try:
         text = (host_home / name.removeprefix("~/")).read_text(errors="replace")
     except OSError:

@@ -1,6 +1,6 @@
-"""What of a repository's git data a sandbox must hold read-only.
+"""Finds the parts of a repository's git data that a sandbox must mount read-only.
 
-A worker that can write any of it can make the *host's* next `git status` run code: a config
+A worker that can write to any of them can make the *host's* next `git status` run code: a config
 with core.fsmonitor, a hook, a `commondir` that points to a config of its own.
 """
 
@@ -19,18 +19,18 @@ from agentrunner.errors.repositories import BadGitLink
 
 @dataclass(frozen=True)
 class GitData:
-    """Paths to be mounted read-only, each at its own path; `absent` where there is no .git."""
+    """Paths to mount read-only, each at its own path; `absent` if there is no .git."""
 
     paths: tuple[Path, ...] = ()
     absent: bool = False
-    """Also for an empty folder, which an earlier sandbox that was killed may have left."""
+    """Also true for an empty folder, which a killed sandbox may have left."""
 
 
 def git_data(repo: Path) -> GitData:
-    """Of the repository itself: `.git`, and for worktrees and submodules what it points to.
+    """Return the git data: `.git`, and for worktrees and submodules what it points to.
 
-    Raises UsageError (code `git-link`) where `.git` is a symbolic link, since a link cannot be
-    mounted over, or points to something that is no git folder.
+    Raises UsageError (code `git-link`) if `.git` is a symbolic link, since nothing can be mounted
+    over a link, or if it points to something that is not a git folder.
     """
     git = repo / ".git"
     if git.is_symlink():
@@ -43,39 +43,39 @@ def git_data(repo: Path) -> GitData:
         return GitData(paths=(git, *outside))
     if not git.exists():
         return GitData(absent=True)
-    folder = _pointed_to(git)
+    folder = _gitdir_of(git)
     common = _common_dir(folder)
     return GitData(paths=(git, *dict.fromkeys((common, folder))))
 
 
 def git_folders(repo: Path) -> tuple[Path, Path] | None:
-    """The git folder of a repository and the one that it shares, which may be the same.
+    """Return the git folder of a repository and the one that it shares.
 
-    In a linked worktree they are not. None where there is no git data. Raises UsageError as
-    `git_data` does.
+    They are the same folder except in a linked worktree. None if there is no git data. Raises
+    UsageError like `git_data`.
     """
     git = repo / ".git"
     if git_data(repo).absent:
         return None
-    own = git if git.is_dir() else _pointed_to(git)
+    own = git if git.is_dir() else _gitdir_of(git)
     return own, _common_dir(own)
 
 
 def remove_mask(repo: Path) -> None:
-    """Remove the empty `.git` that a sandbox made to mount on, once no sandbox of anyone needs it.
+    """Remove the empty `.git` that a sandbox made as a mount point, once no sandbox needs it.
 
-    Removing a folder takes the mounts on it away from every namespace, and would let a worker
-    that is still alive make a `.git` of its own. So each such sandbox holds a lock on the
-    repository's folder (bwrap's --lock-file), and while there is one nothing is removed.
+    Removing a folder removes the mounts on it from every namespace, and would let a worker that is
+    still alive make its own `.git`. So each such sandbox holds a lock on the repository's folder
+    (bwrap's --lock-file), and nothing is removed while there is a lock.
     """
     place = repo / ".git"
-    if place.is_symlink() or not place.is_dir() or _locked(repo):
+    if place.is_symlink() or not place.is_dir() or _is_locked(repo):
         return
     with contextlib.suppress(OSError):
-        place.rmdir()  # refuses a folder that is not empty
+        place.rmdir()  # fails for a folder that is not empty
 
 
-def _locked(folder: Path) -> bool:
+def _is_locked(folder: Path) -> bool:
     """Whether any process holds a POSIX lock on this folder."""
     layout = "hhqqi4x"  # struct flock
     asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
@@ -87,12 +87,12 @@ def _locked(folder: Path) -> bool:
     return bool(struct.unpack(layout, answer)[0] != fcntl.F_UNLCK)
 
 
-def _pointed_to(file: Path) -> Path:
+def _gitdir_of(file: Path) -> Path:
     text = file.read_text(errors="replace")
     if not text.startswith("gitdir:"):
         raise _refused(file, 'it does not begin with "gitdir:"')
     folder = (file.parent / text.removeprefix("gitdir:").strip()).resolve()
-    # A hostile archive could point it at ~/.ssh: only what looks like git's own is mounted.
+    # A hostile archive could point it at ~/.ssh: only what looks like git's own folder is mounted.
     if not (folder / "HEAD").is_file():
         raise _refused(file, f"it points to {folder}, which is no git folder")
     return folder

@@ -1,4 +1,4 @@
-"""The home of a command: what is laid there, with the user's package caches below it."""
+"""The home of a command: what is mounted there, with the user's package caches below it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ EMPTY = "empty"
 
 GIT_CONFIG = Path("/etc/gitconfig")
 IDENTITY = "[user]\n\tname = Agent\n\temail = agent@localhost\n"
-"""For repositories that commands make, as test suites do. The system's configuration, since it has
-to give way to whatever a repository or a test says itself."""
+"""An identity for repositories that commands make, as test suites do. It is the system's
+configuration because it must give way to whatever a repository or a test sets."""
 
 
 def git_identity(run: Path) -> Path:
-    """The file with a neutral identity for git, in the folder of a run."""
+    """Return the file with a neutral git identity, in the folder of a run; write it if missing."""
     file = run / "gitconfig"
     if not file.exists():
         file.write_text(IDENTITY)
@@ -30,10 +30,10 @@ def git_identity(run: Path) -> Path:
 
 
 def home_mounts(request: Request, spec: SandboxOrder, home: Path, *, overlays: bool) -> list[Mount]:
-    """What is mounted at and below the sandbox's `home`, in this order, and git's identity; blocks.
+    """Return the mounts at and below the sandbox's `home`, in order, with git's identity; blocks.
 
-    `overlays` tells whether the kernel lays layers here. Without it, the caches of a home that is
-    written to are copied first, once.
+    `overlays` says whether the kernel makes overlays here. Without them, the caches of a writable
+    home are copied first, once.
     """
     mounts = [Mount(git_identity(spec.home.parent), GIT_CONFIG)]
     if request.home is not None:
@@ -41,28 +41,28 @@ def home_mounts(request: Request, spec: SandboxOrder, home: Path, *, overlays: b
         mounts.append(Mount(request.home, home, read_only=False, layer=request.home_layer))
     for cache in spec.caches.folders:
         if request.home is None:
-            shown = [_as_it_is(cache, home / cache.place)]
+            shown = [_unchanged(cache, home / cache.place)]
         else:
-            # Else what mounts it there makes the place, as somebody else.
+            # Otherwise the mount itself would create the folder, as another user.
             (request.home / cache.place).mkdir(parents=True, exist_ok=True)
             shown = [_of_home(cache, request, home / cache.place, overlays=overlays)]
         if shown[0].source == cache.source or shown[0].over:
-            shown += _hiding(cache, home / cache.place, spec.home.parent)
+            shown += _masks(cache, home / cache.place, spec.home.parent)
         mounts += shown
     return mounts
 
 
 def written_caches(home: Path) -> Path:
-    """Beside a home: what was written into package caches by commands that write to it."""
+    """Return the folder beside a home for what its commands write into package caches."""
     return home.with_name(f"{home.name}.caches")
 
 
-def _as_it_is(cache: Cache, target: Path) -> Mount:
+def _unchanged(cache: Cache, target: Path) -> Mount:
     return Mount(cache.source, target, layer=cache.layer)
 
 
 def _of_home(cache: Cache, request: Request, target: Path, *, overlays: bool) -> Mount:
-    """A cache with what was written into it below this home, or is written now."""
+    """Return the mount of a cache with what is or was written into it below this home."""
     assert request.home is not None
     own, writes = written_caches(request.home) / cache.place, not request.home_layer
     if overlays and writes:
@@ -70,33 +70,33 @@ def _of_home(cache: Cache, request: Request, target: Path, *, overlays: bool) ->
         return Mount(own, target, layer=True, over=(cache.source,), kept=True)
     if overlays and own.is_dir():
         return Mount(own, target, layer=True, over=(cache.source,))
-    if writes and _seeded(own, cache):
+    if writes and _copy_once(own, cache):
         return Mount(own, target, read_only=False)
     if not overlays and own.is_dir():
         return Mount(own, target, layer=cache.layer)
-    return _as_it_is(cache, target)
+    return _unchanged(cache, target)
 
 
-def _hiding(cache: Cache, target: Path, run: Path) -> list[Mount]:
-    """Empty things over what is hidden, as far as it is still there."""
+def _masks(cache: Cache, target: Path, run: Path) -> list[Mount]:
+    """Return mounts of empty files and folders over what is hidden, where that still exists."""
     mounts = []
     for name in cache.hidden:
         place = cache.source / name
         if place.is_symlink() or not place.exists():
             continue
         nothing = run / EMPTY / ("folder" if place.is_dir() else "file")
-        _make_nothing(run / EMPTY)
+        _make_empty(run / EMPTY)
         mounts.append(Mount(nothing, target / name))
     return mounts
 
 
-def _make_nothing(folder: Path) -> None:
+def _make_empty(folder: Path) -> None:
     (folder / "folder").mkdir(mode=0o755, parents=True, exist_ok=True)
     (folder / "file").touch(mode=0o444)
 
 
-def _seeded(target: Path, cache: Cache) -> bool:
-    """Copy a cache for commands that write to it, once; False where it is too large for that."""
+def _copy_once(target: Path, cache: Cache) -> bool:
+    """Copy a cache, once, for commands that write to it; False if it is too large."""
     if target.exists():
         return True
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def _seeded(target: Path, cache: Cache) -> bool:
 
 
 def without_large(caches: Caches) -> Caches:
-    """The caches that can be shown where a layer is a copy; blocks, as they are measured."""
+    """Return the caches that can be shown where a layer is a copy; blocks while measuring them."""
     kept, notices = [], list(caches.notices)
     for cache in caches.folders:
         if cache.layer and is_large(cache.source):
@@ -130,26 +130,26 @@ def without_large(caches: Caches) -> Caches:
 
 
 def is_large(folder: Path, most: int = MOST_COPIED) -> bool:
-    """Whether a copy of it would take more than `most` bytes."""
-    left = most
+    """Whether a copy of the folder would take more than `most` bytes."""
+    remaining = most
     for here, _, files in os.walk(folder):
         for name in files:
             try:
-                left -= os.lstat(os.path.join(here, name)).st_size  # noqa: PTH118 - many
+                remaining -= os.lstat(os.path.join(here, name)).st_size  # noqa: PTH118 - many
             except OSError:
                 continue
-            if left < 0:
+            if remaining < 0:
                 return True
     return False
 
 
 def cache_environment(request: Request, caches: Caches, home: Path) -> dict[str, str]:
-    """What tools are told of their caches."""
-    away = request.network == "none" and request.door is None
-    env = {**caches.env, **(caches.offline if away else {})}
+    """Return the variables that tell tools about their caches."""
+    offline = request.network == "none" and request.door is None
+    env = {**caches.env, **(caches.offline if offline else {})}
     return {name: text.replace("{home}", str(home)) for name, text in env.items()}
 
 
 def shared(caches: Caches) -> str:
-    """The caches in one phrase for a header; "" where there are none."""
+    """Return the caches in one phrase for a header; "" where there are none."""
     return f"package caches of {', '.join(caches.ecosystems)}" if caches.folders else ""

@@ -1,9 +1,9 @@
-"""Throw-away copies: what stands for a layer where the kernel can lay none.
+"""Throw-away copies, which replace layers where the kernel has no overlays.
 
-Each command has a folder of its own for them, which is locked while the command runs; one whose
-owner was killed is not locked any more, and is removed by `sweep_layers`.
+Each command has its own folder for them, which is locked while the command runs. If its owner was
+killed, the lock is gone, and `sweep_layers` removes the folder.
 
-Standard library only, and little of that: `enter` makes them before a command.
+It uses little, and only the standard library: `enter` makes the copies before a command.
 """
 # pathlib takes 8 ms to import, shutil 10
 # ruff: noqa: PTH101, PTH102, PTH103, PTH106, PTH108, PTH115, PTH116, PTH120, PTH208, PTH211
@@ -16,32 +16,32 @@ import os
 import stat
 
 LAYERS = "layers"
-"""Below a run's folder: where they are."""
+"""The folder of the layers, below a run's folder."""
 MOST_COPIED = 2 << 30
-"""Bytes; more is not copied for one command."""
+"""In bytes; more is not copied for one command."""
 FICLONE = 0x40049409
 _PIECE = 64 << 20
 _LOCK = ".lock"
 UPPER, WORK = "upper", "work"
-"""Below the folder of an overlay: what is written, and what the kernel needs for it."""
+"""Below the folder of an overlay: the command's writes, and what the kernel needs for them."""
 
 
 class TooLarge(OSError):
-    """A copy would take more than MOST_COPIED."""
+    """A copy would take more than MOST_COPIED bytes."""
 
 
 def make_layers(folder: str, sources: list[str]) -> int:
-    """Copy each source to `folder`/0, /1, …; returns a descriptor that keeps the folder.
+    """Copy each source to `folder`/0, /1, …; return a descriptor that holds the folder's lock.
 
-    Close it after `remove_layers`. Raises OSError, and TooLarge; then nothing is left.
+    Close it after `remove_layers`. Raises OSError, and TooLarge; then nothing is left behind.
     """
     os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-    keeper = _locked(folder + _LOCK)
+    keeper = _hold_lock(folder + _LOCK)
     try:
         os.mkdir(folder, 0o700)
-        left = MOST_COPIED
+        remaining = MOST_COPIED
         for number, source in enumerate(sources):
-            left = copy_tree(source, f"{folder}/{number}", left)
+            remaining = copy_tree(source, f"{folder}/{number}", remaining)
     except BaseException:
         remove_layers(folder)
         os.close(keeper)
@@ -50,16 +50,16 @@ def make_layers(folder: str, sources: list[str]) -> int:
 
 
 def make_uppers(folder: str, sources: list[str]) -> int:
-    """Make folders for overlays over each source, `folder`/0, /1, …; as `make_layers` does."""
+    """Make folders for overlays over each source, `folder`/0, /1, …; like `make_layers`."""
     os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-    keeper = _locked(folder + _LOCK)
+    keeper = _hold_lock(folder + _LOCK)
     try:
         os.mkdir(folder, 0o700)
         for number, source in enumerate(sources):
             os.mkdir(f"{folder}/{number}", 0o700)
             os.mkdir(f"{folder}/{number}/{WORK}", 0o700)
             os.mkdir(f"{folder}/{number}/{UPPER}", 0o700)
-            _like(f"{folder}/{number}/{UPPER}", os.stat(source))
+            _copy_attributes(f"{folder}/{number}/{UPPER}", os.stat(source))
     except BaseException:
         remove_layers(folder)
         os.close(keeper)
@@ -68,14 +68,14 @@ def make_uppers(folder: str, sources: list[str]) -> int:
 
 
 def remove_layers(folder: str) -> None:
-    """Remove a folder of layers and its lock; whatever cannot be removed stays."""
+    """Remove a folder of layers and its lock; what cannot be removed stays."""
     remove_tree(folder)
     with contextlib.suppress(OSError):
         os.unlink(folder + _LOCK)
 
 
 def sweep_layers(parent: str) -> None:
-    """Remove the folders whose owner was killed before it could do so."""
+    """Remove the folders whose owner was killed before it could remove them."""
     try:
         names = os.listdir(parent)
     except OSError:
@@ -91,16 +91,16 @@ def sweep_layers(parent: str) -> None:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove_layers(f"{parent}/{name[: -len(_LOCK)]}")
         except OSError:
-            pass  # somebody's command runs
+            pass  # the command of that folder still runs
         finally:
             os.close(held)
 
 
 def copy_tree(source: str, target: str, most: int = MOST_COPIED) -> int:
-    """Copy a file or folder as it is; returns how much of `most` bytes is left.
+    """Copy a file or folder unchanged; return how much of `most` bytes remains.
 
-    Links stay links, owners and times stay where they may, and blocks are shared where the file
-    system can. Sockets, pipes and devices are left out. Raises OSError, and TooLarge.
+    Links stay links, owners and times are kept where permitted, and blocks are shared where the
+    file system supports it. Sockets, pipes and devices are skipped. Raises OSError, and TooLarge.
     """
     facts = os.lstat(source)
     kind = stat.S_IFMT(facts.st_mode)
@@ -116,16 +116,16 @@ def copy_tree(source: str, target: str, most: int = MOST_COPIED) -> int:
         with os.scandir(source) as entries:
             names = [entry.name for entry in entries]
         for name in names:
-            with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile
+            with contextlib.suppress(FileNotFoundError):  # deleted in the meantime
                 most = copy_tree(f"{source}/{name}", f"{target}/{name}", most)
     else:
         return most
-    _like(target, facts)
+    _copy_attributes(target, facts)
     return most
 
 
-def _locked(name: str) -> int:
-    """A descriptor of the lock of this name, which a sweep may remove before it is held."""
+def _hold_lock(name: str) -> int:
+    """Return a descriptor of the held lock; a sweep may remove the file before it is held."""
     while True:
         lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -140,8 +140,8 @@ def _copy_file(source: str, target: str, facts: os.stat_result) -> None:
     try:
         new = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            if facts.st_size and not _cloned(old, new):
-                while _copied(old, new):
+            if facts.st_size and not _clone(old, new):
+                while _copy_piece(old, new):
                     pass
         finally:
             os.close(new)
@@ -149,7 +149,7 @@ def _copy_file(source: str, target: str, facts: os.stat_result) -> None:
         os.close(old)
 
 
-def _cloned(old: int, new: int) -> bool:
+def _clone(old: int, new: int) -> bool:
     try:
         fcntl.ioctl(new, FICLONE, old)
     except OSError:
@@ -157,19 +157,19 @@ def _cloned(old: int, new: int) -> bool:
     return True
 
 
-def _copied(old: int, new: int) -> int:
+def _copy_piece(old: int, new: int) -> int:
     try:
         return os.copy_file_range(old, new, _PIECE)
     except OSError:
         data = os.read(old, 1 << 20)
-        left = memoryview(data)
-        while left:
-            left = left[os.write(new, left) :]
+        unwritten = memoryview(data)
+        while unwritten:
+            unwritten = unwritten[os.write(new, unwritten) :]
         return len(data)
 
 
-def _like(target: str, facts: os.stat_result) -> None:
-    """Owner, mode and times of the original, as far as this user may set them."""
+def _copy_attributes(target: str, facts: os.stat_result) -> None:
+    """Copy owner, mode and times of the original, as far as this user may set them."""
     link = stat.S_ISLNK(facts.st_mode)
     if (facts.st_uid, facts.st_gid) != (os.geteuid(), os.getegid()):
         with contextlib.suppress(OSError):
@@ -180,12 +180,12 @@ def _like(target: str, facts: os.stat_result) -> None:
 
 
 def remove_tree(path: str) -> None:
-    """A folder that its owner may not write to is opened first, as Go's modules are."""
+    """Remove a file or folder, even one that its owner may not write to, as in Go's modules."""
     try:
         if not stat.S_ISDIR(os.lstat(path).st_mode):
             os.unlink(path)
             return
-        with contextlib.suppress(OSError):  # empty, and perhaps of another user, as WORK holds
+        with contextlib.suppress(OSError):  # empty, maybe another user's, like those in WORK
             os.rmdir(path)
             return
         os.chmod(path, 0o700)

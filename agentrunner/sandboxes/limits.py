@@ -1,4 +1,4 @@
-"""What a sandbox may use, and what holds it there: a cgroup, or resource limits of the kernel."""
+"""The limits of a sandbox, and what enforces them: a cgroup, or resource limits of the kernel."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from agentrunner.sandboxes.disk import DiskWatch
 
 PRLIMIT = "/usr/bin/prlimit"
 DEFAULT_PIDS = 512
-"""Processes and threads of a sandbox, where a cgroup holds them and nothing else is asked for."""
+"""Processes and threads of a sandbox, where a cgroup limits them and the task sets no limit."""
 DISK = "10g"
-"""By how much a work tree may grow where nothing else was asked for."""
+"""By how much a work tree may grow where the task sets no limit."""
 UNLIMITED = "unlimited"
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _NAMES = {"memory": "memory", "cpu": "cpus", "pids": "pids"}
-"""The kernel's names and ours."""
+"""From the kernel's names to ours."""
 
 
 def memory_bytes(text: str, name: str = "memory") -> int:
-    """ "512m" or "1.5g" as bytes; raises UsageError that names `runner.sandbox.<name>`."""
+    """Return "512m" or "1.5g" as bytes; raises UsageError that names `runner.sandbox.<name>`."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([bkmg]?)", text.strip().lower())
     size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
     if size == 0:
@@ -40,7 +40,7 @@ def memory_bytes(text: str, name: str = "memory") -> int:
 
 @dataclass(frozen=True)
 class HeldLimits:
-    """The limits of a sandbox, and what holds each."""
+    """The limits of a sandbox, and what enforces each."""
 
     means: Mapping[str, str]
     """For people: "memory", "cpus", "pids" and "disk" to "4g, cgroup v1" or "unlimited"."""
@@ -49,15 +49,15 @@ class HeldLimits:
     """Words before a command that set its rlimits."""
 
     def describe(self) -> str:
-        """For the header: "memory 4g (cgroup v1)"; empty where there are none."""
+        """Return the limits for the header: "memory 4g (cgroup v1)"; "" where there are none."""
         parts = [(n, *m.partition(", ")) for n, m in self.means.items() if m != UNLIMITED]
         return ", ".join(f"{name} {amount} ({by})" for name, amount, _, by in parts)
 
 
 def hold_limits(limits: ResourceLimit, hierarchies: Sequence[Hierarchy]) -> HeldLimits:
-    """Hold them by cgroups where these can be made, else by rlimits.
+    """Enforce the limits by cgroups where these can be made, or else by rlimits.
 
-    Raises UsageError for what neither can hold, rather than to promise it.
+    Raises UsageError for a limit that neither can enforce, so that none is promised in vain.
     """
     wanted = [Limit("pids", limits.pids or DEFAULT_PIDS)]
     if limits.memory:
@@ -81,12 +81,12 @@ def hold_limits(limits: ResourceLimit, hierarchies: Sequence[Hierarchy]) -> Held
 
 
 def hold_by_rlimits(limits: ResourceLimit) -> HeldLimits:
-    """Hold them by what every process of an ordinary user can be given.
+    """Enforce the limits by means that work for every process of an ordinary user.
 
-    Memory is RLIMIT_DATA, so each process of its own may take that much; RLIMIT_AS is of no
-    use, since Node and the JVM reserve far more address space than they touch. Processes are
-    RLIMIT_NPROC, which the kernel does not apply to root. Raises UsageError for what cannot be
-    held this way.
+    Memory is limited by RLIMIT_DATA, which applies to each process separately; RLIMIT_AS is useless
+    because Node and the JVM reserve far more address space than they use. Processes are limited by
+    RLIMIT_NPROC, which the kernel does not apply to root. Raises UsageError for a limit that cannot
+    be enforced this way.
     """
     if limits.cpus is not None:
         raise _cannot("cpus", "a share of the processors needs a cgroup")
@@ -109,7 +109,7 @@ def hold_by_rlimits(limits: ResourceLimit) -> HeldLimits:
 
 
 def watch_disk(limits: ResourceLimit, *folders: Path) -> DiskWatch | None:
-    """The watch over what one command may write below `folders`; None where there is no limit."""
+    """Return a watch over what one command writes below `folders`; None without a disk limit."""
     return DiskWatch(folders, memory_bytes(limits.disk, "disk")) if limits.disk else None
 
 

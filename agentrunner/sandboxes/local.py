@@ -1,4 +1,4 @@
-"""No sandbox: a plain process of this user. Isolates nothing, and is only taken by name."""
+"""No sandbox: a plain process of this user. It isolates nothing, and is only used when named."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from agentrunner.sandboxes.toolchain import find_toolchain
 class LocalSandbox:
     """Runs commands as this user with this user's rights and network.
 
-    The environment is built from nothing here too, and HOME is the run's own folder. A request
-    with a copy of the repository runs in the copy at the copy's own path: absolute paths and
-    editable installs still lead to the original. The network cannot be taken away.
+    The environment is built from nothing here too, and HOME is the run's own folder. A request with
+    a copy of the repository runs in the copy, at the copy's own path: absolute paths and editable
+    installs still lead to the original. The network cannot be taken away.
     """
 
     image = ""
@@ -65,12 +65,12 @@ class LocalSandbox:
         self._live: set[RunningLaunch] = set()
 
     def describe(self) -> str:
-        """One line that says what is not there."""
+        """Return one line that says what is missing."""
         text = "none: no isolation; commands have your files, your network and your rights"
         return "; ".join(filter(None, (text, self._held.describe())))
 
     def isolation(self) -> Mapping[str, str]:
-        """What it holds and by which means: next to nothing."""
+        """Return what it isolates and by what means: next to nothing."""
         return {
             "processes": "the host's; what is still in the command's session is ended with it",
             "files": "all of yours, with your rights",
@@ -82,19 +82,19 @@ class LocalSandbox:
         }
 
     def mounts(self) -> list[Mount]:
-        """Nothing is mounted: everything is visible as it is."""
+        """Return an empty list: nothing is mounted, everything is visible as it is."""
         return []
 
     async def open(self) -> None:
-        """Check that there is something to run in; raises SandboxUnavailable."""
+        """Check that the repository is there; raises SandboxUnavailable."""
         if not self._spec.repo.is_dir():
             raise SandboxUnavailable(f"{self._spec.repo} is not a folder")
 
     def launch(self, request: Request) -> Launch:
-        """The command itself. Its children may outlive it.
+        """Return the command itself. Its children may outlive it.
 
-        Raises SandboxError(INVALID_REQUEST), for a door too: where there are no walls, nothing
-        would hold back who goes round it. And for a layer, as nothing can be laid over a folder.
+        Raises SandboxError(INVALID_REQUEST), also for a door: without walls nothing would stop a
+        command from going around it. And for a layer, because nothing can be mounted over a folder.
         """
         check_request(request, self._spec)
         if any(mount.layer for mount in request.mounts):
@@ -117,9 +117,10 @@ class LocalSandbox:
         )
 
     def _home(self, request: Request) -> Path:
-        """The command's home, a copy where it is not to be changed; with the user's caches in it.
+        """Return the command's home, with links to the user's caches.
 
-        A copy stays until the sandbox is closed, as a worker may outlive us.
+        It is a copy where it must not change. A copy stays until the sandbox is closed, because a
+        worker may outlive us.
         """
         home = request.home or self._spec.home
         if request.home is not None:
@@ -135,11 +136,11 @@ class LocalSandbox:
         return home
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
-        """Run as a plain process.
+        """Run a request as a plain process.
 
-        A program that is missing is a result with exit code 127 (126 where it cannot be
-        executed). On return everything in its session is ended; a process that left the session
-        and whose parent has died cannot be found.
+        A missing program is a result with exit code 127 (126 if it cannot be executed). On return
+        everything in its session is ended; a process that left the session and whose parent has
+        died cannot be found.
         """
         launch = await asyncio.to_thread(self.launch, request)
         tree = request.repo_copy or self._spec.repo
@@ -169,19 +170,19 @@ class LocalSandbox:
         return ended.result
 
     async def pause(self) -> None:
-        """Stop every process of what `run` has started. Deadlines go on."""
+        """Stop every process that `run` has started. Deadlines keep running."""
         await signal_live(self._live, SIGSTOP)
 
     async def unpause(self) -> None:
-        """Let them go on."""
+        """Resume the stopped processes."""
         await signal_live(self._live, SIGCONT)
 
     async def kill_all(self) -> None:
-        """End what `run` has started; a worker is ended by its supervisor."""
+        """Kill what `run` has started; a worker is ended by its supervisor."""
         await kill_live(self._live)
 
     async def close(self) -> None:
-        """End everything, and remove the copies of homes."""
+        """Kill everything, and remove the copies of homes."""
         await self.kill_all()
         await asyncio.to_thread(sweep_layers, str(self._spec.home.parent / LAYERS))
 

@@ -1,4 +1,4 @@
-"""Throw-away layers in bubblewrap: the kernel's overlay where it works here, else a copy."""
+"""Throw-away layers in bubblewrap: the kernel's overlay where it works here, or else a copy."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS
 
 TRY_SEC = 20.0
-_WORKS = "echo new >/try/file && rm -r /try/folder && mkdir /try/folder && touch /try/folder/new"
-_MOUNTS = ":"
+_WRITE_SCRIPT = (
+    "echo new >/try/file && rm -r /try/folder && mkdir /try/folder && touch /try/folder/new"
+)
+_EMPTY_SCRIPT = ":"
 
 
 @dataclass(frozen=True)
 class Layers:
-    """The layers of one request: `copied` are copies in `folder`, the others are overlays."""
+    """The layers of one request: those in `copied` are copies in `folder`, the others overlays."""
 
     folder: Path
     copied: tuple[Path, ...]
 
     def words(self, mount: Mount) -> list[str]:
-        """What bwrap is told for a mount, which need not be a layer."""
+        """Return bwrap's options for a mount, which need not be a layer."""
         target = str(mount.target)
         if not mount.layer:
             return ["--ro-bind" if mount.read_only else "--bind", str(mount.source), target]
@@ -40,41 +42,41 @@ class Layers:
         return [*below, "--overlay-src", str(source), "--tmp-overlay", target]
 
     def work(self, mount: Mount) -> Path:
-        """The folder that the kernel needs beside one that takes what is written."""
+        """Return the folder that the kernel needs beside one that keeps the command's writes."""
         digest = hashlib.sha256(os.fsencode(mount.source)).hexdigest()[:12]
         return self.folder.parent / f"{self.folder.name}-work-{digest}"
 
 
 class Overlays:
-    """Tells for which folders overlays work, and with which bwrap. Each is tried once."""
+    """Finds out for which folders overlays work, and with which bwrap. Each is tried once."""
 
     def __init__(self, helpers: Sequence[Path], scratch: Path) -> None:
-        """`helpers` in order of preference; `scratch` is a folder of ours for a try."""
+        """`helpers` are in order of preference; `scratch` is a folder of ours for trials."""
         self._helpers = helpers
         self._scratch = scratch
         self._devices: dict[int, bool] = {}
 
     @cached_property
     def helper(self) -> Path | None:
-        """The first bwrap that can lay any here (0.11 or newer); blocks at first."""
-        return next((helper for helper in self._helpers if self._tried(helper)), None)
+        """The first bwrap that can make overlays here (0.11 or newer); blocks on first use."""
+        return next((helper for helper in self._helpers if self._works(helper)), None)
 
     def can(self, source: Path) -> bool:
-        """Whether one can be laid over this folder; blocks at first. False for a file."""
+        """Whether an overlay works over this folder; blocks on first use. False for a file."""
         if self.helper is None or not source.is_dir():
             return False
         device = source.stat().st_dev
         if device not in self._devices:
-            self._devices[device] = _runs(self.helper, source, _MOUNTS)
+            self._devices[device] = _runs(self.helper, source, _EMPTY_SCRIPT)
         return self._devices[device]
 
-    def _tried(self, helper: Path) -> bool:
+    def _works(self, helper: Path) -> bool:
         self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=self._scratch, prefix=".overlay-") as name:
             folder = Path(name)
             (folder / "folder/inner").mkdir(parents=True)
             (folder / "file").write_text("old\n")
-            works = _runs(helper, folder, _WORKS)
+            works = _runs(helper, folder, _WRITE_SCRIPT)
             return works and (folder / "file").read_text() == "old\n"
 
 

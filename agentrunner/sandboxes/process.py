@@ -1,4 +1,4 @@
-"""Runs a `Launch` to its end: bounded output, a deadline that holds, nothing left behind."""
+"""Runs a `Launch` to its end: bounded output, a firm deadline, no process left behind."""
 
 from __future__ import annotations
 
@@ -35,22 +35,23 @@ from agentrunner.sandboxes.tree import (
 GRACE_SEC = 5.0
 """From SIGTERM to SIGKILL."""
 DRAIN_SEC = 1.0
-"""How long output is still read, and the last process waited for, after the command's end."""
+"""How long to read output, and wait for the last process, after the command has ended."""
 STATUS_FD = "{status_fd}"
 
 
 @dataclass(frozen=True)
 class LaunchEnd:
-    """How a launch ended. `reported` is the exit code that the sandbox's helper told, if any."""
+    """The end of a launch. `reported` is the exit code from the sandbox's helper, if any."""
 
     result: CommandResult
     reported: int | None
 
 
 class _Pipes(asyncio.SubprocessProtocol):
-    """Hands the process's events to its `RunningLaunch`.
+    """Passes the process's events to its `RunningLaunch`.
 
-    Not asyncio.subprocess.Process: its wait() can be held up by a grandchild that keeps a pipe.
+    asyncio.subprocess.Process is not used because its wait() can be blocked by a grandchild that
+    keeps a pipe open.
     """
 
     def __init__(self, running: RunningLaunch) -> None:
@@ -67,17 +68,17 @@ class _Pipes(asyncio.SubprocessProtocol):
 
 
 class RunningLaunch:
-    """One started request, from its first byte to the end of its last process."""
+    """One started request, from its first byte of output to the end of its last process."""
 
     def __init__(self, request: Request, launch: Launch, on_output: OnOutput | None) -> None:
         self.started = asyncio.Event()
-        """Also set when it could not be started."""
+        """Set when the process has started or could not be started."""
         self.exited = asyncio.Event()
         self.drained = asyncio.Event()
         self.stopped = False
-        """Ended by kill_all, not by itself."""
+        """Whether kill_all ended it, so that it did not end by itself."""
         self.limit: Ending | None = None
-        """The limit of ours for which it was killed."""
+        """The limit of ours that it was killed for."""
         self._request = request
         self._launch = launch
         self._on_output = on_output
@@ -97,7 +98,7 @@ class RunningLaunch:
         return self._transport is not None
 
     async def start(self) -> None:
-        """Start the process; raises OSError as the kernel does."""
+        """Start the process; raises the kernel's OSError."""
         loop = asyncio.get_running_loop()
         argv = list(self._launch.argv)
         status_write = -1
@@ -135,7 +136,7 @@ class RunningLaunch:
             stdin.close()
 
     def take(self, fd: int, data: bytes) -> None:
-        """Output has come."""
+        """Store a piece of output, and end a command that prints too much."""
         self._spools[fd].feed(data)
         if self._on_output is not None:
             name: Literal["stdout", "stderr"] = "stdout" if fd == 1 else "stderr"
@@ -145,13 +146,13 @@ class RunningLaunch:
             self.end_for(Ending.OUTPUT_LIMIT)
 
     def end_for(self, limit: Ending) -> None:
-        """Kill it because it went over a limit; the first one counts."""
+        """Kill it because it exceeded a limit; the first limit counts."""
         if self.limit is None:
             self.limit = limit
             self.kill()
 
     async def watch_disk(self, watch: DiskWatch) -> None:
-        """Kill it when it has written more than it may. To be cancelled at its end."""
+        """Kill it when it has written more than allowed. Cancel this when the process ends."""
         over = False
         while not over:
             await asyncio.sleep(watch.wait_sec)
@@ -159,26 +160,26 @@ class RunningLaunch:
         self.end_for(Ending.DISK_LIMIT)
 
     def pipe_closed(self, fd: int) -> None:
-        """No more output will come on this stream."""
+        """Record that no more output will come on this stream."""
         self._open_pipes.discard(fd)
         if not self._open_pipes:
             self.drained.set()
 
     def signal_all(self, signum: signal.Signals) -> None:
-        """To everything that descends from the process."""
+        """Send a signal to the process and all its descendants."""
         if self._transport is not None:
             signal_family(self._pid(), signum)
 
     def kill(self) -> None:
-        """SIGKILL the sandbox, or without one all that can be found. Does not wait."""
+        """SIGKILL the sandbox, or, without one, every process that can be found. Does not wait."""
         if self._transport is None:
             return
         self._read_status()
         if self._inner_pidfd < 0:
             self._kill_family()
             return
-        # The first process of a PID namespace takes all others with it. The helper then ends by
-        # itself, and tidies up; it may have been paused.
+        # Killing the first process of a PID namespace kills all others. The helper then ends by
+        # itself and cleans up; it may have been paused.
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._inner_pidfd, signal.SIGKILL)
         if not self.exited.is_set():
@@ -189,14 +190,14 @@ class RunningLaunch:
             kill_family(self._pid())
 
     async def stop(self, grace_sec: float) -> None:
-        """SIGTERM to the command, `grace_sec` later SIGKILL to everything."""
+        """Send SIGTERM to the command, and SIGKILL to everything after `grace_sec`."""
         self._read_status()
         target = self._pid()
         if self._inner_pid is not None:
-            # The first process in the namespace ignores SIGTERM and the helper would drop the
-            # whole sandbox: the command is the first one's child.
+            # The first process in the namespace ignores SIGTERM, and the helper would drop the
+            # whole sandbox: the command is the first process's child.
             target = next(iter(children(self._inner_pid)), target)
-        # Where no namespace holds them, children are lost to us once their parent obeys.
+        # Without a namespace, children can no longer be found once their parent has ended.
         known = [] if self._launch.contains_children else hold_family(self._pid())
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(os.getpgid(target), signal.SIGTERM)
@@ -208,7 +209,7 @@ class RunningLaunch:
             self.kill()
 
     async def finish(self) -> None:
-        """Wait until everything is gone and the output is read, but not longer than that takes."""
+        """Wait a bounded time until every process is gone and the output is read."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.exited.wait(), DRAIN_SEC)
         self.kill()
@@ -226,7 +227,7 @@ class RunningLaunch:
         self._close_status()
 
     def ended(self, started_at: datetime, duration_sec: float) -> LaunchEnd:
-        """The result as it stands."""
+        """Return the result as of now."""
         code = self._transport.get_returncode() if self._transport is not None else None
         exit_code = self._reported if self._reported is not None else code
         if exit_code is None or exit_code < 0:
@@ -277,7 +278,7 @@ class RunningLaunch:
             self._oom |= "oom" in fact
 
     async def _sandbox_gone(self) -> None:
-        """Wait for the end of the PID namespace, which comes after that of its last process."""
+        """Wait for the end of the PID namespace, which ends after its last process."""
         if self._inner_pidfd < 0:
             return
         loop = asyncio.get_running_loop()
@@ -287,7 +288,7 @@ class RunningLaunch:
             await gone.wait()
         finally:
             loop.remove_reader(self._inner_pidfd)
-        # The helper does not wait for it; as PID 1 of a container, or as a subreaper, we must.
+        # The helper does not reap it; as PID 1 of a container, or as a subreaper, we must.
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PIDFD, self._inner_pidfd, os.WEXITED | os.WNOHANG)  # noqa: ASYNC222
 
@@ -311,11 +312,11 @@ async def run_launch(
     on_output: OnOutput | None = None,
     grace_sec: float = GRACE_SEC,
 ) -> LaunchEnd:
-    """Run to the end. While it runs it is in `live`, for whoever must end or freeze it.
+    """Run a launch to its end. While it runs it is in `live`, so that it can be ended or frozen.
 
-    `disk` is asked until then whether too much was written. `on_output` is called from the event
-    loop, must be quick and must not raise. Raises SandboxError(TIMEOUT) after the deadline,
-    SandboxError(UNKNOWN) when ended from `live`, and OSError when it cannot be started. When this
+    `disk` is asked meanwhile whether too much was written. `on_output` is called from the event
+    loop; it must be quick and must not raise. Raises SandboxError(TIMEOUT) after the deadline,
+    SandboxError(UNKNOWN) when ended through `live`, and OSError when it cannot be started. If this
     is cancelled, everything is killed.
     """
     running = RunningLaunch(request, launch, on_output)
@@ -325,7 +326,7 @@ async def run_launch(
     late = False
     watching: asyncio.Task[None] | None = None
     try:
-        # Shielded: asyncio's own clean-up of a half-made start forgets what it has forked.
+        # Shielded: when a start is cancelled halfway, asyncio loses the child that it forked.
         await asyncio.shield(starting)
         if disk is not None:
             watching = asyncio.create_task(running.watch_disk(disk))
@@ -358,7 +359,7 @@ async def run_launch(
 
 
 async def kill_live(live: set[RunningLaunch]) -> None:
-    """End everything that runs, and wait for it."""
+    """Kill everything in `live`, and wait for it."""
     ending = list(live)
     for running in ending:
         await running.started.wait()
@@ -370,7 +371,7 @@ async def kill_live(live: set[RunningLaunch]) -> None:
 
 
 async def signal_live(live: set[RunningLaunch], signum: signal.Signals) -> None:
-    """Send a signal to every process of everything that runs."""
+    """Send a signal to every process of every launch in `live`."""
     for running in list(live):
         await running.started.wait()
         running.signal_all(signum)

@@ -1,4 +1,4 @@
-"""Which requests make sense, before anything is started."""
+"""Checks a request before anything is started for it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from agentrunner.sandboxes.base import Door, ErrorKind, Request, SandboxError, SandboxOrder
 
 LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
-"""Beside LD_*: they make the sandbox's own helper, which is not in the sandbox, load code."""
+"""Besides LD_*: variables that make the sandbox's helper, which runs outside it, load code."""
 
 
 def check_request(request: Request, spec: SandboxOrder) -> None:
-    """Raises SandboxError(INVALID_REQUEST) with the reason."""
+    """Raise SandboxError(INVALID_REQUEST) with the reason if the request is invalid."""
     if not request.command or not request.command[0]:
         raise invalid("the command is empty")
     if any("\0" in word for word in request.command):
@@ -38,7 +38,7 @@ def check_request(request: Request, spec: SandboxOrder) -> None:
 
 
 def host_workdir(request: Request, spec: SandboxOrder) -> Path:
-    """Where the request's working folder is on this host: in the copy, where there is one."""
+    """Return the request's working folder on this host: in the copy, if there is one."""
     if request.repo_copy is not None and request.workdir.is_relative_to(spec.repo):
         return request.repo_copy / request.workdir.relative_to(spec.repo)
     return request.workdir
@@ -68,5 +68,5 @@ def _check_door(door: Door) -> None:
 
 
 def invalid(cause: str) -> SandboxError:
-    """A request that makes no sense."""
+    """Return the error for an invalid request."""
     return SandboxError(ErrorKind.INVALID_REQUEST, "run", cause)

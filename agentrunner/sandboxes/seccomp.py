@@ -1,11 +1,11 @@
 """The system calls that a sandbox is denied, as a program for the kernel's filter.
 
-Denied is what Docker's default profile denies a container without capabilities and what still
+It denies what Docker's default profile denies a container without capabilities and what still
 matters without them: other namespaces, mounts, keyrings, BPF, io_uring, modules, clocks. A debugger
 works, as in Docker. Calls of another architecture end the process; calls newer than this table
-do not exist, so that programs take the older way.
+appear missing (ENOSYS), so that programs fall back to older ones.
 
-Standard library only, and little of it, for `enter`.
+It uses little, and only the standard library, because `enter` imports it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Step = tuple[int, int, int, int]
-    """Operation, how many steps to skip if it holds and if it does not, operand."""
+    """Operation, the steps to skip if it holds, the steps to skip if it does not, operand."""
 
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""Column of the tables, and the kernel's word for the architecture (AUDIT_ARCH_…)."""
+"""Column of the tables, and the kernel's constant for the architecture (AUDIT_ARCH_…)."""
 
 DENIED = {
     # files and mounts
@@ -33,7 +33,7 @@ DENIED = {
     # namespaces and other processes
     "unshare": (272, 97), "setns": (308, 268), "kcmp": (312, 272), "pidfd_getfd": (438, 438),
     "process_madvise": (440, 440),
-    # parts of the kernel that a sandbox has no part in, or that have let programs out of one
+    # parts of the kernel that a sandbox does not need, or through which programs have escaped
     "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "bpf": (321, 280),
     "perf_event_open": (298, 241), "userfaultfd": (323, 282), "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "syslog": (103, 116),
@@ -47,20 +47,20 @@ DENIED = {
     "get_mempolicy": (239, 236), "migrate_pages": (256, 238), "move_pages": (279, 239),
     "set_mempolicy_home_node": (450, 450),
 }  # fmt: skip
-"""Calls that fail with EPERM, by their numbers on x86_64 and aarch64; None where there is none."""
+"""Calls that fail with EPERM, by their numbers on x86_64 and aarch64; None where it is absent."""
 CLONE, CLONE3 = (56, 220), (435, 435)
 PERSONALITY, IOCTL, SOCKET = (135, 92), (16, 29), (41, 198)
 NEWEST = 469
-"""file_setattr, of Linux 6.17."""
+"""The newest known call: file_setattr, of Linux 6.17."""
 
 NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
 PERSONALITIES = (0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF)
-"""The usual one, 32 bits, an old version number; the last only asks."""
+"""The usual one, 32 bits, an old version number; the last only asks for the current one."""
 TERMINAL_REQUESTS = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX, which type into the terminal of somebody else."""
+"""TIOCSTI and TIOCLINUX, which type into somebody else's terminal."""
 FAMILIES = (1, 2, 10, 16)
-"""AF_UNIX, INET, INET6 and NETLINK. Of the others some know no namespaces (AF_VSOCK)."""
+"""AF_UNIX, INET, INET6 and NETLINK. Some of the others ignore namespaces (AF_VSOCK)."""
 
 LOAD, EQUAL, GREATER, ANY_BIT, RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
 NUMBER_AT, ARCHITECTURE_AT, ARGUMENTS_AT = 0, 4, 16
@@ -69,15 +69,15 @@ EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 
 
 def program(machine: str) -> bytes:
-    """The filter for `os.uname().machine`, as bwrap reads it; raises ValueError for others."""
+    """Return the filter for `os.uname().machine`, for bwrap; raises ValueError for others."""
     if machine not in MACHINES:
         raise ValueError(f"no filter of system calls is known for {machine}")
     return b"".join(struct.pack("=HBBI", *step) for step in _steps(*MACHINES[machine]))
 
 
 def _steps(column: int, architecture: int) -> Iterator[Step]:
-    # Only loads, comparisons and returns: for those the kernel finds out once which calls are
-    # always allowed, and then does not run the program for them.
+    # Only loads, comparisons and returns: with those the kernel computes once which calls are
+    # always allowed, and does not run the program for them.
     yield LOAD, 0, 0, ARCHITECTURE_AT
     yield EQUAL, 1, 0, architecture
     yield RETURN, 0, 0, KILL
@@ -104,7 +104,7 @@ def _if(operation: int, operand: int, answer: int) -> Iterator[Step]:
 
 
 def _call(number: int, argument: int, steps: list[Step], otherwise: int) -> Iterator[Step]:
-    """Steps that judge the lower half of one argument, all of it that the kernel looks at."""
+    """Return steps that judge the lower half of one argument, which is all the kernel looks at."""
     yield EQUAL, 0, len(steps) + 2, number
     yield LOAD, 0, 0, ARGUMENTS_AT + 8 * argument
     yield from steps

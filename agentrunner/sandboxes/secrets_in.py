@@ -1,4 +1,4 @@
-"""Finds small files that hold credentials, so that no sandbox is shown them."""
+"""Finds small files that hold credentials, so that no sandbox shows them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 MOST_BYTES = 64 << 10
-"""A file is small up to here: what a tool writes down, not what it has downloaded."""
+"""A larger file is not searched: it is a download, not something that a tool wrote down."""
 MOST_FILES = 200_000
-"""More are not searched; the folder is then not shown."""
+"""With more files than this, nothing is searched and the folder is not shown."""
 
 _VALUE = rb"[\"']?\s*[=:]\s*[\"']?(?!\s*[\"'\[{$<(]|\$|null\b|none\b|true\b|false\b)\S{4}"
-_HOLDS = re.compile(
+_CREDENTIAL = re.compile(
     rb"://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@"  # https://user:pass@host
     rb"|_auth(?:token)?[\"']?\s*[=:]\s*[\"']?[^\s\"'$]"
     rb"|(?i:\b[\w.-]{0,40}(?:token|passw(?:or)?d|secret|api[_-]?key)" + _VALUE + rb")"
@@ -26,35 +26,35 @@ _HOLDS = re.compile(
 
 
 class TooMany(Exception):
-    """There are more than MOST_FILES to search."""
+    """There are more than MOST_FILES files to search."""
 
 
 def holds_secret(text: bytes) -> bool:
     """Whether this looks like a credential: in a URL, a setting, a header or a key."""
-    return _HOLDS.search(text) is not None
+    return _CREDENTIAL.search(text) is not None
 
 
 def secrets_in(root: Path, skipped: Sequence[str]) -> Iterator[str]:
-    """Paths below `root` of small files that hold credentials, links not followed.
+    """Yield the paths below `root` of small files that hold credentials; links are not followed.
 
-    What matches a pattern of `skipped` (`*` for any text, also below it) is not searched. One that
-    cannot be read is passed over: the sandbox's user cannot read it either. Raises TooMany.
+    Files that match a pattern of `skipped` (`*` for any text, also below it) are not searched. A
+    file that cannot be read is skipped: the sandbox's user cannot read it either. Raises TooMany.
     """
-    left = MOST_FILES
+    remaining = MOST_FILES
     for here, folders, files in os.walk(root):
         below = os.path.relpath(here, root)
         prefix = "" if below == "." else f"{below}/"
         folders[:] = [name for name in folders if not _matches(f"{prefix}{name}", skipped)]
-        left -= len(files)
-        if left < 0:
+        remaining -= len(files)
+        if remaining < 0:
             raise TooMany
         for name in files:
             path = f"{prefix}{name}"
-            if not _matches(path, skipped) and _file_holds(os.path.join(here, name)):  # noqa: PTH118
+            if not _matches(path, skipped) and _file_holds_secret(os.path.join(here, name)):  # noqa: PTH118
                 yield path
 
 
-def _file_holds(path: str) -> bool:
+def _file_holds_secret(path: str) -> bool:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,7 +1,7 @@
-"""Version managers: where they keep installations, and what a shim stands for.
+"""Version managers: where they keep installations, and which program a shim stands for.
 
-A shim asks its manager at run time, whose own folders are not in the sandbox; so the answer is
-worked out here, from the same version files.
+A shim asks its manager at run time, and the manager's own folders are not in the sandbox. So the
+answer is computed here, from the same version files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_ENV_FAMILY = {
+_PYENV_LIKE = {
     "pyenv": ("PYENV_VERSION", ".python-version"),
     "rbenv": ("RBENV_VERSION", ".ruby-version"),
     "nodenv": ("NODENV_VERSION", ".node-version"),
@@ -25,10 +25,10 @@ _ENV_FAMILY = {
 
 @dataclass(frozen=True)
 class Managers:
-    """Where the version managers of this user keep what they installed."""
+    """Where this user's version managers keep their installations."""
 
     installations: tuple[tuple[Path, int], ...]
-    """A folder, and how many levels below it an installation's root is."""
+    """A folder, and how many levels below it the root of an installation is."""
     cargo: Path
     rustup: Path
     volta: Path
@@ -36,7 +36,7 @@ class Managers:
 
     @classmethod
     def of(cls, environ: Mapping[str, str], home: Path) -> Managers:
-        """By their variables, else at their usual places."""
+        """Find the managers by their variables, or else at their usual locations."""
 
         def place(variable: str, usual: Path) -> Path:
             named = environ.get(variable, "")
@@ -47,13 +47,13 @@ class Managers:
         volta = place("VOLTA_HOME", home / ".volta")
         nvm = (place("NVM_DIR", home / ".nvm"), home / ".config/nvm")
         fnm = (place("FNM_DIR", data / "fnm"), home / ".fnm")
-        env_family = [
+        pyenv_like = [
             (place(f"{name.upper()}_ROOT", home / f".{name}") / "versions", 1)
-            for name in _ENV_FAMILY
+            for name in _PYENV_LIKE
         ]
         return cls(
             installations=(
-                *env_family,
+                *pyenv_like,
                 *((root / "versions/node", 1) for root in nvm),
                 *((root / "node-versions", 1) for root in fnm),
                 (volta / "tools/image/packages", 1),
@@ -77,7 +77,7 @@ class Managers:
         )
 
     def root_of(self, file: Path) -> Path | None:
-        """The root of the installation around `file`, by the managers' layouts."""
+        """Return the root of the installation that contains `file`, by the managers' layouts."""
         for base, depth in self.installations:
             if file.is_relative_to(base):
                 parts = file.relative_to(base).parts
@@ -91,11 +91,11 @@ class Managers:
 def unshim(
     candidate: Path, repo: Path, environ: Mapping[str, str], managers: Managers
 ) -> Path | None:
-    """The program behind a shim, or the candidate where it is none; None: it leads nowhere."""
+    """Return the program behind a shim, or the candidate if it is none; None for a dead end."""
     folder, name = candidate.parent, candidate.name
     if folder.name == "shims":
         if (folder.parent / "versions").is_dir():
-            return _env_family(folder.parent, name, repo, environ)
+            return _pyenv_like(folder.parent, name, repo, environ)
         if (folder.parent / "installs").is_dir():
             return _asdf_or_mise(folder.parent / "installs", name, repo, managers.home)
     if folder == managers.volta / "bin" and name != "volta":
@@ -103,24 +103,24 @@ def unshim(
     if (
         folder == managers.cargo / "bin"
         and name != "rustup"
-        and _same(candidate, folder / "rustup")
+        and _is_same_file(candidate, folder / "rustup")
     ):
         return _rustup(managers.rustup, name, repo, environ)
     return candidate
 
 
 ENVIRONMENTS = (".venv", "venv")
-"""What people call the virtual environment of a repository, at its top."""
+"""The usual names of a repository's virtual environment, at its top."""
 
 
 def environments_of(repo: Path) -> list[Path]:
-    """The virtual environments of a repository that are there."""
+    """Return the existing virtual environments of a repository."""
     found = [repo / name for name in ENVIRONMENTS]
     return [place for place in found if (place / "pyvenv.cfg").is_file()]
 
 
 def pyvenv_home(venv: Path) -> Path | None:
-    """The folder of the interpreter that a virtual environment was made from."""
+    """Return the folder of the interpreter that a virtual environment was made from."""
     try:
         text = (venv / "pyvenv.cfg").read_text(errors="replace")
     except OSError:
@@ -129,8 +129,8 @@ def pyvenv_home(venv: Path) -> Path | None:
     return Path(match[1]) if match else None
 
 
-def _env_family(root: Path, program: str, repo: Path, environ: Mapping[str, str]) -> Path | None:
-    variable, file_name = _ENV_FAMILY.get(root.name.strip("."), _ENV_FAMILY["pyenv"])
+def _pyenv_like(root: Path, program: str, repo: Path, environ: Mapping[str, str]) -> Path | None:
+    variable, file_name = _PYENV_LIKE.get(root.name.strip("."), _PYENV_LIKE["pyenv"])
     wanted = environ.get(variable, "").replace(":", " ").split()
     if not wanted:
         files = (folder / file_name for folder in (repo, *repo.parents))
@@ -156,7 +156,7 @@ def _asdf_or_mise(installs: Path, program: str, repo: Path, home: Path) -> Path 
 
 
 def _tool_versions(tool: str, repo: Path, home: Path) -> Iterator[str]:
-    """Versions named for a tool, the nearest file first."""
+    """Yield the versions named for a tool, the nearest file first."""
     aliases = {tool, "node" if tool == "nodejs" else "nodejs" if tool == "node" else tool}
     for folder in (repo, *repo.parents, home):
         for line in _lines(folder / ".tool-versions"):
@@ -204,7 +204,7 @@ def _rustup(root: Path, program: str, repo: Path, environ: Mapping[str, str]) ->
 
 
 def _matching(folder: Path, version: str) -> list[Path]:
-    """The installation of exactly this version, else those that it is a prefix of."""
+    """Return the installation of exactly this version, or else those that the version begins."""
     exact = folder / version.removeprefix("v")
     for candidate in (folder / version, exact):
         if version and candidate.is_dir():
@@ -213,12 +213,12 @@ def _matching(folder: Path, version: str) -> list[Path]:
 
 
 def _newest(installations: list[Path], program: str) -> Path | None:
-    """The program in the newest of these that has it."""
+    """Return the program from the newest of these installations that has it."""
 
-    def age(folder: Path) -> list[int]:
+    def version_numbers(folder: Path) -> list[int]:
         return [int(number) for number in re.findall(r"\d+", folder.name)]
 
-    for folder in sorted(installations, key=age, reverse=True):
+    for folder in sorted(installations, key=version_numbers, reverse=True):
         # fnm and mise keep some installations one level deeper; rustup and most do not.
         file = folder / "bin" / program
         if os.access(file, os.X_OK):
@@ -226,9 +226,9 @@ def _newest(installations: list[Path], program: str) -> Path | None:
     return None
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_same_file(file: Path, reference: Path) -> bool:
     try:
-        return one.samefile(other)
+        return file.samefile(reference)
     except OSError:
         return False
 

@@ -1,4 +1,4 @@
-"""What is kept of a command's output, so that no command can fill our memory."""
+"""Keeps a bounded part of a command's output, so that no command can fill our memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Spool:
         self._tail_bytes = 0
 
     def feed(self, data: bytes) -> None:
-        """Take the next piece of the stream."""
+        """Add the next piece of the stream."""
         self.total += len(data)
         room = HEAD_BYTES - len(self._head)
         if room > 0:
@@ -32,7 +32,7 @@ class Spool:
             self._tail_bytes -= len(self._tail.popleft())
 
     def value(self) -> bytes:
-        """What was kept; a line in between says how much was not."""
+        """Return what was kept; a line in between says how many bytes were left out."""
         tail = b"".join(self._tail)[-self._keep :] if self._keep else b""
         lost = self.total - len(self._head) - len(tail)
         gap = f"\n[... {lost} bytes left out ...]\n".encode() if lost else b""

@@ -1,8 +1,8 @@
-"""Which folders of the host a command needs to start: its interpreter's installation, no more.
+"""Finds the host folders that a command needs to start: its interpreter's installation, no more.
 
-Followed are symbolic links, `#!` lines, the `home` of a virtual environment and the shims of
-version managers. Never mounted is the folder of a PATH entry as such, or its parent:
-`~/.cargo/bin` lies beside tokens, `~/.local` above keyrings.
+It follows symbolic links, `#!` lines, the `home` of a virtual environment and the shims of version
+managers. It never mounts a PATH entry as such, or its parent: `~/.cargo/bin` lies beside tokens,
+`~/.local` above keyrings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ USUAL = (
     "python3", "python", "node", "npm", "cargo", "go", "ruby", "java", "javac", "mvn", "gradle",
     "php",
 )  # fmt: skip
-"""Looked for besides the words that were named: `make test` does not say what it starts."""
+"""Always looked for, besides the named words: `make test` does not say what it starts."""
 _MAX_STEPS = 400
 
 
@@ -33,7 +33,7 @@ class Toolchain:
     mounts: tuple[Mount, ...] = ()
     """Installation roots and single files, read-only, each at its own path."""
     links: tuple[tuple[Path, str], ...] = ()
-    """Symbolic links on the way, made again in the sandbox: where, and their text."""
+    """Symbolic links on the way, made again in the sandbox: their path and their text."""
     path: tuple[Path, ...] = SYSTEM_PATH
     missing: tuple[str, ...] = ()
     """Words for which no program was found."""
@@ -49,10 +49,10 @@ def find_toolchain(
     *,
     avoid: Sequence[Path] = (),
 ) -> Toolchain:
-    """The toolchains behind these words, and of the repository's virtual environment.
+    """Return the toolchains behind these words, and of the repository's virtual environment.
 
-    Reads links, first lines and version files; starts nothing. A root that would contain a
-    path of `avoid`, a home or a place for credentials is not taken: the program's file alone is.
+    Reads links, first lines and version files; starts nothing. A root that would contain a path of
+    `avoid`, a home or a place for credentials is not mounted: only the program's file is.
     """
     search = _Search(repo, environ, home, avoid)
     for python in search.environments:
@@ -64,7 +64,7 @@ def find_toolchain(
 
 
 class _Search:
-    """One search; collects as it follows."""
+    """One search, which collects what it finds on the way."""
 
     def __init__(
         self, repo: Path, environ: Mapping[str, str], home: Path, avoid: Sequence[Path]
@@ -96,8 +96,8 @@ class _Search:
         )
 
     def program(self, word: str) -> bool:
-        """Follow the program of this name or path; whether there is one."""
-        found = self._locate(word)
+        """Follow the program of this name or path, and return whether there is one."""
+        found = self._find(word)
         if found is not None:
             self.take(found)
         return found is not None
@@ -118,7 +118,7 @@ class _Search:
             self.program(interpreter)
 
     def result(self, missing: Iterable[str]) -> Toolchain:
-        """Roots without those inside others, links without those inside roots."""
+        """Return the toolchain: roots without nested roots, links without those inside roots."""
         roots = [
             root
             for root in sorted(self._roots)
@@ -137,13 +137,13 @@ class _Search:
             programs=tuple(self._programs),
         )
 
-    def _locate(self, word: str) -> Path | None:
+    def _find(self, word: str) -> Path | None:
         if "/" in word:
             path = self._repo / word
-            return path if _executable(path) else None
+            return path if _is_executable(path) else None
         for folder in self._path:
             candidate = folder / word
-            if not _executable(candidate):
+            if not _is_executable(candidate):
                 continue
             found = unshim(candidate, self._repo, self._environ, self._managers)
             if found is None:
@@ -154,7 +154,7 @@ class _Search:
         return None
 
     def _follow(self, path: Path) -> Path:
-        """The real file; every link on the way that the sandbox would lack is noted."""
+        """Return the real file, and note every link on the way that the sandbox would lack."""
         todo = list(reversed(path.parts[1:]))
         here = Path("/")
         for _ in range(_MAX_STEPS):
@@ -189,14 +189,14 @@ class _Search:
             self._roots.add(root)
 
     def _root(self, file: Path) -> Path | None:
-        """The installation that this file belongs to, or the file alone; None for a mere link."""
+        """Return the installation of this file, or the file alone; None for a mere link."""
         known = self._managers.root_of(file)
         for candidate in (known, _node_modules(file), _prefix(file)):
-            if candidate is not None and self._safe(candidate):
+            if candidate is not None and self._is_safe(candidate):
                 return candidate
         return None if file.is_symlink() or file != file.resolve() else file
 
-    def _safe(self, root: Path) -> bool:
+    def _is_safe(self, root: Path) -> bool:
         return (
             root != Path("/")
             and not exposes(root, self._home)
@@ -204,13 +204,13 @@ class _Search:
         )
 
     def _visible_path(self, roots: Sequence[Path], links: Sequence[Path]) -> tuple[Path, ...]:
-        """The search path in the host's order: shims replaced, folders without use left out."""
+        """Return the search path in the host's order: shims replaced, useless folders left out."""
         shown: list[Path] = []
         for folder in self._path:
             shown += self._shimmed.get(folder, [])
             real = folder.resolve()
             if any(holds(place, real) for place in (*SYSTEM_ROOTS, self._repo, *roots)):
-                # The name under which scripts know it, where the sandbox has that too.
+                # Use the name that scripts know, if the sandbox has that too.
                 known = any(holds(place, folder) for place in (*SYSTEM_ROOTS, self._repo, *roots))
                 shown.append(folder if known else real)
             elif any(place.parent == folder for place in (*roots, *links)):
@@ -218,7 +218,7 @@ class _Search:
         return tuple(dict.fromkeys(shown))
 
 
-def _executable(path: Path) -> bool:
+def _is_executable(path: Path) -> bool:
     try:
         return path.is_file() and os.access(path, os.X_OK)
     except OSError:
@@ -226,7 +226,7 @@ def _executable(path: Path) -> bool:
 
 
 def _shebang(file: Path) -> str:
-    """The interpreter's path, or with env its name; empty for a binary."""
+    """Return the interpreter's path, or its name if `env` is used; "" for a binary."""
     try:
         with file.open("rb") as stream:
             first = stream.readline(512)
@@ -244,20 +244,20 @@ def _shebang(file: Path) -> str:
 
 
 def _venv_bases(path: Path) -> list[Path]:
-    """The interpreters on which the virtual environment around `path` stands."""
+    """Return the interpreters that the virtual environment around `path` is based on."""
     base = pyvenv_home(path.parent.parent)
     return [] if base is None else [base / name for name in ("python3", "python")]
 
 
 def _node_modules(file: Path) -> Path | None:
-    """The outermost node_modules: a package's dependencies may lie beside it."""
+    """Return the outermost node_modules: a package's dependencies may lie beside it."""
     if "node_modules" not in file.parts:
         return None
     return Path(*file.parts[: file.parts.index("node_modules") + 1])
 
 
 def _prefix(file: Path) -> Path | None:
-    """The folder above bin/, where it looks like an installation and not like a collection."""
+    """Return the folder above bin/, if it looks like an installation and not like a collection."""
     if file.parent.name not in ("bin", "sbin"):
         return None
     root = file.parent.parent

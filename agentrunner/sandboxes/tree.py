@@ -18,7 +18,7 @@ class _Entry:
 
 
 def children(pid: int) -> list[int]:
-    """Direct children, the oldest first; empty where the kernel does not tell."""
+    """Return the direct children, the oldest first; empty where the kernel cannot tell."""
     try:
         words = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
@@ -27,10 +27,10 @@ def children(pid: int) -> list[int]:
 
 
 def family(root: int) -> list[int]:
-    """What descends from `root` or is still in its session; zombies left out.
+    """Return the descendants of `root` and the members of its session, without zombies.
 
-    A process that left the session and whose parent has died is not found: only a PID namespace
-    can hold it.
+    A process that left the session and whose parent has died is not found: only a PID namespace can
+    contain it.
     """
     entries = _entries()
     members = {root}
@@ -43,16 +43,16 @@ def family(root: int) -> list[int]:
 
 
 def signal_family(root: int, signum: signal.Signals) -> None:
-    """Send one signal to every member."""
+    """Send a signal to every member of the family."""
     for pid in family(root):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signum)
 
 
 def kill_family(root: int) -> None:
-    """SIGKILL every member. They are stopped first, until no new one turns up.
+    """SIGKILL every member of the family. They are stopped first, until no new one turns up.
 
-    A process forked between a look and a kill would be an orphan by the next look, and be lost.
+    A process forked between a look and a kill would be an orphan by the next look, and be missed.
     """
     known: set[int] = set()
     for _ in range(20):
@@ -67,7 +67,7 @@ def kill_family(root: int) -> None:
 
 
 def hold_family(root: int) -> list[int]:
-    """Descriptors of the members as of now, which no reuse of a pid can confuse."""
+    """Return pidfds of the current members, which stay correct when a pid is reused."""
     held = []
     for pid in family(root):
         with contextlib.suppress(ProcessLookupError):
@@ -76,7 +76,7 @@ def hold_family(root: int) -> list[int]:
 
 
 def kill_held(held: list[int]) -> None:
-    """SIGKILL what is still there, and close the descriptors."""
+    """SIGKILL the processes that are still there, and close the descriptors."""
     for descriptor in held:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)

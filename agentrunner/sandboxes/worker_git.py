@@ -1,9 +1,9 @@
-"""git for a worker: an index and objects of its own, all else of the repository's git read-only.
+"""git for a worker: its own index and objects, everything else of the repository's git read-only.
 
 So `git add`, `mv`, `rm`, `apply --index`, `status` and `diff --cached` work, and nothing of the
-user's moves. Whatever writes a ref, HEAD or the configuration fails with git's own words. This is
-done with mounts, not with GIT_INDEX_FILE and the like: these would reach every other repository,
-too, that a command of the worker's makes, such as the fixtures of a test suite.
+user's changes. Whatever writes a ref, HEAD or the configuration fails with git's own message. This
+is done with mounts, not with GIT_INDEX_FILE and the like: variables would also reach every other
+repository that a command of the worker makes, such as the fixtures of a test suite.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.gitdirs import git_folders
 
 SHARED_OBJECTS = Path("/run/agentrunner-objects")
-"""In the sandbox: the objects of the user's repository."""
+"""Where the sandbox has the objects of the user's repository."""
 
 
 def worker_git(repo: Path, folder: Path) -> tuple[Mount, ...]:
-    """Mounts for one worker run, made in `folder`, which is emptied first; blocks.
+    """Return the mounts for one worker run, made in `folder`, which is emptied first; blocks.
 
-    None where the repository has no git data. Raises UsageError as `git_data` does, and OSError.
+    Empty if the repository has no git data. Raises UsageError like `git_data`, and OSError.
     """
     found = git_folders(repo)
     shutil.rmtree(folder, ignore_errors=True)
@@ -36,7 +36,7 @@ def worker_git(repo: Path, folder: Path) -> tuple[Mount, ...]:
         place.mkdir(mode=0o755, parents=True)
     mounts = [Mount(index, own, read_only=False)]
     for entry in sorted(os.scandir(own), key=lambda entry: entry.name):
-        mounts += _of_the_user(entry, own, index, keep=own != common)
+        mounts += _entry_mounts(entry, own, index, keep=own != common)
     mounts.append(Mount(objects, shared, read_only=False))
     mounts.append(Mount(shared.resolve(), SHARED_OBJECTS))
     lines = [SHARED_OBJECTS, *alternates_of(shared)]
@@ -45,8 +45,8 @@ def worker_git(repo: Path, folder: Path) -> tuple[Mount, ...]:
     return tuple(mounts)
 
 
-def _of_the_user(entry: os.DirEntry[str], own: Path, index: Path, *, keep: bool) -> list[Mount]:
-    """One entry of the git folder: the index as a copy, all else as it is, locks left out."""
+def _entry_mounts(entry: os.DirEntry[str], own: Path, index: Path, *, keep: bool) -> list[Mount]:
+    """Prepare one entry of the git folder: copy the index, leave out locks, mount the rest."""
     mode, place = entry.stat(follow_symlinks=False).st_mode, index / entry.name
     if entry.name == "index":
         shutil.copy2(entry.path, place)
@@ -63,12 +63,12 @@ def _of_the_user(entry: os.DirEntry[str], own: Path, index: Path, *, keep: bool)
     elif stat.S_ISREG(mode):
         place.touch()
     else:
-        return []  # a socket of a daemon of the user's
+        return []  # a socket of one of the user's daemons
     return [Mount(Path(entry.path), own / entry.name)]
 
 
 def alternates_of(objects: Path) -> list[Path]:
-    """Where the user's repository borrows objects from, as absolute paths."""
+    """Return where the user's repository borrows objects from, as absolute paths."""
     try:
         lines = (objects / "info/alternates").read_text(errors="replace").splitlines()
     except OSError:
@@ -77,7 +77,7 @@ def alternates_of(objects: Path) -> list[Path]:
 
 
 def hand_over(folder: Path, repo: Path) -> None:
-    """To who works in the sandbox, where we are somebody else."""
+    """Give the files to the repository's owner, who works in the sandbox, if we are root."""
     owner = repo.stat()
     if os.geteuid() != 0 or owner.st_uid == 0:
         return

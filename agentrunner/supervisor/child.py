@@ -34,10 +34,10 @@ KILL_PAUSE_SEC = 0.02
 class Child:
     """A process with its pipes, held at a gate until `release`.
 
-    In `argv` the text `{status_fd}` stands for a pipe on which a sandbox helper reports its
-    child, as bwrap does: {"child-pid": N} and, if the command ran, {"exit-code": N}. A helper
-    whose child is out of our sight says {"forwards-signals": true}; SIGUSR1 then asks it to kill
-    everything. {"oom": true} and {"error": TEXT} say why there was no better end.
+    In `argv` the text `{status_fd}` stands for a pipe on which a sandbox helper reports its child,
+    as bwrap does: {"child-pid": N} and, if the command ran, {"exit-code": N}. A helper whose child
+    is invisible to us reports {"forwards-signals": true}; SIGUSR1 then asks it to kill everything.
+    {"oom": true} and {"error": TEXT} say why it ended badly.
     """
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
@@ -63,7 +63,7 @@ class Child:
             os.close(fd)
 
     def _become(self, gate: int, failure: int, standard: tuple[int, int, int], status: int) -> None:
-        """In the child: wait to be let go, then execute."""
+        """In the child: wait for the release, then execute."""
         try:
             os.setsid()
             signal.set_wakeup_fd(-1)
@@ -86,7 +86,7 @@ class Child:
             os._exit(126)
 
     def release(self) -> str:
-        """Let it execute; returns why it can't, or ""."""
+        """Let it execute; return why it can't, or ""."""
         os.write(self._gate, b"\n")
         os.close(self._gate)
         failure = os.read(self._failure, 4096).decode("utf-8", "replace")
@@ -94,7 +94,7 @@ class Child:
         return failure
 
     def reap(self) -> None:
-        """Collect whatever has ended; orphans come to the supervisor too."""
+        """Collect every ended child; the supervisor also gets the orphans."""
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self.pid:
@@ -103,16 +103,16 @@ class Child:
 
     @property
     def ran(self) -> bool:
-        """Whether the command itself came to an end.
+        """Whether the command itself ended.
 
-        A helper that can't set up its sandbox or find the command ends with 1 as well; it reports
-        an exit code only if the command ran.
+        A helper that can't set up its sandbox or find the command also ends with 1; it reports an
+        exit code only if the command ran.
         """
         return not self.has_status or EXIT_CODE.search(self.inner_status) is not None
 
     @property
     def oom(self) -> bool:
-        """Whether the kernel ended it, or a process of it, for its memory."""
+        """Whether the kernel killed it, or one of its processes, for using too much memory."""
         return OOM.search(self.inner_status) is not None
 
     @property
@@ -123,15 +123,15 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """As reported by the helper, else the status of the process."""
+        """The exit code that the helper reported, or else the status of the process."""
         match = EXIT_CODE.search(self.inner_status)
         return int(match[1]) if match else self.status
 
     def signal(self, number: int) -> None:
         """Signal the command's process group; for SIGKILL, everything.
 
-        The helper must not get it, as its end would be the end of the sandbox: the command is what
-        the sandbox's first process started.
+        The helper must not get the signal, because its end would end the sandbox: the command is
+        what the sandbox's first process started.
         """
         first = CHILD_PID.search(self.inner_status)
         if FORWARDS.search(self.inner_status):
@@ -151,18 +151,18 @@ class Child:
                     send(pid, number)
 
     def kill_leftovers(self) -> int:
-        """Kill every process below this one; returns how many there were beside the child.
+        """Kill every process below this one; return how many there were besides the child.
 
-        Those that lost their parent were handed to us (PR_SET_CHILD_SUBREAPER).
+        Orphans below us became our children (PR_SET_CHILD_SUBREAPER).
         """
         killed: set[int] = set()
         for _ in range(KILL_ROUNDS):
             self.reap()
-            left = descendants(os.getpid(), process_table())
-            if not left:
+            alive = descendants(os.getpid(), process_table())
+            if not alive:
                 break
-            for pid in left:
+            for pid in alive:
                 send(pid, signal.SIGKILL)
-            killed.update(left)
+            killed.update(alive)
             time.sleep(KILL_PAUSE_SEC)
         return len(killed - {self.pid})

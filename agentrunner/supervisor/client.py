@@ -1,7 +1,7 @@
-"""Our side of the supervisor: start it, follow it, stop it, and read what it says.
+"""Our side of the supervisor: start it, follow it, stop it, and read its records.
 
-A worker run is started once, under a claim of the ledger. Whoever drives the run afterwards,
-this process or a later one, waits for it in the same way.
+A worker run is started once, under a claim of the ledger. Whichever process drives the run
+afterwards, this one or a later one, waits for it in the same way.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ main()
 POLL_SEC = 0.1
 QUIET_SEC = 2.0
 QUIET_POLL_SEC = 0.2
-"""Between looks at a worker that has printed nothing for so long: it works for minutes."""
+"""Between looks at a worker that has been silent for QUIET_SEC: it works for minutes."""
 START_SEC = 60.0
 """A supervisor that has not started its worker by then hangs. It takes 20 ms."""
 
 PASSED_ON = ("LD_LIBRARY_PATH", "AGENTRUNNER_TEST", "AGENTRUNNER_FAILPOINT")
-"""All that the supervisor sees of our environment: what its Python needs to start, and tests."""
+"""All that the supervisor gets of our environment: what its Python needs to start, and tests."""
 
 Outcome = Literal[
     "exited", "lingered", "timeout", "idle_timeout", "retry_storm", "login_prompt", "output_limit",
@@ -63,7 +63,7 @@ Outcome = Literal[
 
 @dataclass(frozen=True)
 class SupervisorOrder:
-    """What a supervisor is to do. Secrets may be in `launch.env`, `stdin` and `secrets`."""
+    """What a supervisor must do. Secrets may be in `launch.env`, `stdin` and `secrets`."""
 
     launch: Launch
     wall_sec: float
@@ -79,10 +79,10 @@ class SupervisorOrder:
     """Command for when the worker has ended, e.g. `Snapshots.take_command()`; prints JSON."""
     after_timeout_sec: float = 600
     companion: GatewayCommand | None = None
-    """A gateway: started before the worker, again when it dies, and ended after the worker.
+    """A gateway: started before the worker, restarted when it dies, and ended after the worker.
 
-    It prints JSON lines: `{"event": "ready"}` before the worker is let go, and `{"event": "stop",
-    "reason": TEXT}` where the worker is to be stopped (outcome `egress`).
+    It prints JSON lines: `{"event": "ready"}` before the worker is released, and `{"event": "stop",
+    "reason": TEXT}` if the worker must be stopped (outcome `egress`).
     """
     disk: tuple[tuple[Path, ...], int] | None = None
     """Folders, and by how many bytes they may grow together."""
@@ -100,11 +100,11 @@ class SupervisedResult:
     stdout: Path
     stderr: Path
     exit_code: int | None = None
-    """Of the worker; 128 + n after signal n."""
+    """The worker's; 128 + n after signal n."""
     error: str = ""
-    """Of outcome `egress`: the host that was refused again and again, as host:port."""
+    """For outcome `egress`: the host that was refused again and again, as host:port."""
     started_at: str = ""
-    """UTC, ISO 8601, as `ended_at`, which is empty for a lost one."""
+    """UTC, ISO 8601, like `ended_at`, which is empty for a lost run."""
     ended_at: str = ""
     duration_sec: float = 0
     stdout_bytes: int = 0
@@ -115,7 +115,7 @@ class SupervisedResult:
     leftovers: int = 0
     """Processes that the worker left behind and that were killed."""
     after: Mapping[str, Any] = field(default_factory=dict)
-    """What the command after it printed, or its `error`."""
+    """The output of the command that ran after it, or its `error`."""
 
     @property
     def tree_after(self) -> str:
@@ -124,7 +124,7 @@ class SupervisedResult:
 
 
 def order_bytes(order: SupervisorOrder, folder: Path) -> bytes:
-    """The order as the supervisor reads it from its stdin."""
+    """Return the order as the supervisor reads it from its stdin."""
     launch = order.launch
     text = json.dumps(
         {
@@ -160,10 +160,10 @@ def _companion(companion: GatewayCommand | None) -> dict[str, Any] | None:
 
 
 def start(order: SupervisorOrder, claim: Claim, repo_lock: FileLock) -> subprocess.Popen[bytes]:
-    """Start the supervisor of a claimed worker run; from here on the claim is its.
+    """Start the supervisor of a claimed worker run, which takes over the claim.
 
-    Blocks for about 20 ms; may run in a thread, as the supervisor does not die with its parent
-    (asyncio's own subprocesses do, with the loop). If it dies at once, `wait` says so.
+    Blocks for about 20 ms; may run in a thread, because the supervisor does not die with its parent
+    (asyncio's own subprocesses die with the loop). If it dies at once, `wait` reports that.
     """
     python = getattr(sys, "_base_executable", None) or sys.executable
     try:
@@ -191,7 +191,7 @@ def start(order: SupervisorOrder, claim: Claim, repo_lock: FileLock) -> subproce
                 reach("mid_spec")
                 pipe.write(data[len(data) // 2 :])
     finally:
-        # While we have it open the lock would look held after the supervisor's end.
+        # While we have it open, the lock would look held after the supervisor's end.
         claim.close()
     return process
 
@@ -206,12 +206,12 @@ async def wait(
     process: subprocess.Popen[bytes] | None = None,
     replay: bool = True,
 ) -> SupervisedResult:
-    """Follow a worker run to its end, whoever started it.
+    """Follow a worker run to its end, whichever process started it.
 
-    `deadline` (seconds from now; left out, beyond all limits of its order) is for a supervisor
-    that hangs itself: it is killed, and the run lost. `stop` asks for a stop in order. `process`
-    is what `start` returned, to be reaped. Without `replay` only what is printed from now on is
-    heard. Cancelling leaves the worker running.
+    `deadline` (seconds from now; by default beyond all limits of its order) is for a supervisor
+    that hangs itself: it is killed, and the run is lost. `stop` requests a graceful stop. `process`
+    is what `start` returned, to be reaped. Without `replay`, `on_output` gets only output from now
+    on. Cancelling leaves the worker running.
     """
     folder = ledger.dir(worker_run_id)
     tails = {
@@ -223,7 +223,7 @@ async def wait(
     try:
         with _end_of(process) as ended:
             while True:
-                # A supervisor that lives holds its lock: only ask when ours has ended.
+                # A living supervisor holds its lock: only ask when ours has ended.
                 if ended.reached:
                     standing = ledger.look(worker_run_id)
                     if not isinstance(standing, StillRunning):
@@ -232,15 +232,15 @@ async def wait(
                     asked = request_stop(folder)
                 now = time.monotonic()
                 if deadline is None:
-                    deadline = _longest(ledger, worker_run_id)
+                    deadline = _longest_sec(ledger, worker_run_id)
                 if now - began >= (START_SEC if deadline is None else deadline):
                     signal_supervisor(folder, signal.SIGKILL, process)
-                if _hear(tails, on_output):
+                if _pass_on_output(tails, on_output):
                     last_output = now
                     await asyncio.sleep(0)
                 else:
                     await ended.pause(POLL_SEC if now - last_output < QUIET_SEC else QUIET_POLL_SEC)
-        while _hear(tails, on_output):  # noqa: ASYNC110 - lets others run in between
+        while _pass_on_output(tails, on_output):  # noqa: ASYNC110 - lets others run in between
             await asyncio.sleep(0)
     finally:
         for tail in tails.values():
@@ -253,14 +253,14 @@ async def wait(
 
 
 class _End:
-    """The end of a child of ours, and pauses that it cuts short."""
+    """The end of a child process, and pauses that it cuts short."""
 
     def __init__(self) -> None:
         self.reached = False
         self._pause: asyncio.Future[None] | None = None
 
     def reach(self) -> None:
-        """It has ended."""
+        """Record that it has ended."""
         self.reached = True
         self._wake()
 
@@ -269,7 +269,7 @@ class _End:
             self._pause.set_result(None)
 
     async def pause(self, seconds: float) -> None:
-        """Let others run, until it ends where it had not; a third of what a timeout costs."""
+        """Pause, at most until it ends if it had not; costs a third of what a timeout costs."""
         if self.reached:
             await asyncio.sleep(seconds)
             return
@@ -284,7 +284,7 @@ class _End:
 
 @contextlib.contextmanager
 def _end_of(process: subprocess.Popen[bytes] | None) -> Iterator[_End]:
-    """The end of `process`; reached at once where it is none, or nobody can tell."""
+    """Yield the end of `process`; reached at once if it is None or cannot be watched."""
     ended = _End()
     try:
         if process is None:
@@ -308,14 +308,14 @@ def _end_of(process: subprocess.Popen[bytes] | None) -> Iterator[_End]:
         os.close(fd)
 
 
-def _longest(ledger: Ledger, worker_run_id: str) -> float | None:
-    """Seconds after which a supervisor that keeps its own limits has ended; None until it says."""
+def _longest_sec(ledger: Ledger, worker_run_id: str) -> float | None:
+    """Return after how many seconds a working supervisor has ended; None until it has said so."""
     longest = ledger.started(worker_run_id).get("longest_sec")
     return None if longest is None else float(longest)
 
 
-def _hear(tails: Mapping[str, Tail], on_output: OnOutput | None) -> bool:
-    """Pass on what was printed; returns whether there was anything."""
+def _pass_on_output(tails: Mapping[str, Tail], on_output: OnOutput | None) -> bool:
+    """Pass on new output; return whether there was any."""
     fresh = False
     for name, tail in tails.items():
         data = tail.read() if on_output is not None else b""
@@ -326,7 +326,7 @@ def _hear(tails: Mapping[str, Tail], on_output: OnOutput | None) -> bool:
 
 
 def read_result(ledger: Ledger, worker_run_id: str, standing: Standing) -> SupervisedResult:
-    """What a standing that is not `StillRunning` means for the worker run."""
+    """Return what a standing that is not `StillRunning` means for the worker run."""
     folder = ledger.dir(worker_run_id)
     files = (folder / "stdout", folder / "stderr")
     match standing:
@@ -352,14 +352,14 @@ def read_result(ledger: Ledger, worker_run_id: str, standing: Standing) -> Super
 
 
 def request_stop(folder: Path) -> bool:
-    """Ask a supervisor to stop its worker in order; False if it has not started one yet."""
+    """Ask a supervisor to stop its worker gracefully; False if it has not started one yet."""
     return signal_supervisor(folder, signal.SIGTERM)
 
 
 def signal_supervisor(
     folder: Path, number: signal.Signals, process: subprocess.Popen[bytes] | None = None
 ) -> bool:
-    """Signal the supervisor of a worker run's folder, and nothing that has its pid by now."""
+    """Signal the supervisor of a worker run's folder, but no other process that got its pid."""
     if process is not None:
         process.send_signal(number)
         return True
@@ -380,14 +380,13 @@ def signal_supervisor(
 def end_session(folder: Path) -> None:
     """Kill what is left of a lost worker in the session that its supervisor made for it.
 
-    The end of a sandbox is the end of all in it. Without a sandbox a process that made a session of
-    its own escapes: that is why a lost worker is not started again there.
+    The end of a sandbox ends everything in it. Without a sandbox, a process that made its own
+    session escapes: that is why a lost worker is not started again there.
     """
     with contextlib.suppress(OSError, ValueError, KeyError):
         facts = json.loads((folder / "started.json").read_bytes())
         session = int(facts["worker"]["pid"])
-        # Its number is not given to another process while the session has members. If it was
-        # given away, they are gone.
+        # The number is not reused while the session has members. If it was, they are gone.
         reused = start_time(session) not in (0, facts["worker"]["start_time"])
         if facts["boot_id"] == boot_id() and not reused:
             for pid, process in process_table().items():

@@ -1,4 +1,4 @@
-"""What stands beside a worker: its gateway. Standard library only, for the supervisor."""
+"""The process beside a worker: its gateway. Standard library only, for the supervisor."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ READY_SEC = 20.0
 """A gateway that does not listen by then hangs. It takes a third of a second."""
 END_SEC = 3.0
 MOST_STARTS = 10
-"""One that dies that often in one worker run will not live the next time either."""
+"""One that dies this often in one worker run will not survive the next time either."""
 LINE_LIMIT = 1 << 16
 
 
 class Companion:
-    """Started before the worker, started again when it dies, ended after the worker."""
+    """A gateway: started before the worker, restarted when it dies, ended after the worker."""
 
     def __init__(self, order: dict[str, Any], loop: Loop) -> None:
         self.order = order
         self.loop = loop
         self.ready = False
         self.stop_reason = ""
-        """Why it wants the worker stopped; "" while it does not."""
+        """Why it wants the worker stopped; "" if it does not."""
         self.starts = 0
         self.alive = False
         self.ending = False
         self.line = b""
 
     def start(self) -> None:
-        """Start it, and wait until it listens; raises ValueError where it does not."""
+        """Start it, and wait until it listens; raises ValueError if it does not."""
         self._spawn()
         deadline = time.monotonic() + READY_SEC
         while not self.ready and self.alive and time.monotonic() < deadline:
@@ -46,7 +46,7 @@ class Companion:
             raise ValueError("the gateway of the sandbox did not start")
 
     def end(self) -> None:
-        """Let it end in order, or else end it."""
+        """Let it end gracefully, or else kill it."""
         self.ending = True
         if not self.alive:
             return
@@ -58,7 +58,7 @@ class Companion:
             self.loop.poll(deadline)
 
     def _reaped(self, options: int) -> bool:
-        """Whether it is gone for good; whoever collects children may have been first."""
+        """Whether it is gone for good; other code that reaps children may have been first."""
         try:
             return os.waitpid(self.child.pid, options)[0] != 0
         except ChildProcessError:
@@ -71,19 +71,19 @@ class Companion:
         self.child = child = Child(self.order["argv"], self.order["env"], "/")
         error = child.release()
         os.close(child.status_pipe)
-        # Bound to this very child: by the time a pipe of it is at its end there may be another.
+        # Bound to this very child: when one of its pipes is at its end there may be another child.
         self.loop.hear(child.stdout, lambda: self._read(child))
         self.loop.hear(child.stderr, lambda: self._pass_on(child))
         if error:
             raise ValueError(error)
         text = bytes.fromhex(self.order["stdin"])
-        with contextlib.suppress(OSError):  # a greater pipe than usual may not be ours to ask for
+        with contextlib.suppress(OSError):  # a larger pipe than usual may not be permitted
             fcntl.fcntl(child.stdin, fcntl.F_SETPIPE_SZ, 1 << 20)
         with contextlib.suppress(BrokenPipeError):
             os.write(child.stdin, b"%d\n" % len(text) + text)
 
     def _read(self, child: Child) -> None:
-        """Hear what it says; its silence for good means that it is dead."""
+        """Read its messages; the end of the pipe means that it is dead."""
         data = os.read(child.stdout, LINE_LIMIT)
         if not data:
             self.loop.forget(child.stdout)
@@ -106,7 +106,7 @@ class Companion:
             self.stop_reason = str(message.get("reason"))[:300]
 
     def _pass_on(self, child: Child) -> None:
-        """Its complaints go to the supervisor's own log."""
+        """Copy its complaints to the supervisor's own log."""
         data = os.read(child.stderr, LINE_LIMIT)
         if not data:
             self.loop.forget(child.stderr)

@@ -1,4 +1,4 @@
-"""The one loop in which the supervisor waits. Standard library only, for the supervisor."""
+"""The supervisor's event loop. Standard library only, for the supervisor."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DRAIN_SEC = 1.0
 
 
 class Loop:
-    """Hears pipes and signals, all with one poll."""
+    """Waits for pipes and signals, all with one poll."""
 
     def __init__(self) -> None:
         self.stop_asked = False
-        """SIGTERM has come."""
+        """Whether SIGTERM was received."""
         self._poller = select.poll()
         self._actions: dict[int, Callable[[], None]] = {}
         """What to do when a pipe is ready."""
@@ -42,11 +42,11 @@ class Loop:
         self.stop_asked = True
 
     def hear(self, fd: int, action: Callable[[], None]) -> None:
-        """Do `action` whenever a pipe has something to read, or is at its end."""
+        """Run `action` whenever a pipe has something to read, or is at its end."""
         self._listen(fd, select.POLLIN, action)
 
     def feed(self, fd: int, action: Callable[[], None]) -> None:
-        """Do `action` whenever a pipe takes more."""
+        """Run `action` whenever a pipe accepts more."""
         self._listen(fd, select.POLLOUT, action)
 
     def _listen(self, fd: int, events: int, action: Callable[[], None]) -> None:
@@ -55,24 +55,24 @@ class Loop:
         self._poller.register(fd, events)
 
     def forget(self, fd: int) -> None:
-        """A pipe has come to its end, and is closed."""
+        """Stop watching a pipe that is at its end, and close it."""
         self._poller.unregister(fd)
         del self._actions[fd]
         os.close(fd)
 
     def poll(self, deadline: float) -> None:
-        """Wait for anything to happen, but not past `deadline`, of the monotonic clock."""
-        left = max(0.0, deadline - time.monotonic())
-        for fd, _ in self._poller.poll(int(left * 1000) + 1):
+        """Wait for any event, but not past `deadline`, of the monotonic clock."""
+        remaining = max(0.0, deadline - time.monotonic())
+        for fd, _ in self._poller.poll(int(remaining * 1000) + 1):
             if fd == self._signals:
                 os.read(self._signals, CHUNK)
             elif fd in self._actions:
-                # An earlier one of these events may have closed it, and a new pipe have its number.
+                # An earlier event may have closed it, and a new pipe may have got its number.
                 with contextlib.suppress(BlockingIOError):
                     self._actions[fd]()
 
     def drain(self) -> None:
-        """Read what is left in the pipes, for a moment: something unseen may hold them open."""
+        """Read the rest of the pipes, for a moment: something unseen may hold them open."""
         deadline = time.monotonic() + DRAIN_SEC
         while self._actions and time.monotonic() < deadline:
             self.poll(deadline)

@@ -1,17 +1,17 @@
-"""The supervisor: stands beside one worker, outlives AgentRunner, and says how the worker ended.
+"""The supervisor: watches one worker, outlives AgentRunner, and records how the worker ended.
 
-Run with the standard library only (`client` starts it; 15 ms, 11 MiB). The order comes through
-stdin and is never written anywhere, as it holds secrets: a line with two lengths, that many bytes
-of JSON, that many bytes for the worker's stdin. It holds the flocks that it inherited until it
-ends; they are the only sign of its life. In its folder it writes
+It uses only the standard library (`client` starts it; 15 ms, 11 MiB). The order comes through stdin
+and is never written anywhere, because it holds secrets: a line with two lengths, that many bytes of
+JSON, that many bytes for the worker's stdin. It holds the inherited flocks until it ends; they are
+the only sign that it lives. In its folder it writes
 
-    started.json    before the worker is let go: pids, start times, boot id
+    started.json    before the worker is released: pids, start times, boot id
     stdout, stderr  what the worker printed (see `streams`), and counts, how much that is
-    after.json      what the command printed that ran when the worker had ended
-    result.json     in the end, by rename, into room that was reserved before the worker started
+    after.json      the output of the command that ran after the worker
+    result.json     at the end, by rename, into space reserved before the worker started
     supervisor.log  its stderr: empty unless it fails itself
 
-SIGTERM stops the worker in order (outcome `interrupted`).
+SIGTERM stops the worker gracefully (outcome `interrupted`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from agentrunner.supervisor.watching import OutputWatch, Watcher
 
 RESERVED = 1 << 16
 ENDING_SEC = 60.0
-"""More than stop, leftovers and pipes can take together; for the host's own deadline."""
+"""More than stopping, leftovers and pipes can take together; for the host's own deadline."""
 AFTER_LIMIT = 1 << 20
 INT_GRACE_SEC = 2.0
 TERM_GRACE_SEC = 5.0
@@ -52,7 +52,7 @@ KILL_GRACE_SEC = 10.0
 
 
 def utc_now() -> str:
-    """UTC, ISO 8601, milliseconds."""
+    """Return the present time: UTC, ISO 8601, milliseconds."""
     now = time.time()
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"
 
@@ -69,7 +69,7 @@ class Supervisor:
         self.err = CappedStream(self.dir / "stderr", redactor)
         self.watcher = Watcher(OutputWatch(**order["watch"]))
         self.counts = self.open_new("counts")
-        os.write(self.counts, COUNTS.pack(0, 0))  # room for it, as for the result
+        os.write(self.counts, COUNTS.pack(0, 0))  # reserve its space, like that of the result
         self.result = self.reserve()
         self.loop = Loop()
         self.reason = ""
@@ -85,12 +85,12 @@ class Supervisor:
         self.companion = Companion(gateway, self.loop) if gateway else None
 
     def open_new(self, name: str) -> int:
-        """An empty file of our folder, for its owner only."""
+        """Create an empty file in our folder, for its owner only."""
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
         return os.open(self.dir / name, flags, 0o600)
 
     def publish(self, fd: int, name: str) -> None:
-        """Let NAME.new appear as NAME, whole and on the disk."""
+        """Make NAME.new appear as NAME, complete and on the disk."""
         os.fsync(fd)
         os.close(fd)
         (self.dir / f"{name}.new").rename(self.dir / name)
@@ -99,7 +99,7 @@ class Supervisor:
         os.close(folder)
 
     def reserve(self) -> int:
-        """Room for the result, so that a worker that fills the disk can't make itself lost."""
+        """Reserve space for the result, so that a worker that fills the disk can't prevent it."""
         fd = self.open_new("result.json.new")
         try:
             os.posix_fallocate(fd, 0, RESERVED)
@@ -110,7 +110,7 @@ class Supervisor:
         return fd
 
     def run(self) -> None:
-        """Start the worker, see it to its end, write the result."""
+        """Start the worker, wait for its end, write the result."""
         reach("supervisor_before_started")
         self.child = Child(self.order["argv"], self.order["env"], self.order["cwd"])
         leftovers = 0
@@ -134,10 +134,10 @@ class Supervisor:
         self.write_result(ended_at, duration, leftovers, after)
 
     def start(self) -> None:
-        """Note that the worker is started, and only then let it go.
+        """Record that the worker is started, and only then release it.
 
         Until the gate opens the child waits, and if we die it never becomes the worker: so no
-        worker ever runs that started.json does not tell of.
+        worker ever runs that started.json does not mention.
         """
         self.started_at = utc_now()
         facts = {
@@ -162,7 +162,7 @@ class Supervisor:
     # Pipes
 
     def read(self, fd: int, stream: CappedStream) -> None:
-        """Take what the worker printed."""
+        """Store what the worker printed."""
         data = os.read(fd, CHUNK)
         if not data:
             self.loop.forget(fd)
@@ -173,7 +173,7 @@ class Supervisor:
         os.pwrite(self.counts, COUNTS.pack(self.out.size, self.err.size), 0)
 
     def write_stdin(self) -> None:
-        """Give the worker some of its stdin; it need not want it."""
+        """Write some of the worker's stdin; it need not read it."""
         fd = self.child.stdin
         try:
             self.stdin = self.stdin[os.write(fd, self.stdin[:CHUNK]) :]
@@ -183,7 +183,7 @@ class Supervisor:
             self.loop.forget(fd)
 
     def read_status(self) -> None:
-        """Take what the sandbox helper says of its child."""
+        """Read what the sandbox helper reports about its child."""
         data = os.read(self.child.status_pipe, CHUNK)
         self.child.inner_status += data
         if not data:
@@ -192,7 +192,7 @@ class Supervisor:
     # Limits
 
     def watch(self) -> None:
-        """Until the worker has ended, or has outlived even SIGKILL."""
+        """Watch until the worker has ended, or has survived even SIGKILL."""
         while True:
             self.child.reap()
             if self.child.status is not None:
@@ -203,7 +203,7 @@ class Supervisor:
                 self.steps = [(signal.SIGTERM, TERM_GRACE_SEC), (signal.SIGKILL, KILL_GRACE_SEC)]
                 if self.order["stop_signal"] == "INT":
                     self.steps.insert(0, (signal.SIGINT, INT_GRACE_SEC))
-                if self.reason == "disk_limit":  # it would use its grace to write more
+                if self.reason == "disk_limit":  # it would use the grace period to write more
                     del self.steps[:-1]
                 self.next_step = now
             if self.reason and now >= self.next_step:
@@ -216,18 +216,18 @@ class Supervisor:
             self.loop.poll(self.next_step if self.reason else self.next_limit())
 
     def next_limit(self) -> float:
-        """When the next time limit is reached if nothing happens."""
+        """Return when the next time limit is reached if nothing happens."""
         wall: float = self.began + self.order["wall_sec"]
         limit = min(wall, self.watcher.limit, self.idle_limit())
         return limit if self.disk is None else min(limit, self.next_look)
 
     def idle_limit(self) -> float:
-        """When it has been silent for too long; never, where it has told its last event."""
+        """Return when it has been silent for too long; never, if it has printed its last event."""
         idle = self.order["idle_sec"]
         return inf if idle is None or self.watcher.finished else self.last_output + idle
 
     def disk_is_full(self, now: float) -> bool:
-        """Whether the worker has written more than it may; looked at now and then."""
+        """Whether the worker has written more than allowed; checked from time to time."""
         if self.disk is None or now < self.next_look:
             return False
         full = self.disk.over(lambda: descendants(os.getpid(), process_table()))
@@ -235,7 +235,7 @@ class Supervisor:
         return full
 
     def reason_to_stop(self, now: float) -> str:
-        """The limit that is exceeded, "interrupted" if we are asked to stop, else ""."""
+        """Return the exceeded limit, "interrupted" if we are asked to stop, or else ""."""
         if self.loop.stop_asked:
             return "interrupted"
         if self.companion is not None and self.companion.stop_reason:
@@ -254,7 +254,7 @@ class Supervisor:
     # The end
 
     def run_after(self) -> dict[str, Any]:
-        """Run the command that looks at what the worker left; it prints one JSON object."""
+        """Run the command that examines what the worker left; it prints one JSON object."""
         argv = self.order["after"]
         if not argv:
             return {}
@@ -279,7 +279,7 @@ class Supervisor:
         return value if isinstance(value, dict) else {"error": "it printed no JSON object"}
 
     def keep(self, fd: int, target: int) -> None:
-        """Copy what a pipe holds; on a full disk nothing is kept, and the result still written."""
+        """Copy what a pipe holds; on a full disk it is dropped, but the result is still written."""
         data = os.read(fd, CHUNK)
         if not data:
             self.loop.forget(fd)
@@ -288,7 +288,7 @@ class Supervisor:
             os.write(target, data)
 
     def outcome(self) -> str:
-        """Why it ended."""
+        """Return why the worker ended."""
         if self.reason:
             return self.reason
         if self.child.oom:
@@ -300,7 +300,7 @@ class Supervisor:
     def write_result(
         self, ended_at: str, duration: float, leftovers: int, after: dict[str, Any]
     ) -> None:
-        """Say how it ended, in one step."""
+        """Write how the worker ended, in one step."""
         outcome = self.outcome()
         result = {
             "outcome": outcome,
@@ -322,7 +322,7 @@ class Supervisor:
 
 
 def read_order() -> tuple[dict[str, Any], bytes]:
-    """The order from stdin; raises ValueError if it was cut off."""
+    """Return the order from stdin; raises ValueError if it is incomplete."""
     with os.fdopen(0, "rb", closefd=False) as file:
         lengths = [int(number) for number in file.readline().split()]
         order, stdin = (file.read(length) for length in lengths)
@@ -332,9 +332,9 @@ def read_order() -> tuple[dict[str, Any], bytes]:
 
 
 def main() -> None:
-    """Be the supervisor of one worker."""
+    """Run as the supervisor of one worker."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
-        # The locks are ours to hold: a worker that had them could hold them for ever.
+        # Only we may hold the locks: a worker that inherited them could hold them forever.
         if int(name) > 2:
             with contextlib.suppress(OSError):
                 os.set_inheritable(int(name), False)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 BOUND = ("box", "layers", "rooms")
-"""Of a run's folder: what sandboxes of its driver bind, and nobody else's."""
+"""Folders of a run that only the sandboxes of its driver bind."""
 HOMES = (*BOUND, "set-up-home")
 """Where the home of a command without a sandbox can be."""
 
@@ -24,7 +24,7 @@ def prctl(option: int, value: int) -> None:
 
 
 def start_time(pid: int) -> int:
-    """When a process started, in clock ticks since boot; 0 if there is none."""
+    """Return when a process started, in clock ticks since boot; 0 if there is none."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
     except OSError:
@@ -32,7 +32,7 @@ def start_time(pid: int) -> int:
 
 
 class ProcessIds(NamedTuple):
-    """What is known of a living process."""
+    """The ids of a living process."""
 
     parent: int
     group: int
@@ -40,7 +40,7 @@ class ProcessIds(NamedTuple):
 
 
 def process_table() -> dict[int, ProcessIds]:
-    """Every living process that we can see."""
+    """Return every living process that we can see."""
     table = {}
     for name in os.listdir("/proc"):  # noqa: PTH208
         if name.isdigit():
@@ -55,7 +55,7 @@ def process_table() -> dict[int, ProcessIds]:
 
 
 def descendants(top: int, table: dict[int, ProcessIds]) -> list[int]:
-    """All processes below `top`."""
+    """Return all processes below `top`."""
     found: list[int] = []
     level = [top]
     while level:
@@ -65,7 +65,7 @@ def descendants(top: int, table: dict[int, ProcessIds]) -> list[int]:
 
 
 def send(pid: int, number: int) -> None:
-    """Signal a process that may be gone."""
+    """Send a signal to a process that may be gone."""
     with contextlib.suppress(OSError):
         os.kill(pid, number)
 
@@ -73,9 +73,9 @@ def send(pid: int, number: int) -> None:
 def kill_orphans(run: Path) -> list[int]:
     """Kill what a killed driver left of a run's sandboxes; `run` is the run's folder.
 
-    Bubblewrap ends with its parent, but not in the moment between making its child and letting
-    it go: that child then waits for ever. Without a sandbox nothing ends a check with its driver.
-    Call it only while no driver and no supervisor of the run can live.
+    Bubblewrap ends with its parent, except in the moment between making its child and releasing it:
+    that child then waits forever. Without a sandbox nothing ends a check with its driver. Call this
+    only while no driver and no supervisor of the run can be alive.
     """
     bound, homes = _below(run, BOUND), _below(run, HOMES)
     orphans = []
@@ -87,9 +87,9 @@ def kill_orphans(run: Path) -> list[int]:
 
 
 def _is_of_run(pid: str, bound: tuple[bytes, ...], homes: tuple[bytes, ...]) -> bool:
-    """Whether it is a bubblewrap that binds one of the folders `bound`, or has one as HOME.
+    """Whether it is a bubblewrap that binds one of the folders `bound`, or has HOME in `homes`.
 
-    Every process of the machine is asked, so that this is done with bytes alone.
+    This is asked of every process of the machine, so it works on bytes alone.
     """
     try:
         words = _proc(pid, "cmdline").split(b"\0")
@@ -111,5 +111,5 @@ def _proc(pid: str, name: str) -> bytes:
 
 
 def _below(run: Path, names: Sequence[str]) -> tuple[bytes, ...]:
-    """What the paths of these folders and of all in them begin with, once `/` is added to them."""
+    """Return what the paths of these folders and their contents, with `/` appended, begin with."""
     return tuple(os.fsencode(run / name) + b"/" for name in names)

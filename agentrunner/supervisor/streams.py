@@ -1,9 +1,9 @@
-"""A worker's output on its way through a file: masked, capped, and readable while it grows.
+"""Writes a worker's output to a file: masked, capped, and readable while it grows.
 
-While the worker runs, the first HEAD bytes stand at their place and the rest goes round in a ring
-of TAIL bytes after them: byte n is at HEAD + (n - HEAD) % TAIL. The file `counts` says how many
-bytes of stdout and of stderr there are: two little-endian 64-bit numbers. In the end the file is
-put in order, with a line where bytes are missing.
+While the worker runs, the first HEAD bytes are at their final place, followed by a ring of TAIL
+bytes for the rest: byte n is at HEAD + (n - HEAD) % TAIL. The file `counts` says how many bytes of
+stdout and of stderr there are: two little-endian 64-bit numbers. At the end the ring is unrolled,
+with a line where bytes are missing.
 
 Standard library and `Redactor` only, for the supervisor.
 """
@@ -23,7 +23,7 @@ COUNTS = struct.Struct("<QQ")
 
 
 def redactor_of(spellings: Iterable[tuple[bytes, str]]) -> Redactor:
-    """One for a stream of bytes, each of which is a character of its own."""
+    """Return a redactor for a stream of bytes, each of which is one character."""
     return Redactor.of_spellings(
         {
             spelling.decode("latin-1"): name.encode().decode("latin-1")
@@ -33,7 +33,7 @@ def redactor_of(spellings: Iterable[tuple[bytes, str]]) -> Redactor:
 
 
 class CappedStream:
-    """One output of the worker on its way into a capped file."""
+    """One output of the worker, written to a capped file."""
 
     def __init__(self, path: Path, redactor: Redactor) -> None:
         """The redactor knows spellings whose characters are bytes (`redactor_of`)."""
@@ -44,11 +44,11 @@ class CappedStream:
         self.size = 0
         """Bytes that were kept or have passed through the ring."""
         self.lost = False
-        """The disk was full."""
+        """Whether the disk was full."""
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
 
     def feed(self, data: bytes) -> None:
-        """Take a read."""
+        """Add what was read."""
         self.printed += len(data)
         self._store(self.redacted.feed(data.decode("latin-1")).encode("latin-1"))
 
@@ -63,35 +63,35 @@ class CappedStream:
             try:
                 count = os.pwrite(self.fd, view[:room], at)
             except OSError:
-                # The worker must not hang because nobody reads: go on reading, keep nothing.
+                # The worker must not hang because nobody reads: keep reading, but store nothing.
                 self.lost = True
                 return
             self.size += count
             view = view[count:]
 
     def finish(self) -> None:
-        """Put the file in order."""
+        """Write the rest, and unroll the ring."""
         self._store(self.redacted.finish().encode("latin-1"))
         left_out = self.size - HEAD - TAIL
         if left_out > 0:
-            self._straighten(left_out)
+            self._unroll(left_out)
         os.close(self.fd)
 
-    def _straighten(self, left_out: int) -> None:
+    def _unroll(self, left_out: int) -> None:
         oldest = HEAD + (self.size - HEAD) % TAIL
-        straight = self.path.with_name(self.path.name + ".new")
+        unrolled = self.path.with_name(self.path.name + ".new")
         try:
-            target = os.open(straight, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            target = os.open(unrolled, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             self._copy(target, 0, HEAD)
             os.write(target, b"\n[agentrunner: %d bytes left out]\n" % left_out)
             self._copy(target, oldest, HEAD + TAIL)
             self._copy(target, HEAD, oldest)
             os.close(target)
-            straight.rename(self.path)
+            unrolled.rename(self.path)
         except OSError:
-            # No room for a second copy: the head alone is better than a ring nobody can read.
+            # There is no space for a second copy: the head alone is better than an unreadable ring.
             self.lost = True
-            straight.unlink(missing_ok=True)
+            unrolled.unlink(missing_ok=True)
             os.ftruncate(self.fd, HEAD)
 
     def _copy(self, target: int, start: int, end: int) -> None:
@@ -107,7 +107,7 @@ class Tail:
         self.name = name
         self._counts = str(folder / "counts")
         self.at = self._count() if from_end else 0
-        """How many bytes have been read or passed over."""
+        """How many bytes have been read or skipped."""
         self._fd: int | None = None
 
     def _count(self) -> int:
@@ -122,16 +122,16 @@ class Tail:
         return COUNTS.unpack(raw)[self.name == "stderr"] if len(raw) == COUNTS.size else 0
 
     def read(self, limit: int = 1 << 18) -> bytes:
-        """The next bytes, b"" if there are none. Bytes that the ring has run over are missing."""
+        """Return the next bytes, b"" if there are none. Bytes that the ring overwrote are lost."""
         count = self._count()
         if count <= self.at:
             return b""
         if self._fd is None:
-            # Kept open: the file is replaced when it is put in order, and this one stays a ring.
+            # Kept open: the file is replaced when the ring is unrolled, and this one stays a ring.
             self._fd = os.open(self.folder / self.name, os.O_RDONLY | os.O_NOFOLLOW)
         size = os.fstat(self._fd).st_size
         if size > HEAD + TAIL:
-            # In order already when we came: longer than any ring, by the line in it.
+            # It was unrolled before we opened it: its extra line makes it longer than any ring.
             data = os.pread(self._fd, limit, self.at)
             self.at += len(data) or count
             return data
@@ -144,13 +144,13 @@ class Tail:
             turn = (start - HEAD) % TAIL
             place, room = HEAD + turn, TAIL - turn
         data = os.pread(self._fd, min(room, limit, count - start), place)
-        # Nothing there: the disk was full, and only the head is left.
+        # Nothing is there: the disk was full, and only the head is left.
         self.at += len(data) or count
         overrun = start >= HEAD and self._count() - TAIL > start
         return b"" if overrun else data
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

@@ -1,4 +1,4 @@
-"""What a worker's own lines tell of where it is: at its end, in a storm, before a login.
+"""Recognises from a worker's output that it has finished, retries endlessly, or wants a login.
 
 Standard library only, for the supervisor.
 """
@@ -10,100 +10,100 @@ from math import inf
 from typing import NamedTuple
 
 LINES = 50
-"""Of one read only the last so many lines are looked at: what counts here is said slowly, or last.
+"""Only the last lines of one read are checked, this many: what matters is printed slowly, or last.
 
-It makes a flood cheap. A read is at most 64 KiB.
+This keeps a flood cheap. A read is at most 64 KiB.
 """
 LINE_LIMIT = 1 << 13
-"""Bytes of a line that are looked at: no more, as a careless pattern takes time by their square."""
+"""The checked bytes of a line: not more, because a careless pattern takes quadratic time."""
 PROMPT_LIMIT = 400
-"""A longer line is no prompt to anybody."""
+"""A longer line is not a prompt."""
 
 
 class OutputWatch(NamedTuple):
-    """What the supervisor looks for in each line of output, to stop a worker that leads nowhere.
+    """What the supervisor looks for in each line of output, to stop a worker that is stuck.
 
     Patterns are regular expressions over bytes, searched in the first 8 KiB of one line; "" looks
-    for nothing. Lines of nothing but blanks are none.
+    for nothing. Blank lines are ignored.
     """
 
     final: str = ""
     """A line of stdout after which nothing comes there: its last event."""
     final_grace_sec: float = 10
-    """Seconds in which it must exit after that; another line on stdout undoes it."""
+    """Seconds in which it must exit after that; another line on stdout cancels this."""
     retry: str = ""
-    """A line of either stream that tells of one more try at the model."""
+    """A line of either stream that reports another try at the model."""
     retries: int = 8
-    """So many of them, with no other line of stdout between, are a storm."""
+    """This many of them, with no other line of stdout between, are a storm."""
     login: str = ""
-    """A line of either stream that asks somebody to log in, who is not there.
+    """A line of either stream that asks somebody to log in; nobody is there to do it.
 
-    It need not have ended, and is not longer than 400 bytes.
+    It may be unfinished, and is at most 400 bytes long.
     """
 
 
 class Watcher:
-    """Reads along with both streams, and says when the worker is to be stopped."""
+    """Reads both streams along, and decides when the worker must be stopped."""
 
     def __init__(self, watch: OutputWatch) -> None:
         self._final = _pattern(watch.final)
         self._retry = _pattern(watch.retry)
         self._login = _pattern(watch.login)
         self._grace = watch.final_grace_sec
-        self._most = watch.retries
-        self._blind = not (watch.final or watch.retry or watch.login)
-        self._held = {True: b"", False: b""}
-        """The line that has not ended yet, of stdout and of stderr."""
+        self._max_retries = watch.retries
+        self._looks_for_nothing = not (watch.final or watch.retry or watch.login)
+        self._unfinished = {True: b"", False: b""}
+        """The unfinished line of stdout and of stderr."""
         self._retries = 0
         self._seen = ""
         self.limit = inf
-        """When a worker that has told its last event is past its grace."""
+        """When the grace period of a worker that has printed its last event ends."""
 
     def feed(self, data: bytes, now: float, *, stdout: bool) -> None:
-        """Take a read of one stream at the time `now`, in seconds."""
-        if self._blind:
+        """Process what was read from one stream at the time `now`, in seconds."""
+        if self._looks_for_nothing:
             return
-        parts = (self._held[stdout] + data).rsplit(b"\n", LINES)
+        parts = (self._unfinished[stdout] + data).rsplit(b"\n", LINES)
         rest = parts.pop()
         if len(parts) == LINES:
             del parts[0]  # all lines before the last ones
             if stdout:
-                self._say_other(inf)
+                self._note_other_line(inf)
         for part in parts:
             line = part[:LINE_LIMIT]
             if line and not line.isspace():
-                self._hear(line, now, stdout)
-        self._ask(rest)
-        self._held[stdout] = rest[:LINE_LIMIT]
+                self._check_line(line, now, stdout)
+        self._check_for_login_prompt(rest)
+        self._unfinished[stdout] = rest[:LINE_LIMIT]
 
-    def _hear(self, line: bytes, now: float, stdout: bool) -> None:
+    def _check_line(self, line: bytes, now: float, stdout: bool) -> None:
         if self._retry is not None and self._retry.search(line):
             self._retries += 1
             self.limit = inf
-            if self._retries >= self._most and not self._seen:
+            if self._retries >= self._max_retries and not self._seen:
                 self._seen = "retry_storm"
         elif stdout:
             final = self._final is not None and self._final.search(line)
-            self._say_other(now + self._grace if final else inf)
-        self._ask(line)
+            self._note_other_line(now + self._grace if final else inf)
+        self._check_for_login_prompt(line)
 
-    def _say_other(self, limit: float) -> None:
-        """It says something else than that it tries again."""
+    def _note_other_line(self, limit: float) -> None:
+        """Record a line that is not about another try."""
         self._retries = 0
         self.limit = limit
 
-    def _ask(self, line: bytes) -> None:
+    def _check_for_login_prompt(self, line: bytes) -> None:
         short = self._login is not None and len(line) <= PROMPT_LIMIT
         if short and self._login is not None and self._login.search(line) and not self._seen:
             self._seen = "login_prompt"
 
     @property
     def finished(self) -> bool:
-        """Whether its last event is what it said last, so that its silence means nothing."""
+        """Whether its last event is the last thing it printed: its silence then means nothing."""
         return self.limit < inf
 
     def reason(self, now: float) -> str:
-        """Why it is to be stopped at the time `now`, "" if it is not."""
+        """Return why it must be stopped at the time `now`, or ""."""
         return self._seen or ("lingered" if now >= self.limit else "")
 
 

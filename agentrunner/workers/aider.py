@@ -1,4 +1,4 @@
-"""aider, as a worker: it edits text, runs no commands, and prints no JSON."""
+"""The worker for aider: it edits text, runs no commands, and prints no JSON."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ MAX_MESSAGE_LINES = 200
 
 _OPTIONS = (
     *("--edit-format", "whole", "--yes-always", "--no-stream", "--no-pretty", "--no-fancy-input"),
-    # The work tree is to have its work alone: no commits, no entry in .gitignore, no cached map.
+    # The work tree must only contain its work: no commits, no entry in .gitignore, no cached map.
     *("--no-auto-commits", "--no-dirty-commits", "--no-gitignore", "--map-tokens", "0"),
-    # It would run linters, tests and commands of the model, and fetch every address that it sees.
+    # It would run linters, tests and commands of the model, and fetch every address it sees.
     *("--no-auto-lint", "--no-auto-test", "--no-suggest-shell-commands", "--no-detect-urls"),
     *("--no-check-update", "--analytics-disable", "--no-show-release-notes"),
     "--no-show-model-warnings",
 )
 _PRICES = ".aider/caches/model_prices_and_context_window.json"
-"""Where it keeps what it would else fetch from GitHub, each time."""
+"""Where it keeps prices that it would otherwise fetch from GitHub each time."""
 _IDENTITY = "[user]\n\tname = aider\n\temail = aider@example.invalid\n"
-"""Without one it writes one into the repository's configuration."""
+"""Without an identity aider writes one into the repository's configuration."""
 
 _ANSWERED = re.compile(r"Tokens: [\d.,]+[kM]? sent, [\d.,]+[kM]? received")
 _APPLIED = re.compile(r"Applied edit to (.+)")
@@ -57,10 +57,10 @@ _MODEL = re.compile(r"Model: (\S+) with ")
 
 
 class AiderWorker(CliWorker):
-    """Builds aider's command line and reads what it prints.
+    """Builds aider's command line and reads its output.
 
-    Its exit code tells nothing: it is 0 also where the key is refused. Its last word is the line
-    that counts the tokens of the model's answer, if no error comes after it.
+    Its exit code is useless: it is 0 even if the key is refused. Its last word is the line that
+    counts the tokens of the model's answer, if no error comes after it.
     """
 
     kind = "aider"
@@ -76,14 +76,14 @@ class AiderWorker(CliWorker):
     reports = Reports(actions=True)
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """`aider` with the prompt in a file, where it is no option and of any length."""
+        """Return `aider` with the prompt in a file, which can have any length and is no option."""
         home = call.home / "aider"
         scratch = call.home / "tmp"
         objects = home / "objects"
         prompt = home / "prompt.md"
         argv = [
             *(self.program(), "--model", f"openai/{self.model_of(call) or DEFAULT_META_MODEL}"),
-            # A variable of the repository's .env would win over one of the environment.
+            # A variable in the repository's .env would override one of the environment.
             *("--openai-api-base", self.url_of(call)),
             *_OPTIONS,
             *("--chat-history-file", str(home / "chat.md")),
@@ -96,7 +96,7 @@ class AiderWorker(CliWorker):
             env={
                 "HOME": str(home),
                 "TMPDIR": str(scratch),
-                "COLUMNS": "1000",  # or its errors are broken into lines
+                "COLUMNS": "1000",  # otherwise its errors are broken into lines
                 "LITELLM_LOCAL_MODEL_COST_MAP": "True",
                 # It adds new files to git's index, which is the user's, and read-only in a sandbox.
                 "GIT_INDEX_FILE": str(home / "index"),
@@ -114,21 +114,21 @@ class AiderWorker(CliWorker):
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """None: it prints no records."""
+        """Return no facts: it prints no records."""
         return ()
 
     def events(self) -> EventReader:
-        """Each line as text."""
+        """Return a reader that yields each line as text."""
         return TextEvents()
 
     def read(self, ended: Ended) -> WorkerReading:
-        """What its lines tell."""
+        """Return the facts in its lines."""
         reading = reading_of(ended, facts_of(lines_of(ended.stdout)))
         return self.with_refused_flags(ended, reading)
 
 
 def facts_of(lines: Iterable[str]) -> Iterator[Fact]:
-    """What the lines of a run tell, in their order."""
+    """Yield the facts in the lines of a run, in order."""
     latest: list[str] = []
     for line in lines:
         if _ANSWERED.match(line):

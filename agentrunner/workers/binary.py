@@ -1,6 +1,6 @@
-"""Finding a worker's program on the host, once, outside the repository.
+"""Finds a worker's program on the host, once, outside the repository.
 
-A repository may hold a `codex` of its own and PATH may hold `.`: neither decides what runs.
+A repository may contain a `codex` of its own and PATH may contain `.`: neither decides what runs.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ _NPM_PLATFORMS = {"x86_64": "x64", "aarch64": "arm64"}
 def find_program(
     name: str, *, avoid: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Path | None:
-    """The absolute path of a program, by PATH where `name` is a bare word.
+    """Return the absolute path of a program, by PATH if `name` is a bare word.
 
-    Relative names and relative or empty PATH entries are passed over, and so is everything
-    inside `avoid`, also by way of a link.
+    Relative names, relative or empty PATH entries, and everything inside `avoid` (also through a
+    link) are skipped.
     """
     env = os.environ if environ is None else environ
     if "/" in name:
         candidates = [Path(name)]
     else:
         candidates = [Path(folder) / name for folder in env.get("PATH", "").split(":")]
-    return next((path for path in candidates if _usable(path, avoid)), None)
+    return next((path for path in candidates if _is_usable(path, avoid)), None)
 
 
 def native_binary(path: Path, package: str, where: str) -> Path | None:
-    """The native program behind an npm wrapper script; `path`, links resolved, where it is none.
+    """Return the native program behind an npm wrapper script, or else `path` with links resolved.
 
-    npm installs `PACKAGE/bin/NAME.js` and beside the package, or nested in it, one package per
+    npm installs `PACKAGE/bin/NAME.js` and, beside the package or nested in it, one package per
     platform, `PACKAGE-linux-x64`, in which `where` is a glob for the program. Killing the wrapper
-    would leave the native program running. None where the platform's package is missing.
+    would leave the native program running. None if the platform's package is missing.
     """
     real = path.resolve()
     if real.suffix != ".js":
@@ -54,8 +54,8 @@ def native_binary(path: Path, package: str, where: str) -> Path | None:
     return None
 
 
-def _usable(path: Path, avoid: Path | None) -> bool:
-    # What may not be looked at is asked for first: is_file raises for it.
+def _is_usable(path: Path, avoid: Path | None) -> bool:
+    # Access is checked first, because is_file raises for a path that may not be examined.
     if not path.is_absolute() or not os.access(path, os.X_OK) or not path.is_file():
         return False
     if avoid is None:

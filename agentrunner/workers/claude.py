@@ -1,7 +1,7 @@
-"""Anthropic's Claude Code, `claude -p`, as a worker.
+"""The worker for Anthropic's Claude Code, `claude -p`.
 
-Not `--bare`: the repository's CLAUDE.md is to be obeyed, the tool that writes files is wanted, and
-a login is not taken with it.
+Not with `--bare`: it ignores the repository's CLAUDE.md, lacks the tool that writes files, and does
+not accept a login.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _URL = "ANTHROPIC_BASE_URL"
 _EFFORT = "low|medium|high"
 _TURNS = r"[1-9]\d{0,3}"
 _TOOLS = "Bash,Edit,Write,Read,Glob,Grep,NotebookEdit,TodoWrite"
-"""Without a sandbox of ours; the web is not among them."""
+"""The tools allowed without our sandbox; the web is not included."""
 
 
 class ClaudeWorker(CliWorker):
@@ -44,7 +44,7 @@ class ClaudeWorker(CliWorker):
     lost_session = r"No conversation found with session ID"
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """`claude -p`, with an id chosen for a new session."""
+        """Return `claude -p`, with an id for a new session."""
         home = call.home / "claude"
         scratch = call.home / "tmp"
         model, url = self.model_of(call), self.url_of(call)
@@ -54,8 +54,8 @@ class ClaudeWorker(CliWorker):
             *(("--model", model) if model else ()),
             *session_flags(call),
             *_permissions(call.sandboxed),
-            # Of the same variable, the one in the repository's .claude/settings.json would win
-            # over the environment, and lead the calls, and the key, elsewhere.
+            # The same variable in the repository's .claude/settings.json would override the
+            # environment, and send the calls, and the key, elsewhere.
             *("--settings", json.dumps({"env": {_URL: url}})),
             *settings,
             *self.flags_of(call),
@@ -65,7 +65,7 @@ class ClaudeWorker(CliWorker):
             stdin=call.prompt.encode(),
             env={
                 "CLAUDE_CONFIG_DIR": str(home),
-                # Else every command fails on a read-only root, and the run still is a success.
+                # Otherwise every command fails on a read-only root, and the run still is a success.
                 "CLAUDE_CODE_TMPDIR": str(scratch),
                 "TMPDIR": str(scratch),
                 _URL: url,
@@ -76,7 +76,7 @@ class ClaudeWorker(CliWorker):
                 # As root it refuses the bypass flag without this.
                 **({"IS_SANDBOX": "1"} if call.sandboxed else {}),
             },
-            # The login's token comes by its own variable; a key beside it would win.
+            # The login's token has its own variable; a key beside it would win.
             key_env="" if call.login else KEY_ENV,
             folders=(home, scratch),
             stop_signal="INT",
@@ -84,12 +84,12 @@ class ClaudeWorker(CliWorker):
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """What an event tells."""
+        """Return the facts in an event."""
         return facts_of(record)
 
 
 def _permissions(sandboxed: bool) -> tuple[str, ...]:
     if sandboxed:
         return ("--dangerously-skip-permissions",)
-    # The other modes deny Write or Bash, and the run still says that it was a success.
+    # The other modes deny Write or Bash, and the run still reports success.
     return ("--permission-mode", "dontAsk", "--allowedTools", _TOOLS)

@@ -1,10 +1,9 @@
-"""Claude Code's login for machines: the token of `claude setup-token`. Tried with 2.1.197.
+"""Claude Code's login for machines: the token of `claude setup-token`. Tested with 2.1.197.
 
-That version takes CLAUDE_CODE_OAUTH_TOKEN together with ANTHROPIC_BASE_URL, sends it as
-`Authorization: Bearer` with `anthropic-beta: oauth-2025-04-20`, and does not look at what it is:
-the gateway can hold the real one. With `--bare` it is not taken. The login of the interactive CLI
-has a refresh token of single use, and no documented way to refresh it from outside: it is left
-alone.
+That version accepts CLAUDE_CODE_OAUTH_TOKEN together with ANTHROPIC_BASE_URL, sends it as
+`Authorization: Bearer` with `anthropic-beta: oauth-2025-04-20`, and does not check its content: so
+the gateway can hold the real one. With `--bare` it is ignored. The login of the interactive CLI has
+a single-use refresh token, and no documented way to refresh it from outside: it is left alone.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _CURE = f"claude setup-token, then export {TOKEN_ENV}=…"
 
 
 class ClaudeLogin:
-    """A token that lives for about a year and is never refreshed."""
+    """A token that is valid for about a year and is never refreshed."""
 
     given_names: tuple[str, ...] = (TOKEN_ENV,)
 
@@ -31,13 +30,13 @@ class ClaudeLogin:
         self._own = (Path(folder) if folder else home / ".claude") / ".credentials.json"
 
     def describe(self) -> LoginState:
-        """Whether the variable is set. When its token ends, it does not tell."""
+        """Return whether the variable is set. The token does not reveal its expiry."""
         if self._token:
             return LoginState(True, f"{TOKEN_ENV} is set; until when it is good, it does not tell")
         return LoginState(False, self._missing(), _CURE)
 
     async def access(self, min_valid_sec: float, *, refused: str = "") -> Access:
-        """The token as it is.
+        """Return the token unchanged.
 
         Raises InfraError: `login-missing` without one, `login-expired` for one that was refused.
         """

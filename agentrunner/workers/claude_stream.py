@@ -1,4 +1,4 @@
-"""The JSON lines that `claude -p --output-format stream-json` prints, as facts."""
+"""Translates the JSON lines of `claude -p --output-format stream-json` into facts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agentrunner.workers.transcript import (
 FINAL = r'^\{"type":"result"'
 RETRY = r'^\{"type":"system","subtype":"api_retry"'
 SYNTHETIC = "<synthetic>"
-"""The model of what Claude Code says itself, such as the text of an error."""
+"""The model name of Claude Code's own messages, such as the text of an error."""
 _EXIT_CODE = re.compile(r"Exit code (-?\d{1,10})\b")
 _ERRORS: dict[str, FailureKind] = {
     "authentication_failed": "auth",
@@ -42,7 +42,7 @@ _ERRORS: dict[str, FailureKind] = {
 
 
 def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """What one event tells. What is in a sub-agent counts as this run's own."""
+    """Yield the facts in one event. What a sub-agent does counts as this run's own."""
     kind, subtype = record.get("type"), record.get("subtype")
     if kind == "system" and subtype == "init":
         yield Session(text_of(record.get("session_id")))
@@ -62,14 +62,14 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
 
 
 def kind_of(status: object, error: str) -> FailureKind | None:
-    """What a status, or Claude Code's own word for an error, is about."""
+    """Return the failure kind of a status, or of Claude Code's own name for an error."""
     return _ERRORS.get(error) or kind_of_status(status)
 
 
 def _of_assistant(record: dict[str, Any]) -> Iterator[Fact]:
     message = dict_of(record.get("message"))
     if message.get("model") == SYNTHETIC:
-        return  # the error that its end tells, too
+        return  # the error that the result event reports, too
     for part in map(dict_of, list_of(message.get("content"))):
         if part.get("type") == "text":
             yield WorkerMessage(text_of(part.get("text")))
@@ -88,7 +88,7 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
 
 
 def _result(part: dict[str, Any]) -> ToolEnded:
-    """Exit codes are told of commands that fail only: where nothing is told it may be any."""
+    """Return the end of a tool. Only failures report an exit code; without one it may be any."""
     failed = part.get("is_error") is True
     code = _EXIT_CODE.match(_text_in(part.get("content"))) if failed else None
     return ToolEnded(
@@ -106,7 +106,7 @@ def _text_in(content: object) -> str:
 
 
 def _of_end(record: dict[str, Any]) -> Iterator[Fact]:
-    """The last event. An error of the API is a `success` with `is_error`."""
+    """Yield the facts in the last event. An error of the API is a `success` with `is_error`."""
     yield Session(text_of(record.get("session_id")))
     usage = dict_of(record.get("usage"))
     read = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")

@@ -1,6 +1,6 @@
-"""The base of every adapter for a CLI: finds its binary, probes it, reads its event stream.
+"""The base class of CLI adapters: finds the binary, probes it, reads its event stream.
 
-An adapter adds what is its own: class attributes, `command` and `facts`. One whose CLI prints no
+An adapter adds what is specific: class attributes, `command` and `facts`. One whose CLI prints no
 JSON lines overrides `events` and `read`.
 """
 
@@ -48,15 +48,15 @@ LOGIN_PROMPT = (
     r" (?:log|sign|authenti)"
     r"|waiting for (?:authentication|login))"
 )
-"""For `Watch.login`: somebody is asked to log in.
+"""For `Watch.login`: a prompt to log in.
 
-Only lines that are no JSON speak for the CLI itself: in JSON are files and what the model wrote,
-and a worker that builds a login page must not be ended for it.
+Only lines that are not JSON come from the CLI itself: JSON contains files and the model's text, and
+a worker that builds a login page must not be ended for it.
 """
 
 
 def _for_user(cure: str) -> str:
-    """The command that installs, for who runs this: npm's own folder is mostly root's."""
+    """Return the install command for the current user: npm's own folder usually belongs to root."""
     if os.geteuid() == 0:
         return cure
     return cure.replace("npm install -g ", "npm install -g --prefix ~/.local ")
@@ -71,13 +71,13 @@ class CliWorker(ABC):
     binary: str
     """Its name on PATH, and in an image."""
     binary_env: str
-    """The variable that names another one: AGENTRUNNER_CODEX."""
+    """The variable that names another binary: AGENTRUNNER_CODEX."""
     package: str = ""
-    """The npm package whose script starts a native program, with `native`."""
+    """The npm package whose script starts a native program; used with `native`."""
     native: str = ""
-    """Where that program is in the package for this platform, as a glob; "" for no such."""
+    """A glob for that program in the package for this platform; "" if there is none."""
     tested: str
-    """The version that it was built for."""
+    """The version that the adapter was built for."""
     verified: str
     cure: str
     """One command that installs the tested version."""
@@ -85,7 +85,7 @@ class CliWorker(ABC):
     key_names: tuple[str, ...] = ()
     wire: WireName = ""
     default_url: str = ""
-    """The provider's base URL where the task names none."""
+    """The provider's base URL if the task names none."""
     reports: Reports = Reports()
     confines_itself: bool = False
     memory: str = "1g"
@@ -93,14 +93,14 @@ class CliWorker(ABC):
     flag_rules: Mapping[str, str] = {}
     tool_rules: Mapping[str, str] = {}
     lost_session: str = ""
-    """A pattern for the words with which it says that it does not know a session."""
+    """A pattern for the message with which it reports an unknown session."""
     version_env: Mapping[str, str] = {}
-    """What `--version` wants beside PATH and HOME."""
+    """Variables that `--version` needs besides PATH and HOME."""
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
         self.spec = spec
         self._repo = repo
-        self._named = _binary_setting(self.kind, spec.command)
+        self._binary_name = _binary_setting(self.kind, spec.command)
         self._version = ""
         self.provider_url = spec.base_url or self.default_url
         if self.provider_url and not re.fullmatch(r"https?://[\x21-\x7e]+", self.provider_url):
@@ -111,14 +111,14 @@ class CliWorker(ABC):
 
     @abstractmethod
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """The command line for this call; pure but for finding the binary once.
+        """Return the command line for this call; pure except for finding the binary once.
 
-        The task's own flags come last, so that they win over the planner's.
+        The task's own flags come last, so that they override the planner's.
         """
 
     @abstractmethod
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """What one record of its stream tells: pure, without a memory, never raises."""
+        """Return the facts in one record of its stream: pure, stateless, never raises."""
 
     def probe(self) -> Probe:
         """Find the binary and ask it for its version; never raises."""
@@ -130,20 +130,20 @@ class CliWorker(ABC):
             )
             return Probe(None, tested=self.tested, problem=missing, cure=_for_user(self.cure))
         try:
-            output = self._asked(path)
+            output = self._version_output(path)
         except (OSError, subprocess.SubprocessError) as error:
             return Probe(path=path, tested=self.tested, problem=f"{path} does not run: {error}")
         found = _VERSION.search(output.decode("utf-8", "replace"))
         self._version = found[0] if found else ""
         return Probe(path=path, version=self._version, tested=self.tested)
 
-    def _asked(self, path: Path) -> bytes:
-        """What `--version` prints; raises OSError or SubprocessError where it does not run."""
-        # Some CLIs write to their home even then, and as root they make any folder that is missing.
+    def _version_output(self, path: Path) -> bytes:
+        """Return what `--version` prints; raises OSError or SubprocessError if it does not run."""
+        # Some CLIs write to their home even then, and as root they create any missing folder.
         with tempfile.TemporaryDirectory(prefix="agentrunner-", ignore_cleanup_errors=True) as home:
             return subprocess.run(
                 [path, "--version"],
-                # Of scripts the interpreter often lies beside them.
+                # The interpreter of a script is often in the same folder.
                 env={
                     "PATH": f"{path.parent}:/usr/local/bin:{os.defpath}",
                     "HOME": home,
@@ -157,15 +157,15 @@ class CliWorker(ABC):
             ).stdout
 
     def program(self) -> str:
-        """The binary's absolute path; without one here, the name it has in an image."""
+        """Return the binary's absolute path; if there is none here, its name in an image."""
         return str(self._binary or self.binary)
 
     def events(self) -> EventReader:
-        """Reads the JSON lines."""
+        """Return a reader of the JSON lines."""
         return TranscriptEvents(self.facts)
 
     def read(self, ended: Ended) -> WorkerReading:
-        """The facts of the stream; see `read_transcript`."""
+        """Return the facts in the stream; see `read_transcript`."""
         reading = read_transcript(
             ended,
             self.facts,
@@ -175,7 +175,7 @@ class CliWorker(ABC):
         return self.with_refused_flags(ended, reading)
 
     def with_refused_flags(self, ended: Ended, reading: WorkerReading) -> WorkerReading:
-        """The reading of a CLI that did not begin, with a sentence on the flag that it refused."""
+        """Return the reading; if the CLI did not begin, with a sentence on the flag it refused."""
         began = reading.completed or reading.session_id or reading.actions
         if began or ended.outcome != "exited" or ended.exit_code == 0:
             return reading
@@ -191,20 +191,20 @@ class CliWorker(ABC):
         return replace(reading, failure=Failure("protocol", sentence), error=sentence)
 
     def model_of(self, call: WorkerRequest) -> str | None:
-        """The model to name: the call's, else the task's."""
+        """Return the model to use: the call's, or else the task's."""
         return call.model or self.spec.model
 
     def url_of(self, call: WorkerRequest) -> str:
-        """Where the model is from inside the sandbox: the gateway, else the provider."""
+        """Return the model's address from inside the sandbox: the gateway, or else the provider."""
         return call.base_url or self.provider_url
 
     def flags_of(self, call: WorkerRequest) -> tuple[str, ...]:
-        """Further flags; the task's own last, so that they win over the planner's."""
+        """Return further flags; the task's own last, so that they override the planner's."""
         return (*call.flags, *self.spec.flags)
 
     @cached_property
     def _binary(self) -> Path | None:
-        name = self._named or os.environ.get(self.binary_env) or self.binary
+        name = self._binary_name or os.environ.get(self.binary_env) or self.binary
         found = find_program(name, avoid=self._repo)
         if found is None or not self.native:
             return found
@@ -212,12 +212,12 @@ class CliWorker(ABC):
 
 
 def resumed(call: WorkerRequest) -> str | None:
-    """The session to go on with; None for a new one."""
+    """Return the session to resume; None for a new one."""
     return call.session_id if call.mode == "resume" else None
 
 
 def session_flags(call: WorkerRequest) -> tuple[str, ...]:
-    """For the CLIs that are told the id of a new session: that, or the session to go on with."""
+    """Return the flags of CLIs that accept an id for a new session: with it, or to resume one."""
     if session := resumed(call):
         return ("--resume", session)
     return ("--session-id", call.new_session_id) if call.new_session_id else ()

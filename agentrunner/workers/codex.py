@@ -1,4 +1,4 @@
-"""OpenAI's Codex CLI, `codex exec --json`, as a worker."""
+"""The worker for OpenAI's Codex CLI, `codex exec --json`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ACCOUNT_ENV = "AR_ACCOUNT_ID"
 _EFFORT = r'model_reasoning_effort=("?)(low|medium|high)\1'
 
 _ALWAYS = (
-    # Each of these phones home or costs 5 s where there is no network.
+    # Each of these phones home or costs 5 s without a network.
     ("--disable", "plugins"),
     ("-c", "analytics.enabled=false"),
     ("-c", "check_for_update_on_startup=false"),
-    # Keeps variables named *KEY*, *SECRET*, *TOKEN* from the commands that the model runs.
+    # Hides variables named *KEY*, *SECRET*, *TOKEN* from the commands that the model runs.
     ("-c", "shell_environment_policy.ignore_default_excludes=false"),
 )
 
@@ -49,7 +49,7 @@ class CodexWorker(CliWorker):
     version_env: Mapping[str, str] = {"CODEX_HOME": "/nonexistent"}
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """`codex exec`, or `codex exec resume` where the call names a session."""
+        """Return `codex exec`, or `codex exec resume` if the call names a session."""
         home = call.home / "codex"
         scratch = call.home / "tmp"
         model = self.model_of(call)
@@ -85,12 +85,12 @@ class CodexWorker(CliWorker):
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """What an event tells."""
+        """Return the facts in an event."""
         return facts_of(record)
 
 
 def provider_table(base_url: str, *, retries: int, idle_sec: int) -> str:
-    """A model provider of our own, as TOML; `idle_sec` is how long its stream may be silent."""
+    """Return our own model provider, as TOML; `idle_sec` is how long its stream may be silent."""
     # The built-in one ignores the base URL or tries a WebSocket for 7 s.
     fields = {
         "name": "ar",
@@ -103,13 +103,13 @@ def provider_table(base_url: str, *, retries: int, idle_sec: int) -> str:
     }
     # For these ASCII texts and numbers a JSON value is a TOML value.
     settings = [f"{key}={json.dumps(value)}" for key, value in fields.items()]
-    # With a login the provider wants to know the account; without the variable nothing is sent.
+    # With a login the provider needs the account; without the variable nothing is sent.
     settings.append(f'env_http_headers={{"chatgpt-account-id"="{ACCOUNT_ENV}"}}')
     return "{" + ",".join(settings) + "}"
 
 
 def _confinement(sandboxed: bool) -> tuple[str, ...]:
-    # Codex's own sandbox inside ours fails without a word and with exit 0.
+    # Codex's own sandbox inside ours fails silently, with exit 0.
     if sandboxed:
         return ("--dangerously-bypass-approvals-and-sandbox",)
     return ("-s", "workspace-write")

@@ -1,12 +1,12 @@
-"""The ChatGPT login of the Codex CLI: `auth.json` below CODEX_HOME. Tried with 0.169.0.
+"""The ChatGPT login of the Codex CLI: `auth.json` below CODEX_HOME. Tested with 0.169.0.
 
-That version needs no `auth.json` in the sandbox: with a provider of our own it sends whatever its
-`env_key` holds as `Authorization: Bearer`, so the gateway can hold the access token. It refuses an
-`auth.json` without a refresh token, and with an empty one it tries to refresh by itself, asks
-chatgpt.com for more than the model, and keeps what it gets: so none is given to it.
+That version needs no `auth.json` in the sandbox: with our own provider it sends the value of its
+`env_key` as `Authorization: Bearer`, so the gateway can hold the access token. It refuses an
+`auth.json` without a refresh token. With an empty one it tries to refresh by itself, asks
+chatgpt.com for more than the model, and keeps the answer: so it gets none.
 
-On this machine it may refresh beside us. It writes `auth.json` under a lock on `auth.lock` and
-reads it again first; we hold that same lock over the whole refresh.
+On this machine it may refresh concurrently with us. It writes `auth.json` under a lock on
+`auth.lock` and rereads it first; we hold the same lock during the whole refresh.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from agentrunner.workers.token_refresh import (
 
 BASE_URL = "https://chatgpt.com/backend-api/codex"
 BASE_URL_ENV = "AGENTRUNNER_CODEX_LOGIN_URL"
-"""Another place for model calls with this login, for instance a company's own proxy."""
+"""Another address for model calls with this login, for instance a company's own proxy."""
 REFRESH_URL = "https://auth.openai.com/oauth/token"
 REFRESH_URL_ENV = "CODEX_REFRESH_TOKEN_URL_OVERRIDE"
 """The CLI's own variable."""
 CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
 _CLAIMS = "https://api.openai.com/auth"
 _LOOK_AGAIN_SEC = 1.0
-"""How long Codex may take to write down what it was given when it was faster than we."""
+"""How long Codex may take to write new tokens if it refreshed before us."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Tokens:
     expires_at: float | None
 
     def lasts(self, seconds: float, now: float, refused: str) -> bool:
-        """Whether the access token is good for so long, and was not refused before."""
+        """Whether the access token is valid for so many seconds, and was not refused before."""
         if refused and refused == fingerprint(self.access):
             return False
         return self.expires_at is None or self.expires_at - now >= seconds
@@ -77,7 +77,7 @@ class CodexLogin:
         self._now = now
 
     def describe(self) -> LoginState:
-        """Who is logged in, and until when the access token is good."""
+        """Return who is logged in, and until when the access token is valid."""
         try:
             tokens = self._read()
         except InfraError as error:
@@ -89,7 +89,7 @@ class CodexLogin:
         return LoginState(True, f"logged in as {tokens.who}; the access token {until}")
 
     async def access(self, min_valid_sec: float, *, refused: str = "") -> Access:
-        """A token that is good for `min_valid_sec`; see `Login.access`."""
+        """Return a token that is valid for `min_valid_sec`; see `Login.access`."""
         for name, url in ((BASE_URL_ENV, self._base_url), (REFRESH_URL_ENV, self._refresh_url)):
             if not is_safe_url(url):
                 raise BaseUrlRefused(
@@ -100,14 +100,14 @@ class CodexLogin:
                 )
         tokens = self._read()
         if not tokens.lasts(min_valid_sec, self._now(), refused):
-            # In a thread, which also a cancelled event loop waits for: between the issuer's answer
-            # and the file the only refresh token there is must not be dropped.
-            tokens = await asyncio.to_thread(self._renewed, min_valid_sec, refused)
+            # Run this in a thread, which even a cancelled event loop waits for: between the
+            # issuer's answer and the written file, the only refresh token must not be lost.
+            tokens = await asyncio.to_thread(self._renew, min_valid_sec, refused)
         env = {ACCOUNT_ENV: tokens.account} if tokens.account else {}
         return Access(tokens.access, self._base_url, env=env, expires_at=tokens.expires_at)
 
-    def _renewed(self, min_valid_sec: float, refused: str) -> _Tokens:
-        """The tokens after a refresh by us, or by somebody who was faster."""
+    def _renew(self, min_valid_sec: float, refused: str) -> _Tokens:
+        """Return the tokens after a refresh by us, or by another program that was faster."""
         try:
             with locked(self._folder / "auth.lock"):
                 tokens = self._read()
@@ -115,15 +115,15 @@ class CodexLogin:
                     return tokens
                 return self._refresh(tokens)
         except RefreshRefused as error:
-            # Codex asks the issuer before it takes the lock: it may have spent this token.
-            if other := self._looked_again(tokens):
-                return other
-            return self._as_long_as_it_is_good(tokens, refused, _expired(str(error)))
+            # Codex asks the issuer before it takes the lock: it may have used this refresh token.
+            if renewed := self._wait_for_other_refresh(tokens):
+                return renewed
+            return self._use_while_valid(tokens, refused, _expired(str(error)))
         except IssuerUnreachable as error:
-            return self._as_long_as_it_is_good(tokens, refused, _unreachable(str(error)))
+            return self._use_while_valid(tokens, refused, _unreachable(str(error)))
 
     def _refresh(self, tokens: _Tokens) -> _Tokens:
-        # Everything that can fail on our side fails before the refresh token is spent.
+        # Everything that can fail on our side fails before the refresh token is used.
         with FileReplacement(self._file) as replacement:
             body = {
                 "client_id": CLIENT_ID,
@@ -146,7 +146,7 @@ class CodexLogin:
             raise IssuerUnreachable("its answer holds no access token")
         return _tokens(document)
 
-    def _looked_again(self, before: _Tokens) -> _Tokens | None:
+    def _wait_for_other_refresh(self, before: _Tokens) -> _Tokens | None:
         deadline = time.monotonic() + _LOOK_AGAIN_SEC
         while time.monotonic() < deadline:
             tokens = self._read()
@@ -155,13 +155,13 @@ class CodexLogin:
             time.sleep(0.05)
         return None
 
-    def _as_long_as_it_is_good(self, tokens: _Tokens, refused: str, error: InfraError) -> _Tokens:
+    def _use_while_valid(self, tokens: _Tokens, refused: str, error: InfraError) -> _Tokens:
         if tokens.lasts(1, self._now(), refused):
             return tokens
         raise error
 
     def _read(self) -> _Tokens:
-        """The file as it is now; raises InfraError (`login-missing`)."""
+        """Return the tokens in the file as it is now; raises InfraError (`login-missing`)."""
         try:
             document = json.loads(self._file.read_bytes())
         except FileNotFoundError:
@@ -188,7 +188,7 @@ class CodexLogin:
 
 
 def _tokens(document: Any) -> _Tokens:
-    """Raises KeyError, TypeError or ValueError where it is no ChatGPT login."""
+    """Parse the tokens; raises KeyError, TypeError or ValueError if it is no ChatGPT login."""
     tokens = document["tokens"]
     access, refresh = tokens["access_token"], tokens["refresh_token"]
     if not (isinstance(access, str) and isinstance(refresh, str) and access):
@@ -211,7 +211,7 @@ def _tokens(document: Any) -> _Tokens:
 
 
 def _claims(token: Any) -> dict[str, Any]:
-    """What a JSON Web Token says of itself; {} for any other text. Nothing is verified."""
+    """Return the claims of a JSON Web Token; {} for any other text. Nothing is verified."""
     if not isinstance(token, str) or token.count(".") != 2:
         return {}
     payload = token.split(".")[1]

@@ -1,4 +1,4 @@
-"""The JSON lines that `codex exec --json` prints, as facts."""
+"""Translates the JSON lines of `codex exec --json` into facts."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from agentrunner.workers.transcript import (
 FINAL = r'^\{"type":"turn\.(completed|failed)"'
 RETRY = r'^\{"type":"error","message":"Reconnecting\.\.\. '
 _RECONNECTING = "Reconnecting... "
-"""Then "2/5 (why)", or, where nobody is there, for ever "waiting for network (why)"."""
+"""Followed by "2/5 (why)" or, if there is no network, forever by "waiting for network (why)"."""
 _SHELLS = {"sh", "bash", "zsh"}
 
 
 def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """What one event tells. Usage is that of the whole thread, earlier runs included."""
+    """Yield the facts in one event. Usage is that of the whole thread, including earlier runs."""
     kind = record.get("type")
     if kind == "thread.started":
         yield Session(text_of(record.get("thread_id")))
@@ -80,7 +80,7 @@ def _trouble(record: dict[str, Any]) -> Fact:
 
 
 def _command(item: dict[str, Any]) -> str:
-    """The command as the model wrote it, without the `/bin/bash -lc '…'` around it."""
+    """Return the command as the model wrote it, without the `/bin/bash -lc '…'` around it."""
     command = text_of(item.get("command"))
     if len(command) <= MAX_COMMAND_CHARS:
         try:

@@ -1,7 +1,7 @@
-"""Any command line as a worker: `runner.worker.command`.
+"""The worker for any command line: `runner.worker.command`.
 
-Nothing is assumed of it but that exit code 0 means done. It may call a model or not; one that
-needs the network is given `runner.sandbox.network: full`.
+The only assumption is that exit code 0 means done. The command may or may not call a model; if it
+needs the network, the task sets `runner.sandbox.network: full`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from agentrunner.workers.plain import PlainWorker
 _PLACEHOLDER = re.compile(r"\{(prompt_file|prompt|repo|home)\}")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
-"""Linux refuses a longer single argument (MAX_ARG_STRLEN, with its closing NUL)."""
+"""Linux refuses a longer single argument (MAX_ARG_STRLEN, including its closing NUL)."""
 
 
 class CommandWorker(PlainWorker):
-    """Runs a command of the task file, with the prompt by stdin, by file or as an argument."""
+    """Runs a command of the task file, with the prompt by stdin, as a file or as an argument."""
 
     kind = "command"
     verified = "any command line"
@@ -47,22 +47,22 @@ class CommandWorker(PlainWorker):
             )
 
     def probe(self) -> Probe:
-        """Where the first word is on this host; it may still exist in the sandbox only."""
+        """Return where the first word is on this host; it may still exist only in the sandbox."""
         word = self.program()
         path = find_program(word, avoid=self._repo)
         problem = "" if path else f"{word} is not found on this machine; the sandbox may have it"
         return Probe(path=path, problem=problem)
 
     def program(self) -> str:
-        """First word of the command; `sh` where it is a placeholder."""
+        """Return the first word of the command; `sh` if it is a placeholder."""
         words = _words(self._template[2]) if self._shell else list(self._template)
         named = [word for word in words if not _ASSIGNMENT.match(word)]
         return "sh" if not named or _PLACEHOLDER.search(named[0]) else named[0]
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """The template filled in, each placeholder once; paths are quoted in a shell string.
+        """Fill in the template, each placeholder once; paths are quoted in a shell string.
 
-        Raises UsageError where the prompt is too long for an argument.
+        Raises UsageError if the prompt is too long for an argument.
         """
         values = {
             "prompt": call.prompt,

@@ -1,8 +1,8 @@
-"""GitHub's Copilot CLI, `copilot --output-format json`, as a worker with a model of one's own.
+"""The worker for GitHub's Copilot CLI, `copilot --output-format json`, with a model of one's own.
 
-It works without an account of GitHub where a provider is named (`COPILOT_PROVIDER_…`), and so all
-its calls go through the gateway. It masks secrets wherever they stand in its output: a key of few
-letters would garble its JSON.
+It works without a GitHub account if a provider is named (`COPILOT_PROVIDER_…`), and then all its
+calls go through the gateway. It masks secrets everywhere in its output: a short key would garble
+its JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TESTED = "1.0.102"
 KEY_ENV = "COPILOT_PROVIDER_API_KEY"
 FINAL = r'^\{"type":"result"'
 RETRY = r'^\{"type":"(?:model\.call_failure|assistant\.turn_retry)"|"infoType":"model_retry"'
-"""Each attempt prints about five lines, of which these are most that tell something."""
+"""Each attempt prints about five lines; these patterns match most of the informative ones."""
 _EFFORT = "low|medium|high"
 _CHANGES = {"create": "add", "edit": "update", "str_replace": "update", "insert": "update"}
 _KINDS = {"create": "add", "delete": "delete"}
@@ -48,7 +48,7 @@ class CopilotWorker(CliWorker):
     title = "The Copilot CLI"
     binary = "copilot"
     binary_env = "AGENTRUNNER_COPILOT"
-    # A signal to npm's loader ends the loader alone.
+    # A signal to npm's loader ends only the loader.
     package = "@github/copilot"
     native = "copilot"
     tested = TESTED
@@ -62,17 +62,17 @@ class CopilotWorker(CliWorker):
     flag_rules: Mapping[str, str] = {"--reasoning-effort": _EFFORT}
     tool_rules: Mapping[str, str] = {"reasoning-effort": _EFFORT}
     lost_session = r"No session, task, or name matched"
-    # It unpacks itself into a cache first, even for that.
+    # It unpacks itself into a cache first, even for `--version`.
     version_env: Mapping[str, str] = {"COPILOT_AUTO_UPDATE": "false"}
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """`copilot` with the prompt by stdin, and an id chosen for a new session."""
+        """Return `copilot` with the prompt by stdin, and an id for a new session."""
         home = call.home / "copilot"
         scratch = call.home / "tmp"
         settings = (w for name, value in call.tool_specific.items() for w in (f"--{name}", value))
         argv = [
             *(self.program(), "--output-format", "json", "--disable-client-telemetry"),
-            # Its own servers would be asked for GitHub's tools.
+            # Otherwise it asks its own servers for GitHub's tools.
             "--disable-builtin-mcps",
             *_permissions(call.sandboxed),
             *_session(call),
@@ -83,7 +83,7 @@ class CopilotWorker(CliWorker):
             argv=tuple(argv),
             stdin=call.prompt.encode(),
             env={
-                # 260 files are unpacked into ~/.cache at the first run.
+                # 260 files are unpacked into ~/.cache on the first run.
                 "HOME": str(home),
                 "COPILOT_HOME": str(home),
                 "COPILOT_OFFLINE": "true",
@@ -99,12 +99,12 @@ class CopilotWorker(CliWorker):
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """What an event tells."""
+        """Return the facts in an event."""
         return facts_of(record)
 
 
 def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """What one event tells; most of the ephemeral ones are pieces of what comes whole later."""
+    """Yield the facts in one event; most ephemeral events are pieces of a later complete one."""
     kind, data = record.get("type"), dict_of(record.get("data"))
     if kind == "model.call_failure":
         status = data.get("statusCode")
@@ -170,7 +170,7 @@ def _session(call: WorkerRequest) -> tuple[str, ...]:
 def _permissions(sandboxed: bool) -> tuple[str, ...]:
     if sandboxed:
         return ("--allow-all-tools", "--allow-all-paths")
-    # It is let to change files in the folder; what else it wants is denied, and told.
+    # It may change files in the folder; anything else is denied and reported.
     return ("--allow-tool", "write")
 
 

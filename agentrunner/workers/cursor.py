@@ -1,8 +1,8 @@
-"""Cursor's CLI, `agent -p`, as a worker, as its documentation describes it.
+"""The worker for Cursor's CLI, `agent -p`, built from its documentation.
 
-It was not run: it is installed by a script of its vendor alone and wants a paid account. Its model
-calls go to Cursor's servers, so no gateway can carry its key or count its tokens: the key is
-handed into the sandbox, and the sandbox must reach these hosts.
+It was never run: only its vendor's script installs it, and it needs a paid account. Its model calls
+go to Cursor's servers, so no gateway can hold its key or count its tokens: the key is passed into
+the sandbox, and the sandbox must reach these hosts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CursorWorker(CliWorker):
 
     kind = "cursor-cli"
     title = "Cursor's CLI"
-    binary = "cursor-agent"  # its newer name, `agent`, may be anybody's
+    binary = "cursor-agent"  # its newer name, `agent`, may be any program's
     binary_env = "AGENTRUNNER_CURSOR"
     tested = ""
     verified = "built from its documentation; not run against the real binary"
@@ -49,7 +49,7 @@ class CursorWorker(CliWorker):
     reports = Reports(actions=True, resume=True)
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """`agent -p` with the prompt as its argument."""
+        """Return `agent -p` with the prompt as its argument."""
         home = call.home / "cursor"
         scratch = call.home / "tmp"
         model = self.model_of(call)
@@ -57,7 +57,7 @@ class CursorWorker(CliWorker):
         argv = [
             *(self.program(), "-p", "--output-format", "stream-json"),
             *("--workspace", str(call.workdir), "--trust"),
-            # Without --force changes are proposed only. Its own sandbox is not tried within ours.
+            # Without --force changes are only proposed. Its own sandbox is not tested inside ours.
             *("--force", "--sandbox", "disabled"),
             *(("--model", model) if model else ()),
             *(("--resume", session) if session else ()),
@@ -78,12 +78,12 @@ class CursorWorker(CliWorker):
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """What an event tells."""
+        """Return the facts in an event."""
         return facts_of(record)
 
 
 def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """What one event tells."""
+    """Yield the facts in one event."""
     kind, subtype = record.get("type"), record.get("subtype")
     if kind == "system" and subtype == "init":
         yield Session(text_of(record.get("session_id")))
@@ -109,7 +109,7 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
 
 
 def _named(record: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The one entry of `tool_call`: what kind of tool, and its use."""
+    """Return the name and the data of the only entry of `tool_call`."""
     calls = dict_of(record.get("tool_call"))
     name = next((name for name in calls if name.endswith("ToolCall")), "")
     return name, dict_of(calls.get(name))
@@ -125,7 +125,7 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
 
 
 def _of_tool_end(name: str, tool: Tool, use: dict[str, Any]) -> Iterator[Fact]:
-    """Its result holds one word, `success` among others, and what belongs to it."""
+    """Yield the end of a tool. Its result has one key, such as `success`, with the details."""
     result = dict_of(use.get("result"))
     failed = "success" not in result
     code = dict_of(result.get("success") or result.get("failure")).get("exitCode")

@@ -13,9 +13,9 @@ from agentrunner.workers.base import Probe, Worker
 
 
 def make_worker(spec: TaskSpec | WorkerSpec) -> Worker:
-    """The adapter for this task's worker.
+    """Return the adapter for this task's worker.
 
-    Raises UsageError for an unknown kind or a setting that cannot work.
+    Raises UsageError for an unknown kind or an unusable setting.
     """
     if isinstance(spec, TaskSpec):
         return _make(spec.runner.worker, Path(spec.repo))
@@ -23,7 +23,7 @@ def make_worker(spec: TaskSpec | WorkerSpec) -> Worker:
 
 
 def probe(kind: str) -> Probe:
-    """What is installed for a kind with default settings; raises UsageError for an unknown kind.
+    """Return what is installed for a kind with default settings; raises UsageError if unknown.
 
     Kind `command` has no defaults: it is probed through `make_worker(spec).probe()`.
     """
@@ -36,7 +36,7 @@ def _make(spec: WorkerSpec, repo: Path | None) -> Worker:
 
 
 def network_of(spec: TaskSpec, worker: Worker) -> NetworkSpec:
-    """The policy in force: the task's, else no more than the worker's model asks for."""
+    """Return the policy in force: the task's, or else no more than the worker's model needs."""
     written = spec.runner.sandbox.network
     return written or NetworkSpec(policy="allowlist" if worker.needs_model else "none")
 

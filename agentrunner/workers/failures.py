@@ -1,4 +1,4 @@
-"""What the words of a CLI, or of the provider behind it, mean for the run."""
+"""What messages of a CLI, or of its model provider, mean for the run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WORDS: dict[FailureKind, str] = {
         r"|empty or invalid response"
     ),
 }
-"""What a message is about, first match wins."""
+"""Patterns for the kind of a message; the first match wins."""
 
 _FLAG = r"['\"`]?(?P<flag>-{0,2}[\w][\w.-]*)"
 _UNKNOWN_FLAG = re.compile(
@@ -45,7 +45,7 @@ _UNKNOWN_FLAG = re.compile(
     rf"|no such option|invalid value \S+ for|error: option):? {_FLAG}",
     re.IGNORECASE,
 )
-"""As clap, commander, yargs, argparse and click say it."""
+"""The wording of clap, commander, yargs, argparse and click."""
 
 _PART = r"(\d+(?:\.\d+)?) ?(ms|s|m|h|d)[a-z]*"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -64,23 +64,23 @@ _MOST_DAYS = 366
 
 
 def classify(message: str) -> FailureKind | None:
-    """What a message is about; None where it does not tell."""
+    """Return the failure kind of a message; None if it is unknown."""
     return next(
         (kind for kind, words in _WORDS.items() if re.search(words, message, re.IGNORECASE)), None
     )
 
 
 def kind_of_status(status: object) -> FailureKind | None:
-    """What an HTTP status means; None for one that is no error, and for anything else."""
+    """Return the failure kind of an HTTP status; None if it is not an error, or not a status."""
     if not isinstance(status, int) or isinstance(status, bool) or not 400 <= status < 600:
         return None
     return _STATUSES.get(status, "protocol" if status < 500 else "server")
 
 
 def failure_of(message: str, now: datetime, *, kind: FailureKind | None = None) -> Failure | None:
-    """A message as a failure, with its reset where it is of a quota; None where it tells nothing.
+    """Return a message as a failure, with its reset time if it is about a quota; None if unknown.
 
-    `kind` is what its record's own code says, which wins over words. A 400 may be of any kind.
+    `kind` comes from the record's own code and overrides the words. A 400 may be of any kind.
     """
     words = classify(message)
     found = words or kind if kind == "protocol" else kind or words
@@ -90,21 +90,21 @@ def failure_of(message: str, now: datetime, *, kind: FailureKind | None = None) 
 
 
 def reset_time(message: str, now: datetime) -> str:
-    """When a quota is there again, as far as a message tells: UTC, ISO 8601, else "".
+    """Return when a quota is available again, if a message says so: UTC, ISO 8601, else "".
 
-    Knows "try again in 1m30s", "retry after 5 seconds", "resets at 2026-11-21T15:00:00Z",
+    Recognises "try again in 1m30s", "retry after 5 seconds", "resets at 2026-11-21T15:00:00Z",
     "limit reached|1795274400" and "resets 3pm (UTC)". An hour without a zone is read as UTC.
     """
     moment = _moment(message, now)
     if moment is None or not now <= moment < now + timedelta(days=_MOST_DAYS):
         return ""
-    # To the second, and never too early.
+    # Round up to a full second, so that it is never too early.
     whole = moment.astimezone(UTC) + timedelta(microseconds=999_999)
     return whole.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def unknown_flag(stderr: str) -> str:
-    """The flag, or its value's, that a CLI says it does not know; "" where it says no such."""
+    """Return the flag, or the value, that a CLI reports as unknown; "" if it reports none."""
     found = _UNKNOWN_FLAG.search(stderr)
     return found["flag"] if found else ""
 

@@ -1,4 +1,4 @@
-"""Google's Gemini CLI, `gemini -o stream-json`, as a worker."""
+"""The worker for Google's Gemini CLI, `gemini -o stream-json`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ TESTED = "0.61.0"
 KEY_ENV = "GEMINI_API_KEY"
 FINAL = r'^\{"type":"result"'
 RETRY = r"^Attempt \d+ failed"
-"""On stderr; nothing of it is in the stream."""
+"""On stderr; the stream has nothing about retries."""
 
 _SETTINGS = {
-    # With a base URL it would else settle on an authentication that it then refuses (exit 41).
+    # With a base URL it would otherwise choose an authentication that it then refuses (exit 41).
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     # AgentRunner waits for quotas itself; ten attempts are minutes.
     "general": {"enableAutoUpdate": False, "maxAttempts": 3},
@@ -43,8 +43,8 @@ _CHANGES = ("write_file", "replace")
 class GeminiWorker(CliWorker):
     """Builds the command line and reads the event stream of the Gemini CLI.
 
-    It tells no exit codes of commands, and a command that fails is a `success` for it. Where it
-    is stopped it exits with 0, so that nothing but its `result` says that it came to its end.
+    It reports no exit codes of commands, and a failed command is a `success` for it. When stopped
+    it exits with 0, so that only its `result` event shows that it finished.
     """
 
     kind = "gemini-cli"
@@ -62,14 +62,14 @@ class GeminiWorker(CliWorker):
     lost_session = r"Error resuming session"
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """`gemini` with the prompt by stdin, and an id chosen for a new session."""
+        """Return `gemini` with the prompt by stdin, and an id for a new session."""
         home = call.home / "gemini"
         scratch = call.home / "tmp"
         model = self.model_of(call)
         argv = [
             *(self.program(), "-o", "stream-json"),
             *(("-m", model) if model else ()),
-            # Without our sandbox it is let to change files in the folder, and to run nothing.
+            # Without our sandbox it may change files in the folder, and run nothing.
             *("--skip-trust", "--approval-mode", "yolo" if call.sandboxed else "auto_edit"),
             *session_flags(call),
             *self.flags_of(call),
@@ -81,7 +81,7 @@ class GeminiWorker(CliWorker):
                 "GEMINI_CLI_HOME": str(home),
                 "GOOGLE_GEMINI_BASE_URL": self.url_of(call),
                 "TMPDIR": str(scratch),
-                # It would start itself once more, and the first process ignores all signals.
+                # It would restart itself, and the first process ignores all signals.
                 "GEMINI_CLI_NO_RELAUNCH": "true",
             },
             key_env=KEY_ENV,
@@ -91,12 +91,12 @@ class GeminiWorker(CliWorker):
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """What an event tells."""
+        """Return the facts in an event."""
         return facts_of(record)
 
 
 def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """What one event tells."""
+    """Yield the facts in one event."""
     kind, failed = record.get("type"), record.get("status") != "success"
     if kind == "init":
         yield Session(text_of(record.get("session_id")))

@@ -1,7 +1,7 @@
 """The login of a worker's CLI on this machine: used for its access token, never copied.
 
 A refresh token can be used once. A sandbox that got a copy of a login and refreshed it would log
-the person out, so only access tokens leave this room, and only this machine refreshes.
+the person out, so only access tokens leave this package, and only this machine refreshes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agentrunner.errors.workers import LoginMissing
 from agentrunner.registry import LOGINS, load
 
 MIN_VALID_SEC = 300.0
-"""A token that ends sooner is refreshed, however short the worker may run."""
+"""A token that expires sooner is refreshed, however short the worker may run."""
 
 Now = Callable[[], float]
 """The time in seconds since 1970."""
@@ -26,31 +26,31 @@ Now = Callable[[], float]
 
 @dataclass(frozen=True)
 class Access:
-    """What a login allows for a while. It holds no refresh token."""
+    """What a login permits for a while. It holds no refresh token."""
 
     token: str = field(repr=False)
     base_url: str
-    """Where model calls that carry the token go, whatever a task says."""
+    """The address of model calls that carry the token, whatever a task says."""
     token_env: str = ""
     """The variable from which the CLI reads the token; "" leaves it to the adapter's `key_env`."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """What the CLI needs to know beside the token. Not secret."""
+    """What the CLI needs besides the token. Not secret."""
     expires_at: float | None = None
-    """Seconds since 1970; None where the token does not tell."""
+    """Seconds since 1970; None if the token does not say."""
 
     @property
     def fingerprint(self) -> str:
-        """Tells tokens apart without showing them; may be stored."""
+        """Distinguishes tokens without revealing them; may be stored."""
         return fingerprint(self.token)
 
 
 @dataclass(frozen=True)
 class LoginState:
-    """What `doctor` tells of a login."""
+    """What `doctor` reports about a login."""
 
     usable: bool
     text: str
-    """Never a token."""
+    """Never contains a token."""
     cure: str = ""
 
 
@@ -58,16 +58,16 @@ class Login(Protocol):
     """The login of one CLI."""
 
     given_names: tuple[str, ...]
-    """Variables in which a task may hand over a token of its own."""
+    """Variables in which a task may pass a token of its own."""
 
     def describe(self) -> LoginState:
-        """Whether somebody is logged in, who, and until when; never raises."""
+        """Return whether somebody is logged in, who, and until when; never raises."""
 
     async def access(self, min_valid_sec: float, *, refused: str = "") -> Access:
-        """A token that is good for `min_valid_sec`, refreshed first where it must be.
+        """Return a token that is valid for `min_valid_sec`, refreshed first if necessary.
 
-        `refused` is the fingerprint of a token that the provider did not take any more. A token
-        that cannot be refreshed is returned as long as it is good at all.
+        `refused` is the fingerprint of a token that the provider no longer accepted. A token that
+        cannot be refreshed is returned as long as it is valid at all.
 
         Raises InfraError (`login-missing`, `login-expired`, `login-unreachable`).
         """
@@ -81,10 +81,10 @@ def login_for(
     given: Mapping[str, str] | None = None,
     now: Now = time.time,
 ) -> Login | None:
-    """The login that this worker's CLI has on this machine; None for a kind that has none.
+    """Return the login that this worker's CLI has on this machine; None for a kind without logins.
 
-    `environ` is that of this process: it says where tokens are, and where they are sent. Of
-    `given`, a task's variables, none but a token that was made for the task is taken.
+    `environ` is the environment of this process: it says where tokens are, and where they are sent.
+    From `given`, a task's variables, only a token that was made for the task is used.
     """
     if worker_kind not in LOGINS:
         return None
@@ -95,10 +95,10 @@ def login_for(
 
 
 def fingerprint(token: str) -> str:
-    """Twelve digits that tell tokens apart and lead back to none."""
+    """Return twelve hex digits that distinguish tokens and cannot be reversed."""
     return hashlib.sha256(token.encode()).hexdigest()[:12]
 
 
 def not_logged_in(message: str, remedy: str) -> InfraError:
-    """The error for a login that is not there or cannot be used."""
+    """Return the error for a login that is missing or unusable."""
     return LoginMissing(message, remedy=remedy, nothing_spent=True)

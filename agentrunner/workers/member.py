@@ -1,4 +1,4 @@
-"""Who may work in a run: a candidate of the task, its adapter, and what is installed of it."""
+"""Who may work in a run: a candidate of the task, its adapter, and its installed binary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Member:
     """One candidate."""
 
     name: str
-    """Tells it apart from the others, also in what the planner is told."""
+    """Distinguishes it from the others, also for the planner."""
     spec: TaskSpec
     """The task, with this candidate as its `runner.worker`."""
     worker: Worker
@@ -24,7 +24,7 @@ class Member:
 
     @cached_property
     def network(self) -> NetworkSpec:
-        """What it may reach: as the task says, else no more than its model asks for."""
+        """What it may reach: what the task says, or else no more than its model needs."""
         return network_of(self.spec, self.worker)
 
     @cached_property
@@ -34,14 +34,14 @@ class Member:
 
     @property
     def subscribed(self) -> bool:
-        """Whether its calls are part of a subscription, so that no price is paid for them."""
+        """Whether its calls are part of a subscription, so that they cost nothing extra."""
         return self.spec.runner.worker.auth == "login"
 
 
 def make_members(spec: TaskSpec) -> tuple[Member, ...]:
-    """The candidates of a task in order of preference; the forced one alone where one is named.
+    """Return the candidates of a task by preference; only the forced one if the task names one.
 
-    Raises UsageError for an unknown kind or a setting that cannot work.
+    Raises UsageError for an unknown kind or an unusable setting.
     """
     force = spec.runner.profiles.worker.force
     members = []

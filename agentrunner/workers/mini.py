@@ -1,4 +1,4 @@
-"""mini-swe-agent, `mini`, as a worker. What it did is in a file that it writes, its trajectory."""
+"""The worker for mini-swe-agent, `mini`. It reports its work in a file, the trajectory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class MiniWorker(CliWorker):
     binary_env = "AGENTRUNNER_MINI"
     tested = TESTED
     verified = f"mini-swe-agent {TESTED}, real"
-    # litellm, which it asks the model with, fails for ever without mcp.
+    # litellm, by which it calls the model, fails forever without mcp.
     cure = f"pipx install mini-swe-agent=={TESTED} && pipx inject mini-swe-agent mcp"
     key_names = (KEY_ENV,)
     wire = "openai"
@@ -67,7 +67,7 @@ class MiniWorker(CliWorker):
     reports = Reports(exit_codes=True, actions=True, tokens=True)
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """`mini` with the prompt as an argument; it takes it neither by stdin nor by file."""
+        """Return `mini` with the prompt as an argument; it accepts neither stdin nor a file."""
         home = call.home / "mini"
         scratch = call.home / "tmp"
         trajectory = call.home / _TRAJECTORY
@@ -93,27 +93,27 @@ class MiniWorker(CliWorker):
             },
             key_env=KEY_ENV,
             folders=(home, scratch),
-            # What an earlier run has written must not be taken for this one's.
+            # An earlier run's trajectory must not be taken for this one's.
             files={trajectory: ""},
             watch=OutputWatch(retry=RETRY),
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """What a trajectory tells."""
+        """Return the facts in a trajectory."""
         return facts_of(record)
 
     def events(self) -> EventReader:
-        """Each line as text."""
+        """Return a reader that yields each line as text."""
         return TextEvents()
 
     def read(self, ended: Ended) -> WorkerReading:
-        """What its trajectory tells."""
+        """Return the facts in its trajectory."""
         reading = reading_of(ended, facts_of(_trajectory(ended.home)))
         return self.with_refused_flags(ended, reading)
 
 
 def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """What a trajectory tells."""
+    """Yield the facts in a trajectory."""
     for message in map(dict_of, list_of(record.get("messages"))):
         extra = dict_of(message.get("extra"))
         if message.get("role") == "assistant":
@@ -138,7 +138,7 @@ def _of_round(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
 
 def _of_result(message: dict[str, Any], extra: dict[str, Any]) -> ToolEnded:
     code = extra.get("returncode")
-    # The command by which it hands in its work is not run, and has -1.
+    # The command by which it submits its work is not run, and has -1.
     ran = isinstance(code, int) and not extra.get("exception_info")
     status = ("failed" if code else "completed") if ran else "not run"
     return ToolEnded(
@@ -155,7 +155,7 @@ def _of_end(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
 
 
 def _trajectory(home: Path) -> dict[str, Any]:
-    """The worker's file: read with care, since it may have put anything in its place."""
+    """Return the worker's file, read with care: the worker may have replaced it with anything."""
     path = home / _TRAJECTORY
     try:
         if path.parent.resolve() != home.resolve() / _TRAJECTORY.parent:

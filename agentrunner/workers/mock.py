@@ -10,22 +10,22 @@ from agentrunner.workers.plain import PlainWorker
 
 
 class MockWorker(PlainWorker):
-    """Answers to every worker_type; needs no binary of its own, no key and no network."""
+    """Accepts every worker_type; needs no binary of its own, no key and no network."""
 
     kind = "mock"
     verified = "built in"
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
-        """Nothing to keep: the mock has no settings."""
+        """Keep nothing: the mock has no settings."""
 
     def probe(self) -> Probe:
-        """Always ready."""
+        """Return that it is always ready."""
         return Probe(path=Path("/bin/cat"), version="built in")
 
     def program(self) -> str:
-        """`cat`, which every sandbox has."""
+        """Return `cat`, which every sandbox has."""
         return "cat"
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """Print the prompt."""
+        """Return a command that prints the prompt."""
         return WorkerCommand(argv=("cat",), stdin=call.prompt.encode())

@@ -1,4 +1,4 @@
-"""opencode, `opencode run --format json`, as a worker; its model is any OpenAI-like server's."""
+"""The worker for opencode, `opencode run --format json`, with any OpenAI-compatible model."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ TESTED = "1.18.33"
 KEY_ENV = "AR_MODEL_KEY"
 FINAL = r'^\{"type":"step_finish".*"reason":"stop"'
 FINAL_GRACE_SEC = 120
-"""It has no last event: a step that ends so may also be a summary, after which it goes on."""
+"""It has no last event: a step that ends like this may be a summary, before it continues."""
 RETRY = r'level=ERROR .*stream error|^\{"type":"step_(?:start"|finish".*"reason":"unknown")'
-"""In its log on stderr; and a step with nothing in it, which it asks for again at once."""
+"""In its log on stderr; and an empty step, which it repeats at once."""
 _KINDS: dict[str, FailureKind] = {
     "ProviderAuthError": "auth",
     "ProviderModelNotFoundError": "model",
@@ -58,14 +58,14 @@ class OpencodeWorker(CliWorker):
     lost_session = r"Session not found"
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """`opencode run` with the prompt by stdin and all its settings in one variable."""
+        """Return `opencode run` with the prompt by stdin and all its settings in one variable."""
         home = call.home / "opencode"
         scratch = call.home / "tmp"
         model = self.model_of(call) or DEFAULT_META_MODEL
         session = resumed(call)
         argv = [
             *(self.program(), "run", "--format", "json", "-m", f"ar/{model}"),
-            # Without these nothing tells that it asks its model again and again.
+            # Without these nothing shows that it asks its model again and again.
             *("--print-logs", "--log-level", "ERROR"),
             *(("--auto",) if call.sandboxed else ()),
             *(("--session", session) if session else ()),
@@ -95,7 +95,7 @@ class OpencodeWorker(CliWorker):
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """What an event tells."""
+        """Return the facts in an event."""
         return facts_of(record)
 
 
@@ -107,13 +107,13 @@ def _settings(model: str, url: str, *, sandboxed: bool) -> dict[str, Any]:
         "npm": "@ai-sdk/openai-compatible",
         "name": "ar",
         "options": {"baseURL": url, "apiKey": f"{{env:{KEY_ENV}}}"},
-        # Without a limit it never sums up what has become too long.
+        # Without a limit it never summarises a context that has become too long.
         "models": {model: {"name": model, "limit": {"context": 128_000, "output": 8_000}}},
     }
     return {
         "autoupdate": False,
         "share": "disabled",
-        # Of two rules the later one holds. Without our sandbox it may change files of the folder.
+        # Of two rules the later one wins. Without our sandbox it may change files of the folder.
         "permission": {"*": "allow", **({} if sandboxed else _SHUT)},
         "model": f"ar/{model}",
         "small_model": f"ar/{model}",
@@ -122,7 +122,7 @@ def _settings(model: str, url: str, *, sandboxed: bool) -> dict[str, Any]:
 
 
 def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """What one event tells. A tool is told of once, when it has ended."""
+    """Yield the facts in one event. A tool is reported once, when it has ended."""
     kind, part = record.get("type"), dict_of(record.get("part"))
     if kind == "step_start":
         yield Session(text_of(record.get("sessionID")))

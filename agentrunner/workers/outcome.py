@@ -1,8 +1,8 @@
-"""The outcome of a worker run, from all who saw it: supervisor, CLI, gateway and snapshots.
+"""The outcome of a worker run, from all its witnesses: supervisor, CLI, gateway and snapshots.
 
-No exit code and no "success" is believed alone. The supervisor knows how the process ended, the
-gateway whether the model answered, the snapshots whether anything was changed; the CLI's own
-stream has the last word only where none of them contradicts it.
+No exit code and no "success" is trusted alone. The supervisor knows how the process ended, the
+gateway whether the model answered, the snapshots whether anything was changed; the CLI's own stream
+decides only if none of them contradicts it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ GATEWAY_KINDS: dict[ErrorClass, FailureKind] = {
     "budget": "budget",
     "replay": "protocol",
 }
-"""What a failed call of its model makes of a run."""
+"""The outcome of a run whose last model call failed."""
 
 STUCK_AT_MODEL = ("retry_storm", "idle_timeout")
-"""Ends of a worker that may have waited for its model, which then is what it ended for."""
+"""Ends of a worker that may have been waiting for its model, whose error is then the cause."""
 
 
 class WorkerOutcome(NamedTuple):
-    """What a run came to."""
+    """The outcome of a run."""
 
     outcome: Outcome
     error: str = ""
-    """At most 600 characters; "" for a run that is completed."""
+    """At most 600 characters; "" for a completed run."""
     reset_at: str = ""
-    """When a spent quota is there again, as far as told: UTC, ISO 8601."""
+    """When a spent quota is available again, if known: UTC, ISO 8601."""
 
 
 def outcome_of(
@@ -50,11 +50,11 @@ def outcome_of(
     changed: int,
     reports: Reports,
 ) -> WorkerOutcome:
-    """What the run came to.
+    """Return the outcome of the run.
 
-    `gateway_error` is its last model call, where that failed; `changed` counts the files that
-    differ by snapshot. A run that was ended is never completed, whatever it printed, but for one
-    that had said all and only did not exit.
+    `gateway_error` is its last model call, if that failed; `changed` counts the files that differ
+    by snapshot. A run that was ended is never completed, whatever it printed, except one that had
+    printed everything and only did not exit.
     """
     if not ended.by_itself:
         return _stopped(ended, reading, gateway_error)
@@ -68,7 +68,7 @@ def outcome_of(
             "denied", clip(f"it was not allowed to use: {', '.join(reading.denied)}")
         )
     if not reading.completed:
-        # Exit 0 without its last word: somebody else than we has stopped it.
+        # Exit 0 without its last word: something other than us has stopped it.
         cut = reading.cut_off and ended.exit_code == 0
         return WorkerOutcome("interrupted" if cut else "failed", reading.error)
     if reports.actions and reading.actions == 0 and not changed:
@@ -95,7 +95,7 @@ def _stopped(ended: Ended, reading: WorkerReading, gateway_error: Call | None) -
 
 
 def _failed_call(call: Call, reading: WorkerReading) -> WorkerOutcome:
-    """The gateway's word wins over the CLI's, which may hide it."""
+    """Return the outcome of a failed model call; the gateway overrides the CLI's own words."""
     assert call.error is not None
     kind, error, reset_at = GATEWAY_KINDS[call.error], _words(call), ""
     if kind == "rate_limit":

@@ -1,4 +1,4 @@
-"""Workers that print plain text and tell by their exit code whether they are done."""
+"""Workers that print plain text and report by their exit code whether they are done."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agentrunner.workers.streams import (
 
 
 class PlainWorker:
-    """Of which nothing is known: no key, no model, no flags. A subclass says what it runs."""
+    """A worker about which nothing is known: no key, model or flags. A subclass says what runs."""
 
     needs_model = False
     key_names: tuple[str, ...] = ()
@@ -30,11 +30,11 @@ class PlainWorker:
     tool_rules: Mapping[str, str] = {}
 
     def events(self) -> EventReader:
-        """Each line as text."""
+        """Return a reader that yields each line as text."""
         return TextEvents()
 
     def read(self, ended: Ended) -> WorkerReading:
-        """Completed with exit code 0."""
+        """Return a reading: completed if the exit code is 0."""
         return read_plain(ended)
 
 

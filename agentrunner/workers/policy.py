@@ -1,7 +1,7 @@
-"""What a planner may ask of a worker: the task's word wins over the model's (threat T15).
+"""What a planner may ask of a worker: the task overrides the model (threat T15).
 
-Everything in a `worker_call` is text of a language model that has read untrusted files. What is
-not allowed here is refused with a reason, and the planner is asked again.
+Everything in a `worker_call` is text of a language model that has read untrusted files. What is not
+allowed here is refused with a reason, and the planner is asked again.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _ENV_NAMES = re.compile(
     r"CI|TZ|LANG|LC_[A-Z]+|NO_COLOR|FORCE_COLOR|DEBUG|VERBOSE|LOG_LEVEL"
     r"|NODE_ENV|RAILS_ENV|APP_ENV|RUST_LOG|RUST_BACKTRACE"
 )
-"""An allow-list: what steers loaders, interpreters, git, proxies and homes has no end of names."""
+"""An allow-list: the names that steer loaders, interpreters, git, proxies and homes are endless."""
 
 
 def check_call(call: WorkerCall, members: Sequence[Member]) -> Member:
-    """The candidate that this call orders, by its name or its kind.
+    """Return the candidate that this call orders, by its name or its kind.
 
-    Of several of one kind it is the first that may use the model asked for. Raises
+    If several have that kind, it is the first that may use the requested model. Raises
     ProtocolError("invalid", path, reason) for what the task does not allow. The task's own
-    `worker.flags` and `worker.env` are a person's word and are not looked at here; `use_stdin`
-    says how a prompt is handed over, which is the adapter's affair and changes nothing.
+    `worker.flags` and `worker.env` come from a person and are not checked here; `use_stdin` says
+    how a prompt is passed, which the adapter decides, so it has no effect.
     """
     member = _ordered(call, members)
     if call.mode not in _MODES:
@@ -50,25 +50,25 @@ def check_call(call: WorkerCall, members: Sequence[Member]) -> Member:
 
 
 def model_of(call: WorkerCall, member: Member) -> str | None:
-    """The model that a call may ask of this candidate; None where it takes none."""
+    """Return the model that a call may request of this candidate; None if it takes none."""
     return call.model if call.model in _models(member) else None
 
 
 def settings_of(call: WorkerCall) -> dict[str, str]:
-    """`tool_specific` of a call that was allowed, each value as the text that was checked."""
+    """Return `tool_specific` of an allowed call, each value as the text that was checked."""
     return {name: str(_as_text(value)) for name, value in call.tool_specific.items()}
 
 
 def _ordered(call: WorkerCall, members: Sequence[Member]) -> Member:
     wanted = canonical_worker_type(call.worker_type)
-    named = [one for one in members if canonical_worker_type(one.name) == wanted]
-    found = named or [one for one in members if one.worker.kind == wanted]
-    found = found or [one for one in members if one.worker.kind == "mock"]
+    named = [member for member in members if canonical_worker_type(member.name) == wanted]
+    found = named or [member for member in members if member.worker.kind == wanted]
+    found = found or [member for member in members if member.worker.kind == "mock"]
     if not found:
-        known = ", ".join(one.name for one in members)
+        known = ", ".join(member.name for member in members)
         what = "this task's worker is" if len(members) == 1 else "this task's workers are"
         raise _refused("worker_type", f"{what} {known}")
-    return next((one for one in found if call.model in _models(one)), found[0])
+    return next((member for member in found if call.model in _models(member)), found[0])
 
 
 def _is_nothing(model: str | None) -> bool:
@@ -77,13 +77,13 @@ def _is_nothing(model: str | None) -> bool:
 
 
 def _models(member: Member) -> list[str]:
-    """What a candidate may be told to use, its own model first."""
+    """Return the models that a candidate may be given, its own first."""
     spec = member.spec.runner.worker
     return [model for model in (spec.model, *spec.models) if model]
 
 
 def check_prompt(prompt: str) -> None:
-    """Raise ProtocolError for a text that is no prompt: empty, too long, or no text at all."""
+    """Raise ProtocolError for an invalid prompt: empty, too long, or not text."""
     if not prompt.strip():
         raise _refused("prompt", "the prompt is empty")
     if "\0" in prompt:
@@ -97,7 +97,7 @@ def check_prompt(prompt: str) -> None:
 
 
 def _check_flags(flags: Sequence[str], rules: Mapping[str, str]) -> None:
-    """Each flag must be a known one, its value after it or joined by `=` for long names."""
+    """Check that each flag is known, with its value after it or, for long names, joined by `=`."""
     if len(flags) > _MAX_FLAGS:
         raise _refused("flags", f"{len(flags)} flags; at most {_MAX_FLAGS} are allowed")
     known = ", ".join(rules) or "none"
@@ -128,7 +128,7 @@ def _check_settings(settings: Mapping[str, Any], rules: Mapping[str, str]) -> No
 
 
 def _as_text(value: object) -> str | None:
-    """A single value as a command line has it; None for what is no such value."""
+    """Return a single value as a command line has it; None for any other value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, str | int | float) else None

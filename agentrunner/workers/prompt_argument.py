@@ -1,4 +1,4 @@
-"""The prompt as one argument of a command line, for CLIs that take it in no other way."""
+"""The prompt as one argument of a command line, for CLIs that accept it in no other way."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _MAX_BYTES = 100 * 1024
 
 
 def prompt_argument(call: WorkerRequest) -> str:
-    """The prompt, or where it is too long for an argument, where to read it.
+    """Return the prompt, or, if it is too long for an argument, a text that says where to read it.
 
-    It begins with a word of ours, so that no prompt is taken for an option.
+    It begins with a word of ours, so that no prompt is parsed as an option.
     """
     if len(call.prompt.encode("utf-8", "replace")) <= _MAX_BYTES:
         return f"The task:\n\n{call.prompt}"

@@ -1,4 +1,4 @@
-"""Qwen Code, `qwen -o stream-json`, as a worker; its model is any OpenAI-like server's."""
+"""The worker for Qwen Code, `qwen -o stream-json`, with any OpenAI-compatible model."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ KEY_ENV = "OPENAI_API_KEY"
 FINAL = r'^\{"type":"result"'
 
 _SETTINGS = {
-    # It sends all calls through the proxy of HTTPS_PROXY, also those to the loopback that
-    # NO_PROXY excepts. A blank means none; the commands it runs keep the variable.
+    # It sends all calls through the proxy of HTTPS_PROXY, even those to the loopback that NO_PROXY
+    # excepts. A blank means none; the commands it runs keep the variable.
     "proxy": " ",
     "general": {"enableAutoUpdate": False},
     "model": {"generationConfig": {"maxRetries": 0}},
@@ -40,13 +40,13 @@ _SETTINGS = {
     "telemetry": {"enabled": False},
 }
 _API_ERROR = re.compile(r"\[API Error: (.*)\]\s*\Z", re.DOTALL)
-"""How a failed call ends the final text of a run that calls itself a success and exits with 0."""
+"""How a failed call ends the final text of a run that reports success and exits with 0."""
 
 
 class QwenWorker(CliWorker):
     """Builds the command line and reads the event stream of Qwen Code.
 
-    It tells no exit codes of commands, and a command that fails is no error for it.
+    It reports no exit codes of commands, and a failed command is no error for it.
     """
 
     kind = "qwen-code"
@@ -65,13 +65,13 @@ class QwenWorker(CliWorker):
     lost_session = r"No saved session found"
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """`qwen` with the prompt by stdin, and an id chosen for a new session."""
+        """Return `qwen` with the prompt by stdin, and an id for a new session."""
         home = call.home / "qwen"
         scratch = call.home / "tmp"
         argv = [
             *(self.program(), "-o", "stream-json", "--auth-type", "openai"),
             *("-m", self.model_of(call) or DEFAULT_META_MODEL),
-            # Without our sandbox it is let to change files in the folder, and to run nothing.
+            # Without our sandbox it may change files in the folder, and run nothing.
             *("--approval-mode", "yolo" if call.sandboxed else "auto-edit"),
             *session_flags(call),
             *self.flags_of(call),
@@ -83,7 +83,7 @@ class QwenWorker(CliWorker):
                 "HOME": str(home),
                 "OPENAI_BASE_URL": self.url_of(call),
                 "TMPDIR": str(scratch),
-                # It would start itself once more; a signal then ends the first process alone.
+                # It would restart itself; a signal then ends only the first process.
                 "QWEN_CODE_NO_RELAUNCH": "true",
             },
             key_env=KEY_ENV,
@@ -93,12 +93,12 @@ class QwenWorker(CliWorker):
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """What an event tells."""
+        """Return the facts in an event."""
         return facts_of(record)
 
 
 def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """What one event tells."""
+    """Yield the facts in one event."""
     kind = record.get("type")
     if kind == "system" and record.get("subtype") == "init":
         yield Session(text_of(record.get("session_id")))
@@ -134,8 +134,8 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
 
 def _of_end(record: dict[str, Any]) -> Iterator[Fact]:
     usage = dict_of(record.get("usage"))
-    # Unlike with Claude Code, whose stream this resembles, cached tokens are among the input,
-    # and what earlier runs of the session have used is, too.
+    # Unlike with Claude Code, whose stream this resembles, the input includes cached tokens and the
+    # usage of the session's earlier runs.
     read, written = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
     yield Tokens(read, written, scope="session")
     for denial in map(dict_of, list_of(record.get("permission_denials"))):

@@ -1,6 +1,6 @@
-"""Reading what a worker printed: lines of any length, tails, and the JSON summary at the end.
+"""Reads a worker's output: lines of any length, tails, and the JSON summary at the end.
 
-Everything here takes hostile input: endless lines, broken UTF-8, lone surrogates, deep nesting.
+Everything here accepts hostile input: endless lines, broken UTF-8, lone surrogates, deep nesting.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _READ_BYTES = 64 << 10
 
 
 class LineSplitter:
-    """Cuts a byte stream into decoded lines, dropping those over `MAX_LINE_BYTES`."""
+    """Splits a byte stream into decoded lines, dropping those over `MAX_LINE_BYTES`."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[str]:
-        """The lines that this chunk completes, without their line ends."""
+        """Return the lines that this chunk completes, without their line endings."""
         *ended, rest = chunk.split(b"\n")
         lines = [line for part in ended if (line := self._end(part)) is not None]
         self._keep(rest)
         return lines
 
     def rest(self) -> list[str]:
-        """The last line, where the stream ended without a line end."""
+        """Return the last line, if the stream ended without a line ending."""
         return [line] if (line := self._end(b"")) else []
 
     def _keep(self, part: bytes) -> None:
@@ -66,13 +66,13 @@ class LineSplitter:
 
 
 class TextEvents:
-    """Events of a worker that prints plain text: each line that is not blank."""
+    """Events of a worker that prints plain text: each non-blank line."""
 
     def __init__(self) -> None:
         self._splitter = LineSplitter()
 
     def feed(self, chunk: bytes) -> list[WorkerEvent]:
-        """Events that this chunk completes."""
+        """Return the events that this chunk completes."""
         return [
             WorkerEvent("text", {"text": clip(line)})
             for line in self._splitter.feed(chunk)
@@ -81,7 +81,7 @@ class TextEvents:
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """The lines of a captured stream; none where there is no such file."""
+    """Yield the lines of a captured stream; none if the file does not exist."""
     if not path.exists():
         return
     splitter = LineSplitter()
@@ -92,7 +92,7 @@ def lines_of(path: Path) -> Iterator[str]:
 
 
 def tail_of(path: Path) -> str:
-    """The last 16 KiB of a captured stream as text; "" where there is no such file."""
+    """Return the last 16 KiB of a captured stream as text; "" if the file does not exist."""
     if not path.exists():
         return ""
     with path.open("rb") as file:
@@ -102,18 +102,18 @@ def tail_of(path: Path) -> str:
 
 
 def last_lines(text: str, count: int = _SUMMARY_LINES) -> str:
-    """The last lines that are not blank."""
+    """Return the last non-blank lines."""
     return "\n".join([line.rstrip() for line in text.splitlines() if line.strip()][-count:])
 
 
 def clip(text: str, limit: int = MAX_TEXT_CHARS) -> str:
-    """Text that is safe in the state: no lone surrogates or NUL, at most `limit` characters."""
+    """Return text that is safe in the state: no lone surrogates, no NUL, not over `limit`."""
     text = clean(text.strip())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def parse_object(line: str) -> dict[str, Any] | None:
-    """The JSON object on this line; None for anything else."""
+    """Return the JSON object on this line; None for anything else."""
     if not line.lstrip().startswith("{"):
         return None
     try:
@@ -124,18 +124,18 @@ def parse_object(line: str) -> dict[str, Any] | None:
 
 
 def count_of(value: object) -> int:
-    """A counter as printed by a CLI: 0 for anything that is none."""
+    """Return a counter as printed by a CLI: 0 for anything that is not one."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT:
         return value
     return 0
 
 
 def split_summary(text: str) -> tuple[str, tuple[CommandRun, ...]]:
-    """What a worker says at its end: its prose, and the commands of its JSON summary.
+    """Split a worker's final text into its prose and the commands of its JSON summary.
 
-    The summary is the last valid object with a list `commands`, fenced or bare:
-    `{"commands": [{"cmd": "npm test", "status": "passed"}]}`. A text that is nothing else is
-    summed up by the object's own `summary`, if it has one.
+    The summary is the last valid object with a list `commands`, fenced or bare: `{"commands":
+    [{"cmd": "npm test", "status": "passed"}]}`. If the text has no prose, the object's own
+    `summary` is used, if it has one.
     """
     tail = text[-_TAIL_BYTES:]
     found = _last_object_with_commands(tail)
@@ -173,20 +173,20 @@ def _claims(items: list[Any]) -> tuple[CommandRun, ...]:
 
 
 def text_of(value: object) -> str:
-    """A text of a record; "" for anything else."""
+    """Return a text of a record; "" for anything else."""
     return value if isinstance(value, str) else ""
 
 
 def dict_of(value: object) -> dict[str, Any]:
-    """An object of a record; {} for anything else."""
+    """Return an object of a record; {} for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def list_of(value: object) -> list[Any]:
-    """A list of a record; [] for anything else."""
+    """Return a list of a record; [] for anything else."""
     return value if isinstance(value, list) else []
 
 
 def ended_by(outcome: str) -> str:
-    """Why a worker did not end by itself, as notes and planners are told."""
+    """Return why a worker did not end by itself, as text for notes and planners."""
     return _STOPPED.get(outcome, f"ended by {outcome}")

@@ -1,4 +1,4 @@
-"""A file of tokens, replaced in one step, under a lock, and never lost for want of space."""
+"""A file of tokens, replaced in one step, under a lock, and never lost for lack of space."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from agentrunner.errors.workers import LoginUnwritable
 from agentrunner.storage.locks import try_flock
 
 PATIENCE_SEC = 60.0
-"""A refresh by somebody else takes a second; a hung one must not hold us for ever."""
+"""Another program's refresh takes a second; a hung one must not block us forever."""
 _ROOM = 64 * 1024
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the flock of a file, which stays; raises Busy after PATIENCE_SEC. Blocking."""
+    """Hold the flock of a file, which stays; raises LockHeld after PATIENCE_SEC. Blocking."""
     deadline = time.monotonic() + PATIENCE_SEC
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -44,10 +44,10 @@ def locked(path: Path) -> Iterator[None]:
 
 
 class FileReplacement:
-    """A file's next content: room is taken when it is entered, the swap is `commit`.
+    """A file's next content: entering it reserves the space, `commit` swaps the files.
 
-    Mode and owner stay; a link leads to the file that is replaced. Without `commit` nothing has
-    changed. Raises InfraError (`login-unwritable`) when it is entered, not later.
+    Mode and owner stay; a link leads to the file that is replaced. Without `commit` nothing
+    changes. Raises InfraError (`login-unwritable`) on entering, not later.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,7 +72,7 @@ class FileReplacement:
         return self
 
     def commit(self, data: bytes) -> None:
-        """Put `data` in the file's place, on the disk before this returns."""
+        """Put `data` in the file's place; it is on the disk before this returns."""
         view = memoryview(data)
         while view:
             view = view[os.write(self._fd, view) :]

@@ -1,4 +1,4 @@
-"""Asking an issuer for new tokens. Nothing that it says is repeated but its own error codes."""
+"""Asks an issuer for new tokens. Nothing of its answer is repeated except its own error codes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _CODE = re.compile(r"[a-z][a-z_]{0,60}")
 
 
 class RefreshRefused(Exception):
-    """The issuer does not take this refresh token. The text is for people."""
+    """The issuer does not accept this refresh token. The text is for people."""
 
 
 class IssuerUnreachable(Exception):
-    """No answer, or none that can be used. The text is for people."""
+    """There was no answer, or no usable one. The text is for people."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would hand the refresh token to somebody else."""
+    """A redirect would pass the refresh token to somebody else."""
 
     def redirect_request(self, *arguments: Any, **named: Any) -> None:
-        """Follow none: it is then an error like any other status."""
+        """Follow none: a redirect is then an error like any other status."""
 
 
 def is_safe_url(url: str) -> bool:
@@ -52,7 +52,10 @@ def _is_loopback(host: str) -> bool:
 
 
 def refreshed(url: str, body: Mapping[str, str]) -> dict[str, Any]:
-    """The issuer's answer; raises Refused or Unreachable. Blocking, at most TIMEOUT_SEC a step."""
+    """Return the issuer's answer; raises RefreshRefused or IssuerUnreachable.
+
+    Blocking, at most TIMEOUT_SEC per step.
+    """
     request = urllib.request.Request(
         url,
         data=json.dumps(body).encode(),
@@ -79,7 +82,7 @@ def refreshed(url: str, body: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _code_of(error: urllib.error.HTTPError) -> str:
-    """`refresh_token_reused` of {"error": {"code": …}}, `invalid_grant` of {"error": …}."""
+    """Return the error code in {"error": {"code": "refresh_token_reused"}} or {"error": "…"}."""
     try:
         reply = json.loads(error.read(_MOST_BYTES))
     except (OSError, HTTPException, ValueError):

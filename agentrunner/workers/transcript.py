@@ -1,8 +1,8 @@
-"""What a CLI's event stream tells, in facts that all CLIs share, and what follows from them.
+"""A CLI's event stream as facts that all CLIs share, and the conclusions from them.
 
-An adapter translates each record of its stream into facts, one record at a time and without a
-memory; from the facts come live events (`transcript_events.py`) and the reading of an ended run.
-Facts are a witness's words: what changed comes from snapshots, what passed from our own checks.
+An adapter translates each record of its stream into facts, one record at a time and without state;
+the facts become live events (`transcript_events.py`) and the reading of an ended run. Facts are
+only a witness's claims: snapshots show what changed, and our own checks what passed.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from agentrunner.workers.streams import (
 )
 
 MAX_MESSAGE_CHARS = 32 << 10
-"""Of one text; its end tells what was done. Pieces are joined at a cost that grows with it."""
+"""The limit of one text, of which the end is kept. The cost of joining pieces grows with it."""
 MAX_DENIED = 20
 
 
 @dataclass(frozen=True)
 class WorkerMessage:
-    """The worker said something."""
+    """The worker printed a message."""
 
     text: str
     joins: bool = False
-    """A piece, which goes on where the piece before it ended if nothing came between."""
+    """A piece, which continues the previous piece if nothing came between."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Tool:
     name: str = ""
     command: str = ""
     path: str = ""
-    """Of the file that it changes; "" for a tool that changes none."""
+    """The path of the file that it changes; "" for a tool that changes none."""
     change: str = "update"
     """`add`, `update` or `delete`."""
 
@@ -76,15 +76,15 @@ class ToolEnded:
     id: str
     failed: bool = False
     exit_code: int | None = None
-    """Of a command."""
+    """The exit code of a command."""
     status: str = ""
     tool: Tool | None = None
-    """None where `ToolBegan` told it; what has neither is passed over."""
+    """None if `ToolBegan` had it; an end without either is ignored."""
 
 
 @dataclass(frozen=True)
 class FileChanged:
-    """A file was changed, told apart from any tool."""
+    """A file was changed, reported independently of any tool."""
 
     path: str
     change: str = "update"
@@ -92,29 +92,29 @@ class FileChanged:
 
 @dataclass(frozen=True)
 class ToolDenied:
-    """A tool was wanted, and not let."""
+    """A tool was requested, and denied."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """What the model has read, cached parts among it, and written."""
+    """What the model has read, including cached parts, and written."""
 
     input: int
     output: int
     scope: Literal["step", "run", "session"] = "run"
-    """`step`: to be added to the others. `run`: this run's total so far. `session`: that of all
-    runs of the session so far."""
+    """`step`: to be added to the others. `run`: this run's total so far. `session`: the total of
+    all runs of the session so far."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What was spent, in US dollars."""
+    """The cost so far, in US dollars."""
 
     usd: float
     adds: bool = False
-    """To be added to the others; else this run's total so far."""
+    """To be added to the others; otherwise this run's total so far."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +123,14 @@ class Trouble:
 
     message: str
     kind: FailureKind | None = None
-    """What it is about, where the record has a code for it; else its words tell."""
+    """Its kind, if the record has a code for it; otherwise its message is classified."""
     fatal: bool = True
-    """False for a remark, after which it goes on."""
+    """False for a remark, after which the run continues."""
 
 
 @dataclass(frozen=True)
 class Retrying:
-    """The model is asked once more, after this went wrong."""
+    """The model is asked again, after this went wrong."""
 
     message: str
     kind: FailureKind | None = None
@@ -152,7 +152,7 @@ class Model:
 
 @dataclass(frozen=True)
 class SessionLost:
-    """The session to be resumed is not known."""
+    """The session to resume is unknown."""
 
     message: str = ""
 
@@ -168,7 +168,7 @@ class Finished:
 
     clean: bool
     text: str | None = None
-    """The final text; None leaves it at what was said last."""
+    """The final text; None means the last message is the final text."""
 
 
 Fact = (
@@ -177,18 +177,18 @@ Fact = (
 )  # fmt: skip
 
 Translate = Callable[[dict[str, Any]], Iterable[Fact]]
-"""The facts of one record. Pure; takes any JSON object whatever, and never raises."""
+"""Returns the facts of one record. Pure; accepts any JSON object, and never raises."""
 
 
 @dataclass
 class TranscriptFacts:
-    """What the facts have told so far."""
+    """What the facts have said so far."""
 
     session_id: str | None = None
     session_lost: bool = False
     model: str = ""
     clean: bool | None = None
-    """Of the last word on the run; None where there is none."""
+    """Whether the last word on the run was clean; None if there is none."""
     words: str = ""
     actions: int = 0
     commands: dict[str, CommandRun] = field(default_factory=dict)
@@ -199,7 +199,7 @@ class TranscriptFacts:
     """Whether the tokens are those of all runs of the session."""
     usd: float | None = None
     trouble: Trouble | Retrying | None = None
-    """What went wrong last; remarks are left out."""
+    """The last thing that went wrong; remarks are left out."""
     retries: int = 0
     _tools: dict[str, Tool] = field(default_factory=dict)
     _joining: bool = False
@@ -238,7 +238,7 @@ class TranscriptFacts:
                 self.clean, self.words = clean, self.words if text is None else text
 
     def tool(self, fact: ToolEnded) -> Tool | None:
-        """What the tool that ended was used for."""
+        """Return what the tool that ended was used for."""
         return fact.tool or self._tools.get(fact.id)
 
     def _add_action(self, fact: ToolBegan | ToolEnded | FileChanged) -> None:
@@ -271,12 +271,12 @@ class TranscriptFacts:
 
     @property
     def failure(self) -> tuple[str, FailureKind | None] | None:
-        """The last thing that went wrong, in its words, and what its record says it is about."""
+        """The message of the last thing that went wrong, and the kind that its record names."""
         return (self.trouble.message, self.trouble.kind) if self.trouble else None
 
 
 def facts_in(stdout: Path, translate: Translate) -> Iterator[Fact]:
-    """What a captured stream tells; lines that are no JSON objects are passed over."""
+    """Yield the facts in a captured stream; lines that are not JSON objects are skipped."""
     for line in lines_of(stdout):
         if record := parse_object(line):
             yield from translate(record)
@@ -285,11 +285,11 @@ def facts_in(stdout: Path, translate: Translate) -> Iterator[Fact]:
 def read_transcript(
     ended: Ended, translate: Translate, *, lost_session: str = "", counts_actions: bool = True
 ) -> WorkerReading:
-    """The facts of an ended run.
+    """Return the reading of an ended run.
 
-    Completed only where the CLI's last word is a clean one and it exited with 0 or was ended for
-    not exiting after it. `lost_session` is a pattern for the words, on stderr or in its last
-    error, with which the CLI says that it does not know the session to be resumed.
+    It is completed only if the CLI's last word is a clean one and it exited with 0 or was ended for
+    not exiting after it. `lost_session` is a pattern for the message, on stderr or in its last
+    error, with which the CLI reports that it does not know the session to resume.
     """
     facts = facts_in(ended.stdout, translate)
     return reading_of(ended, facts, lost_session=lost_session, counts_actions=counts_actions)
@@ -298,7 +298,7 @@ def read_transcript(
 def reading_of(
     ended: Ended, facts: Iterable[Fact], *, lost_session: str = "", counts_actions: bool = True
 ) -> WorkerReading:
-    """As `read_transcript`, of facts that were found in another way."""
+    """Like `read_transcript`, from facts that were found in another way."""
     read_facts = TranscriptFacts()
     for fact in facts:
         read_facts.add(fact)
@@ -333,14 +333,14 @@ def reading_of(
 
 
 def exit_code_of(value: object) -> int | None:
-    """An exit code as printed by a CLI; None for anything that is none."""
+    """Return an exit code as printed by a CLI; None for anything that is not one."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 31:
         return value
     return None
 
 
 def written_at(ended: Ended) -> datetime:
-    """When the CLI printed its last word: a reset "in 5s" counts from there."""
+    """Return when the CLI printed its last word: a reset "in 5s" counts from there."""
     files = [path for path in (ended.stdout, ended.stderr) if path.exists()]
     stamp = max((path.stat().st_mtime for path in files), default=0.0)
     return datetime.fromtimestamp(stamp, UTC)

@@ -24,7 +24,7 @@ from agentrunner.workers.transcript import (
 
 
 class TranscriptEvents:
-    """Live events of a stream; an error that is repeated at once is told once."""
+    """Live events of a stream; an error repeated at once is reported once."""
 
     def __init__(self, translate: Translate) -> None:
         self._translate = translate
@@ -34,7 +34,7 @@ class TranscriptEvents:
         self._pieces = ""
 
     def feed(self, chunk: bytes) -> list[WorkerEvent]:
-        """Events that this chunk completes."""
+        """Return the events that this chunk completes."""
         return [event for line in self._splitter.feed(chunk) for event in self._events(line)]
 
     def _events(self, line: str) -> Iterator[WorkerEvent]:

@@ -1,4 +1,4 @@
-"""A container per sandbox, on any engine that speaks Docker's API."""
+"""The sandbox kind `docker`: containers on any engine that implements Docker's API."""
 
 from agentrunner.sandboxes.docker.sandbox import DockerSandbox
 

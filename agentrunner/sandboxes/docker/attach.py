@@ -1,10 +1,10 @@
 """The helper that the supervisor starts for a worker: `python -I -c BOOTSTRAP … STATUS_FD`.
 
-It makes a container of its own, runs the command of its order there, and copies its streams. On
-STATUS_FD it reports lines of JSON: {"forwards-signals": true} at once; {"exit-code": N} where
-the command ran, {"oom": true} where the kernel ended it for its memory; {"error": TEXT} where
-the engine failed. SIGINT and SIGTERM go to every process of the command; SIGUSR1 kills them all.
-However it ends, the container ends with it (see `lifeline`).
+It makes its own container, runs the command of its order there, and copies the streams. On
+STATUS_FD it reports lines of JSON: {"forwards-signals": true} at once; {"exit-code": N} if the
+command ran, {"oom": true} if the kernel killed it for using too much memory; {"error": TEXT} if the
+engine failed. SIGINT and SIGTERM go to every process of the command; SIGUSR1 kills them all.
+However the helper ends, the container ends with it (see `lifeline`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agentrunner.sandboxes.docker.order import AttachOrder
 from agentrunner.sandboxes.docker.stream import CHUNK, Stream
 
 INFRA = 125
-"""Our exit code where the command's own is not known."""
+"""Our exit code if the command's own is unknown."""
 OUTPUTS: dict[Stream, int] = {"stdout": 1, "stderr": 2}
 
 
@@ -41,7 +41,7 @@ class Attached:
         self._passing: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
-        """The exit code; its reports are made."""
+        """Run the command, make the reports, and return the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._pass_on, number)
@@ -87,7 +87,7 @@ class Attached:
                 await asyncio.shield(self._container.remove())
 
     async def _kill(self, working: asyncio.Future[Exit]) -> int:
-        """Take the container away, whatever is going on in it or is just being made."""
+        """Remove the container, even if it is still being made."""
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
         code = 128 + signal.SIGKILL
@@ -96,7 +96,7 @@ class Attached:
 
     def _pass_on(self, number: signal.Signals) -> None:
         if self._container is None:
-            self._killed.set()  # nothing has started that could obey
+            self._killed.set()  # nothing has started that could react to it
             return
         name = number.name.removeprefix("SIG")
         task = asyncio.ensure_future(self._container.terminate(name))
@@ -121,6 +121,6 @@ def _copy(stream: Stream, data: bytes) -> None:
 
 
 def main() -> int:
-    """Be the helper of one worker."""
+    """Run as the helper of one worker."""
     order = AttachOrder.from_env(os.environ)
     return asyncio.run(Attached(order, int(sys.argv[2])).run())

@@ -21,10 +21,10 @@ OnProgress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ImageBuild:
-    """A build, ready to be sent. Its context is closed by whoever has ordered it."""
+    """A build, ready to be sent. The code that ordered it closes its context."""
 
     name: str
-    """Of the image."""
+    """The image's name."""
     context: BinaryIO
     """A tar file, read from its beginning."""
     args: Mapping[str, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class ImageBuild:
 def order_recipe(
     recipe: Recipe, name: str = "", args: Mapping[str, str] | None = None
 ) -> ImageBuild:
-    """The build of one of our own images, under its usual name if no other is given."""
+    """Return the build of one of our own images, under its usual name if no other is given."""
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
         _add(archive, OWN_DOCKERFILE, recipe.dockerfile())
@@ -45,7 +45,7 @@ def order_recipe(
 
 
 def order_self(name: str = "", args: Mapping[str, str] | None = None) -> ImageBuild:
-    """The build of an image with this AgentRunner in it: its files as they are installed here."""
+    """Return the build of an image with this AgentRunner: its files as installed here."""
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
         _add(archive, OWN_DOCKERFILE, SELF.dockerfile())
@@ -59,16 +59,16 @@ def order_self(name: str = "", args: Mapping[str, str] | None = None) -> ImageBu
 
 
 def order_repository(found: Build, context: BinaryIO, name: str) -> ImageBuild:
-    """The build that a repository describes, of a context made by `sources.pack`."""
+    """Return the build that a repository describes, with a context made by `sources.pack`."""
     return ImageBuild(name, context, found.args, found.target, foreign=True)
 
 
 async def build(engine: Engine, order: ImageBuild, on_progress: OnProgress) -> None:
-    """Build it, telling each line that the build prints.
+    """Build the image, and pass each line that the build prints to `on_progress`.
 
-    Its commands run in containers of the engine, with the network that it gives containers by
-    default, or with this machine's where it has none. Raises SandboxUnavailable
-    (`image-build-failed`) and EngineError.
+    Its commands run in containers of the engine, with the engine's default network for containers,
+    or with this machine's if it has none. Raises SandboxUnavailable (`image-build-failed`) and
+    EngineError.
     """
     progress = BuildProgress(on_progress)
     words = await followed(
@@ -98,8 +98,8 @@ async def build(engine: Engine, order: ImageBuild, on_progress: OnProgress) -> N
 async def import_host_image(engine: Engine, name: str = HOST_IMAGE) -> None:
     """Make an image without programs, for sandboxes that read this machine's /usr.
 
-    It needs no registry and no network: `runner.sandbox.read_paths: [/usr]` brings what a sandbox
-    runs. Raises EngineError.
+    It needs no registry and no network: `runner.sandbox.read_paths: [/usr]` provides the programs.
+    Raises EngineError.
     """
     data = host_image()
     repository, _, tag = name.partition(":")
@@ -114,13 +114,13 @@ _FOLDERS = ("dev", "etc", "proc", "root", "run/agentrunner", "sys", "usr")
 _SCRATCH = ("home/agent", "tmp", "var/tmp")
 """What is mounted on these takes their mode."""
 _ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nsswitch.conf", "ssl/certs")
-"""Of /etc: where programs of /usr look for each other, and certificates of authorities."""
+"""Entries of /etc by which programs of /usr find each other, and certificates of authorities."""
 _PASSWD = b"root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n"
 _GROUP = b"root:x:0:\nagent:x:1000:\n"
 
 
 def host_image(root: Path = Path("/")) -> bytes:
-    """The tar file of an image that fits this machine's /usr."""
+    """Return the tar file of an image that fits this machine's /usr."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as archive:
         for name in (*_FOLDERS, *_SCRATCH):

@@ -1,4 +1,4 @@
-"""What an engine is told to make: the body of one create call, every field of it. Pure."""
+"""The configuration of one container: the body of the create call, with every field. Pure."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ INIT = Path("/sbin/docker-init")
 
 LIFELINE = Path("/run/lifeline")
 KEEPER = f"cat {LIFELINE} >/dev/null & wait $!"
-"""Lives until the pipe is closed that its owner holds open: so a sandbox ends with its owner.
+"""Lives until its owner closes the pipe: so a sandbox ends with its owner.
 
-As first process it reaps what loses its parent, where the engine's own cannot be there.
+As the first process it reaps orphans, where the engine's own init cannot be used.
 """
 
 
 @dataclass(frozen=True)
 class User:
-    """Under whom things run in the sandbox."""
+    """The user that processes in the sandbox run as."""
 
     uid: int
     gid: int
 
     @property
     def keeper_uid(self) -> int:
-        """Another user's, so that `kill -9 -1` by this one spares the keeper."""
+        """Another user's uid, so that `kill -9 -1` by this user spares the keeper."""
         return 64999 if self.uid != 64999 else 64998
 
     @property
     def keeper(self) -> str:
-        """Who keeps the sandbox, as `uid:gid`."""
+        """The user of the keeper process, as `uid:gid`."""
         return f"{self.keeper_uid}:{self.gid}"
 
     def __str__(self) -> str:
@@ -57,25 +57,25 @@ class User:
 
 @dataclass(frozen=True)
 class ContainerSpec:
-    """Everything that one container is made of."""
+    """Everything that one container is made from."""
 
     image: str
-    """Its id: a name may come to mean another image."""
+    """The image's id: a name may later mean another image."""
     user: User
     mounts: tuple[Mount, ...]
-    """In any order; the engine mounts what is deeper later."""
+    """In any order; the engine mounts deeper targets later."""
     masks: tuple[Path, ...] = ()
-    """Folders that are empty and read-only whatever is below."""
+    """Folders that are shown empty and read-only, whatever is below."""
     network: str = "none"
-    """As the engine calls it."""
+    """The network's name on the engine."""
     limits: ResourceLimit = field(default_factory=ResourceLimit)
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def container_config(plan: ContainerSpec, traits: Traits) -> dict[str, Any]:
-    """The body of the create call, but for its lifeline and owner.
+    """Return the body of the create call, without its lifeline and owner.
 
-    Raises UsageError for an amount of memory that is none.
+    Raises UsageError for an invalid amount of memory.
     """
     return {
         "Image": plan.image,
@@ -93,9 +93,9 @@ def container_config(plan: ContainerSpec, traits: Traits) -> dict[str, Any]:
 
 
 def preamble(config: Mapping[str, Any]) -> str:
-    """The shell definitions that run.sh needs in a container of this configuration."""
+    """Return the shell definitions that run.sh needs in a container of this configuration."""
     host = config["HostConfig"]
-    # A home of the host's own is not emptied.
+    # A home that is a host folder is not emptied.
     home = SANDBOX_HOME if str(SANDBOX_HOME) in host["Tmpfs"] else Path("/tmp")
     targets = [*(mount["Target"] for mount in host["Mounts"]), *host["Tmpfs"]]
     kept = [
@@ -112,7 +112,7 @@ def preamble(config: Mapping[str, Any]) -> str:
 
 
 def places_between(config: Mapping[str, Any]) -> list[str]:
-    """Folders of the home in memory that the engine makes, as root, to mount below them."""
+    """Return folders of the in-memory home that the engine makes, as root, as mount points."""
     host = config["HostConfig"]
     if str(SANDBOX_HOME) not in host["Tmpfs"]:
         return []
@@ -126,7 +126,7 @@ def places_between(config: Mapping[str, Any]) -> list[str]:
 def _host_config(plan: ContainerSpec, traits: Traits) -> dict[str, Any]:
     limits = plan.limits
     memory = memory_bytes(limits.memory or MEMORY)
-    # Podman makes /run writable in a sandbox that is read-only.
+    # Podman makes /run writable in a read-only sandbox.
     masks = [*plan.masks, *([Path("/run")] if traits.product == "Podman" else [])]
     targets = {mount.target for mount in plan.mounts}
     scratch = f"rw,exec,nosuid,nodev,mode=1777,size={memory // 2}"
@@ -167,7 +167,7 @@ def _outer(mounts: Sequence[Mount]) -> list[Mount]:
 
 
 def _overlay(mount: Mount, place: Path) -> dict[str, Any]:
-    """A volume of one container: what is written goes to `place`, or into a source that is kept."""
+    """Return a volume of one container. Writes go to `place`, or into the source if it is kept."""
     source, below = mount.source.resolve(), [path.resolve() for path in reversed(mount.over)]
     lower, upper = (below, source) if mount.kept else ([source, *below], place / UPPER)
     options = f"lowerdir={':'.join(map(str, lower))},upperdir={upper},workdir={place / WORK}"
@@ -183,9 +183,9 @@ def _overlay(mount: Mount, place: Path) -> dict[str, Any]:
 
 
 def bind(mount: Mount, *, apart: bool) -> dict[str, Any]:
-    """One mount; `apart` from those that are below its source.
+    """Return one mount; with `apart`, without the mounts below its source.
 
-    Older engines make only the uppermost of them read-only.
+    Older engines make only the topmost of them read-only.
     """
     if mount.upper is not None:
         return _overlay(mount, mount.upper)

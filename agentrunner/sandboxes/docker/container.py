@@ -1,8 +1,8 @@
-"""One container: made, kept as long as we live, used for one command after another, removed.
+"""One container: created, kept for one command after another while we live, removed.
 
-Nothing that a command says or leaves is believed. After it the engine is asked which processes
-are left, and before the next one, while none can interfere, its scratch space is emptied; a
-container in which that fails is not used again.
+Nothing that a command prints or leaves behind is trusted. After each command the engine is asked
+which processes are left; before the next one, while no process can interfere, its scratch space is
+emptied. A container in which that fails is not used again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from agentrunner.sandboxes.docker.labels import owner_labels
 from agentrunner.sandboxes.docker.lifeline import Lifeline
 
 REMOVAL_LOOKS, REMOVAL_SEC = 20, 0.005
-"""How often, and how long apart, it is looked whether the dead of a command are gone."""
+"""How often, and how many seconds apart, to check whether a command's dead processes are gone."""
 NO_FORWARDER = "the image has none of python3, node and socat, one of which its way out needs"
 
 
@@ -42,11 +42,11 @@ class Exit:
 
     code: int
     oom: bool
-    """The kernel has ended it, or a process of it, for its memory."""
+    """Whether the kernel killed it, or one of its processes, for using too much memory."""
 
 
 class Container:
-    """A running container that is ours alone."""
+    """A running container that only we use."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class Container:
     ) -> None:
         self.id = ident
         self.fresh = True
-        """No command has been tried in it yet."""
+        """Whether no command has been tried in it yet."""
         self.clean = True
-        """False once something may be left of a command: then only `remove` makes sense."""
+        """False once remains of a command may be in it: then it can only be removed."""
         self._engine = engine
         self._lifeline = lifeline
         self._user = user
@@ -69,15 +69,15 @@ class Container:
         self._script = preamble + read_inside("run.sh")[0]
         self._removed = False
         self._keepers = 0
-        """How many processes stand beside the commands; 0 until first counted."""
+        """How many processes exist besides the commands; 0 until first counted."""
 
     @classmethod
     async def start(
         cls, engine: Engine, config: Mapping[str, Any], user: User, folder: Path
     ) -> Container:
-        """Make one, for `folder` see Lifeline.
+        """Create and start a container; for `folder` see Lifeline.
 
-        Raises EngineError, and leaves none behind then or when cancelled.
+        Raises EngineError. If it fails or is cancelled, no container is left behind.
         """
         making = asyncio.ensure_future(cls._start(engine, config, user, folder))
         try:
@@ -118,7 +118,7 @@ class Container:
         members = member_list(ident, int(facts["State"]["Pid"]))
         container = cls(engine, ident, lifeline, user, preamble(config), members)
         if between := places_between(config):
-            await container._open(between)
+            await container._make_writable(between)
         return container
 
     async def execute(
@@ -129,10 +129,10 @@ class Container:
         *,
         started: Callable[[], None] = lambda: None,
     ) -> Exit:
-        """Run a command to its end; afterwards nothing of it is left, or `clean` is False.
+        """Run a command to its end; afterwards no process of it is left, or `clean` is False.
 
         `hear` gets its output, `started` is called just before it can do anything. Raises
-        NeverStarted, or EngineError where its end is unknown.
+        ExecNeverStarted, or EngineError if its end is unknown.
         """
         self.clean = False
         wrapped = ("/bin/sh", "-c", self._script, "box", *command.argv)
@@ -142,8 +142,8 @@ class Container:
             await run.begin()
             state, killed = await run.ready()
             if state == "unwritable":
-                # The engine gave the scratch space the mode of a folder of the image.
-                await self._open_scratch()
+                # The engine gave the scratch space the mode of a folder in the image.
+                await self._make_scratch_writable()
                 run.close()
                 run = Exec(self._engine, self.id, command, str(self._user))
                 await run.begin()
@@ -153,41 +153,41 @@ class Container:
             self.fresh = False
             started()
             await run.follow(stdin, hear)
-            # At once, for speed; the first look may be too early.
+            # Check at once, for speed; this first check may be too early.
             code, empty = await asyncio.gather(run.exit_code(), self._is_empty())
         finally:
             run.close()
-        self.clean = empty or await self._soon_empty()
+        self.clean = empty or await self._becomes_empty()
         oom = code != 0 and await self._killed_for_memory() > killed
         return Exit(code, oom)
 
     async def terminate(self, signal: str = "TERM") -> None:
-        """Signal every process of the command; it may go on."""
+        """Send a signal to every process of the command, which may ignore it."""
         script = f'trap "" {signal}; kill -{signal} -1'
         with contextlib.suppress(EngineError):
-            await self._quick(script, str(self._user))
+            await self._run_script(script, str(self._user))
 
     async def forward(self, door: Door) -> None:
-        """Let the ports of its loopback lead to the door's sockets; raises EngineError."""
+        """Connect the ports of its loopback to the door's sockets; raises EngineError."""
         words = [f"{port}:{SOCKETS / name}" for port, name in door.ports.items()]
         script, python, node = read_inside("door.sh", "forward.py", "forward.js")
         argv = ("/bin/sh", "-c", script, "door", python, node, *words)
-        code, output = await self._quick_words(argv, self._user.keeper)
+        code, output = await self._run_argv(argv, self._user.keeper)
         if code != 0:
             raise EngineError("door", NO_FORWARDER if code == 3 else output or f"exit code {code}")
 
     async def pause(self) -> None:
-        """Freeze everything in it."""
+        """Freeze all processes in it."""
         await self._engine.call("pause", lambda api: api.pause(self.id))
 
     async def unpause(self) -> None:
-        """Let it go on."""
+        """Resume all processes in it."""
         await self._engine.call("unpause", lambda api: api.unpause(self.id))
 
     async def remove(self) -> None:
-        """End everything in it and remove it; raises EngineError if the engine cannot.
+        """Kill everything in it and remove it; raises EngineError if the engine cannot.
 
-        It ends in any case. May be repeated.
+        The container ends in any case. May be called repeatedly.
         """
         self.clean = False
         removed, self._removed = self._removed, True
@@ -197,8 +197,8 @@ class Container:
         finally:
             self._lifeline.cut()
 
-    async def _soon_empty(self) -> bool:
-        """Whether it is empty once the kernel has buried the dead, which takes a moment."""
+    async def _becomes_empty(self) -> bool:
+        """Whether it is empty once the kernel has reaped the dead, which takes a moment."""
         for _ in range(REMOVAL_LOOKS):
             if await self._is_empty():
                 return True
@@ -206,17 +206,17 @@ class Container:
         return False
 
     async def _is_empty(self) -> bool:
-        """Whether only what stands beside the commands is left. Told by kernel or engine."""
+        """Whether only the keeper processes are left, according to the kernel or the engine."""
         users = users_in(self._members) if self._members else None
-        if users is None or self._user.keeper_uid not in users:  # the sandbox has other uids
-            users = await self._asked_users()
+        if users is None or self._user.keeper_uid not in users:  # the sandbox maps to other uids
+            users = await self._users_by_engine()
         keepers = sum(user != self._user.uid for user in users)
         whole = keepers >= max(1, self._keepers)
         self._keepers = self._keepers or keepers
         return whole and keepers == len(users)
 
-    async def _asked_users(self) -> list[int]:
-        """The uids of its processes by the engine's word; [] where it has none."""
+    async def _users_by_engine(self) -> list[int]:
+        """Return the uids of its processes as the engine reports them; [] if it cannot."""
         try:
             reply = await self._engine.call("top", lambda api: api.top(self.id, "-eo pid,uid"))
             column = reply["Titles"].index("UID")
@@ -226,22 +226,22 @@ class Container:
 
     async def _killed_for_memory(self) -> int:
         with contextlib.suppress(EngineError, ValueError):
-            _, output = await self._quick(read_inside("oom.sh")[0], self._user.keeper)
+            _, output = await self._run_script(read_inside("oom.sh")[0], self._user.keeper)
             return int(output)
         return 0
 
-    async def _open_scratch(self) -> None:
-        await self._open(list(map(str, SCRATCH)))
+    async def _make_scratch_writable(self) -> None:
+        await self._make_writable(list(map(str, SCRATCH)))
 
-    async def _open(self, places: list[str]) -> None:
-        """Let the command's user write there; the engine has made them as root."""
-        await self._quick(f"chmod 1777 {shlex.join(places)}", "0:0")
+    async def _make_writable(self, places: list[str]) -> None:
+        """Make these folders writable for the command's user; the engine has made them as root."""
+        await self._run_script(f"chmod 1777 {shlex.join(places)}", "0:0")
 
-    async def _quick(self, script: str, user: str) -> tuple[int, str]:
-        return await self._quick_words(("/bin/sh", "-c", f"read -r _; {script}"), user)
+    async def _run_script(self, script: str, user: str) -> tuple[int, str]:
+        return await self._run_argv(("/bin/sh", "-c", f"read -r _; {script}"), user)
 
-    async def _quick_words(self, argv: Sequence[str], user: str) -> tuple[int, str]:
-        """Something short of our own: exit code and output."""
+    async def _run_argv(self, argv: Sequence[str], user: str) -> tuple[int, str]:
+        """Run a short command of our own; return its exit code and output."""
         chunks: list[bytes] = []
         run = Exec(self._engine, self.id, ExecCommand(tuple(argv), {}, "/"), user)
         try:
@@ -255,7 +255,7 @@ class Container:
 
 @cache
 def read_inside(*names: str) -> tuple[str, ...]:
-    """The texts of programs that run in sandboxes."""
+    """Return the texts of programs that run in sandboxes."""
     folder = Path(__file__).with_name("inside")
     return tuple((folder / name).read_text() for name in names)
 
@@ -267,13 +267,13 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 
 async def remove_container(engine: Engine, ident: str) -> bool:
-    """Whether it was us who removed it, running or not; raises EngineError if nobody can."""
+    """Whether we removed it, running or not; raises EngineError if nobody can remove it."""
     try:
         await engine.call(
             "remove a sandbox", lambda api: api.remove_container(ident, force=True, v=True)
         )
     except EngineError as error:
-        # Gone already, or the engine or another of us is at it.
+        # It is gone already, or the engine or another process of ours is removing it.
         if error.status in (NOT_FOUND, CONFLICT):
             return False
         raise

@@ -1,4 +1,4 @@
-"""Who lives in a container, by the kernel's own list, where that is ours to read.
+"""The processes in a container, from the kernel's own list, if we can read it.
 
 The engine starts `ps` to answer the same question, which takes longer than most commands.
 """
@@ -14,10 +14,10 @@ PROC = Path("/proc")
 
 
 def member_list(container: str, first: int, proc: Path = PROC) -> Path | None:
-    """The file that lists the processes of a container, whose first one is `first`.
+    """Return the file that lists the processes of a container, whose first process is `first`.
 
-    None where this machine's processes are not the engine's, or its cgroups not to be seen:
-    then the number may be anybody's.
+    None if the engine has other processes than this machine, or the cgroups are invisible: then the
+    number may be any process's.
     """
     with contextlib.suppress(OSError):
         for place in _groups(first, proc):
@@ -28,7 +28,7 @@ def member_list(container: str, first: int, proc: Path = PROC) -> Path | None:
 
 
 def users_in(members: Path, proc: Path = PROC) -> list[int] | None:
-    """The uids of the processes in a list, one each; None where it cannot be read."""
+    """Return the uid of each process in a list; None if it cannot be read."""
     uids = []
     try:
         pids = members.read_text("ascii").split()
@@ -49,7 +49,7 @@ def users_in(members: Path, proc: Path = PROC) -> list[int] | None:
 
 
 def _groups(pid: int, proc: Path) -> Iterator[Path]:
-    """Where the cgroups of a process are mounted, as far as they are here."""
+    """Yield where the cgroups of a process are mounted, if they are mounted here."""
     mounted: dict[str, Path] = {}
     for line in (proc / "self" / "mounts").read_text("utf-8", "replace").splitlines():
         _, place, kind, options, *_ = line.split(" ")

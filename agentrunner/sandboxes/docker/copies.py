@@ -1,4 +1,4 @@
-"""Throw-away layers in a container: overlays that the engine lays, else copies on the host.
+"""Throw-away layers in a container: overlays made by the engine, or else copies on the host.
 
 Both live as long as one command.
 """
@@ -20,16 +20,16 @@ from agentrunner.sandboxes.layers import LAYERS, make_layers, make_uppers, remov
 
 @dataclass(frozen=True)
 class Copies:
-    """What is laid over or copied for one command, and in which folder of its own."""
+    """What one command has as overlays or copies, and the command's folder for them."""
 
     folder: Path = Path()
     sources: tuple[Path, ...] = ()
     overlays: bool = False
-    """Whether the engine lays them; else they are copied."""
+    """Whether the engine makes overlays; otherwise the sources are copied."""
 
     @classmethod
     def of(cls, mounts: Sequence[Mount], run: Path, *, overlays: bool = False) -> Copies:
-        """Those that these mounts need; `run` is the folder of the run."""
+        """Return the layers that these mounts need; `run` is the folder of the run."""
         sources = tuple(dict.fromkeys(mount.source.resolve() for mount in mounts if mount.layer))
         if not sources:
             return cls()
@@ -37,17 +37,17 @@ class Copies:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Copies:
-        """From the text of its fields."""
+        """Restore it from its fields, as read from JSON."""
         sources = tuple(map(Path, fields["sources"]))
         return cls(Path(fields["folder"]), sources, bool(fields["overlays"]))
 
     def laid(self, mounts: Sequence[Mount]) -> tuple[Mount, ...]:
-        """The same mounts with the layers in place of their sources."""
+        """Return the same mounts with the layers in place of their sources."""
         return tuple(self._laid(mount) if mount.layer else mount for mount in mounts)
 
     @asynccontextmanager
     async def made(self) -> AsyncIterator[None]:
-        """While they are there; raises SandboxError(INFRA) where they cannot be made."""
+        """Make the layers, and remove them afterwards; raises SandboxError(INFRA) if that fails."""
         if not self.sources:
             yield
             return

@@ -1,4 +1,4 @@
-"""What the sandbox is, in words. Pure."""
+"""Describes the sandbox in words. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agentrunner.sandboxes.limits import UNLIMITED
 
 
 def describe(spec: SandboxOrder, traits: Traits | None, image: str) -> str:
-    """One line for the header; `traits` and `image` are unknown before it is open."""
+    """Return one line for the header; `traits` and `image` are unknown before it is open."""
     name = f"{traits.product} {traits.version}".strip() if traits else "Docker"
     network = "no route out" if spec.network == "none" else "the whole network on demand"
     parts = [f"image {image}"] if image else []
@@ -26,7 +26,7 @@ def describe(spec: SandboxOrder, traits: Traits | None, image: str) -> str:
 
 
 def isolation(spec: SandboxOrder, traits: Traits | None) -> dict[str, str]:
-    """What holds, and by which means."""
+    """Return what the sandbox isolates and by what means."""
     known = traits or Traits()
     limits = spec.limits
     group = f"cgroup v{known.cgroup}"

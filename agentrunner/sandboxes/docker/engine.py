@@ -1,7 +1,7 @@
-"""The engine: one connection to whatever speaks Docker's API on this machine, Podman included.
+"""The connection to a container engine: anything on this machine that implements Docker's API.
 
-docker-py blocks. Each call has a thread of its own, and while one takes long the engine is asked
-whether it is alive: a hanging engine is found out in seconds, a busy one is waited for.
+docker-py blocks, so each call has its own thread. While a call takes long, the engine is pinged: a
+hanging engine is detected in seconds, a busy one is waited for.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from agentrunner.sandboxes.base import ErrorKind, SandboxError
 T = TypeVar("T")
 
 PATIENCE_SEC = 4.0
-"""How long a call may take before the engine is asked whether it lives, and how long that may."""
+"""Seconds a call may take before the engine is pinged, and seconds that the ping may take."""
 CALL_SEC = 120
-"""The longest that any call may take, however alive the engine is."""
+"""The longest that any call may take, even if the engine is alive."""
 NOT_FOUND = 404
 CONFLICT = 409
 
@@ -37,9 +37,10 @@ NO_ACCESS = "sudo usermod -aG docker $USER, then log in again"
 
 
 class EngineError(SandboxError):
-    """The engine refused a call, or did not answer: always INFRA.
+    """The engine refused a call, or did not answer; its kind is always INFRA.
 
-    `status` is that of its answer; None where there was none, so that it may have done anything.
+    `status` is the HTTP status of its answer. None means no answer: the call may have had any
+    effect.
     """
 
     def __init__(self, op: str, cause: str, *, status: int | None = None) -> None:
@@ -49,22 +50,22 @@ class EngineError(SandboxError):
 
 @dataclass(frozen=True)
 class Traits:
-    """What this engine can do, by its own word."""
+    """What this engine can do, by its own account."""
 
     product: str = "Docker"
     version: str = ""
     api: tuple[int, int] = (1, 41)
     cgroup: str = "1"
     rootless: bool = False
-    """Its uid 0 in a sandbox is the user who runs it."""
+    """Its uid 0 in a sandbox is the user who runs the engine."""
     bridge: bool = False
-    """There is a network of its own for a sandbox that may reach everything."""
+    """It has a separate network for sandboxes that may reach everything."""
     lacks: frozenset[str] = field(default_factory=frozenset)
-    """Of memory, cpus, pids, seccomp: what it cannot hold here."""
+    """Which of memory, cpus, pids and seccomp it cannot enforce here."""
 
     @property
     def read_only_below(self) -> bool:
-        """Whether a read-only mount is read-only for the mounts in it, too."""
+        """Whether a read-only mount makes the mounts inside it read-only, too."""
         return self.product == "Docker" and self.api >= (1, 44)
 
 
@@ -74,16 +75,16 @@ class Engine:
     def __init__(self, host: str, api: docker.APIClient, traits: Traits) -> None:
         self.host = host
         self.api = api
-        """For calls within `call` only: it blocks."""
+        """Only for use within `call`: it blocks."""
         self.traits = traits
         self.silent = False
-        """The last call got no answer at all."""
+        """Whether the last call got no answer at all."""
 
     @classmethod
     async def connect(cls, environ: Mapping[str, str]) -> Engine:
-        """The engine that DOCKER_HOST names, else the current context of the docker command.
+        """Connect to the engine of DOCKER_HOST, or of the docker command's current context.
 
-        Raises SandboxUnavailable with the reason and a cure.
+        Raises SandboxUnavailable with the reason and a remedy.
         """
         host = await asyncio.to_thread(engine_address, environ)
         if not host.startswith("unix://"):
@@ -102,9 +103,9 @@ class Engine:
         raise SandboxUnavailable(f"no container engine at {host}: {words}", remedy=remedy)
 
     async def call(self, op: str, do: Callable[[Any], T]) -> T:
-        """Do something with the API; `op` names it in errors. Raises EngineError.
+        """Call the API; `op` names the call in errors. Raises EngineError.
 
-        A call that is given up, or cancelled, may still come to its end in the engine.
+        A call that is given up or cancelled may still complete in the engine.
         """
         try:
             async with asyncio.timeout(CALL_SEC):
@@ -118,7 +119,7 @@ class Engine:
         start: Callable[[docker.APIClient], Iterable[dict[str, object]]],
         on_entry: Callable[[dict[str, object]], None],
     ) -> None:
-        """Hand over the entries of a long answer (a pull, a build) as they come, in this loop.
+        """Pass on the entries of a long answer (a pull, a build) as they arrive, in this loop.
 
         It may take as long as the engine lives. Raises EngineError. When it is cancelled, the
         engine's work ends with the next entry.
@@ -156,7 +157,7 @@ class Engine:
             working.cancel()
 
     async def _ping(self, op: str) -> None:
-        """Raises EngineError where the engine does not answer any more."""
+        """Raise EngineError if the engine no longer answers."""
         try:
             async with asyncio.timeout(PATIENCE_SEC):
                 await in_thread(self.api.ping)
@@ -175,16 +176,16 @@ _FAILURES = (
     requests.exceptions.RequestException,
     urllib3.exceptions.HTTPError,
     OSError,
-    ValueError,  # an answer that is no JSON
+    ValueError,  # an answer that is not JSON
 )
-"""What docker-py raises, beside its own errors those of what it stands on."""
+"""What docker-py raises: its own errors and those of its dependencies."""
 
 
 def engine_address(environ: Mapping[str, str]) -> str:
-    """DOCKER_HOST, else the endpoint of the current context, else Docker's usual socket."""
+    """Return DOCKER_HOST, or the endpoint of the current context, or Docker's usual socket."""
     if environ.get("DOCKER_HOST"):
         return environ["DOCKER_HOST"]
-    with contextlib.suppress(Exception):  # a broken file of another program is no reason to fail
+    with contextlib.suppress(Exception):  # another program's broken file is no reason to fail
         context = ContextAPI.get_current_context()
         if context is not None and context.Host:
             return str(context.Host).replace("http+unix://", "unix://")
@@ -192,7 +193,7 @@ def engine_address(environ: Mapping[str, str]) -> str:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Like asyncio.to_thread, but nobody waits for a thread that hangs, not even at the exit."""
+    """Run `work` in a thread. Unlike with asyncio.to_thread, nobody waits for one that hangs."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -208,7 +209,7 @@ async def in_thread(work: Callable[[], T]) -> T:
         result, error = None, None
         try:
             result = work()
-        except BaseException as failure:  # noqa: BLE001 - handed to whoever waits
+        except BaseException as failure:  # noqa: BLE001 - passed on to the caller
             error = failure
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, result, error)
@@ -218,7 +219,7 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 def _knock(host: str) -> None:
-    """Raises OSError where nobody listens: docker-py would leave a socket open then."""
+    """Raise OSError if nobody listens: docker-py would leave a socket open then."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(CALL_SEC)
         probe.connect(host.removeprefix("unix://"))
@@ -227,8 +228,8 @@ def _knock(host: str) -> None:
 def _connect(host: str) -> Engine:
     _knock(host)
     api = docker.APIClient(base_url=host, version="auto", timeout=CALL_SEC)
-    # Else docker-py keeps one open for each URL, 25 of them, and finds those of an engine that
-    # was started anew to be dead.
+    # Otherwise docker-py keeps a connection open for each URL, 25 of them, and finds them dead when
+    # the engine has been restarted.
     api.headers["Connection"] = "close"
     info, version = api.info(), api.version()
     bridge = any(network["Name"] in ("bridge", "podman") for network in api.networks())
@@ -236,7 +237,7 @@ def _connect(host: str) -> Engine:
 
 
 def read_traits(info: Mapping[str, Any], version: Mapping[str, Any], *, bridge: bool) -> Traits:
-    """What the engine's answers to `info` and `version` say."""
+    """Return the traits that the engine's answers to `info` and `version` state."""
     names = [component.get("Name", "") for component in version.get("Components") or ()]
     podman = any("podman" in name.lower() for name in names)
     security = " ".join(info.get("SecurityOptions") or ())
@@ -259,7 +260,7 @@ def read_traits(info: Mapping[str, Any], version: Mapping[str, Any], *, bridge: 
 
 
 def _words(error: Exception) -> str:
-    """The engine's own sentence, without the wrapping."""
+    """Return the engine's own message, without the wrapping."""
     if isinstance(error, docker.errors.APIError) and error.explanation:
         return str(error.explanation).strip()
     if isinstance(error, OSError) and error.strerror:

@@ -14,19 +14,19 @@ from agentrunner.sandboxes.process import DRAIN_SEC
 Hear = Callable[[Stream, bytes], None]
 
 POLL_SEC = 2.0
-"""Between looks whether a command that prints nothing still runs, and the engine still answers."""
+"""Between checks whether a silent command still runs and the engine still answers."""
 END_SEC = 5.0
-"""How long the engine may take to tell of an end whose signs are there."""
+"""How long the engine may take to report an end that has already shown."""
 NO_SHELL = "the image has no /bin/sh"
 
 
 class ExecNeverStarted(EngineError):
-    """The command was not started, surely: it can be tried again in another sandbox."""
+    """The command surely was not started: it can be tried again in another sandbox."""
 
 
 @dataclass(frozen=True)
 class ExecCommand:
-    """What is executed. `env` is all of its environment, but for what the image sets."""
+    """A command to execute. `env` is its whole environment, except for what the image sets."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
@@ -34,7 +34,7 @@ class ExecCommand:
 
 
 class Exec:
-    """One exec of the engine's, from its making to its exit code."""
+    """One exec of the engine, from its creation to its exit code."""
 
     def __init__(self, engine: Engine, container: str, command: ExecCommand, user: str) -> None:
         self._engine = engine
@@ -48,7 +48,7 @@ class Exec:
         self._closed = False
 
     async def begin(self) -> None:
-        """Start it; raises NeverStarted."""
+        """Start it; raises ExecNeverStarted."""
 
         def make(api: Any) -> Pipe:
             made = api.exec_create(
@@ -61,20 +61,20 @@ class Exec:
             )
             self._id = made["Id"]
             self._pipe = pipe = Pipe(api.exec_start(made["Id"], socket=True))
-            if self._closed:  # meanwhile it was given up
+            if self._closed:  # it was given up in the meantime
                 pipe.close()
             return pipe
 
         try:
             pipe = await self._engine.call("run", make)
         except EngineError as error:
-            # Also with no answer: it waits for a line that never came.
+            # Also without an answer: the command waits for a line that never comes.
             raise ExecNeverStarted("run", error.cause, status=error.status) from error
         # Only now: docker-py loses what is printed before it has read the answer's head.
         await pipe.write(b"go\n")
 
     async def ready(self) -> tuple[str, int]:
-        """What the wrapper says before it starts the command; raises NeverStarted."""
+        """Return what the wrapper reports before it starts the command; raises ExecNeverStarted."""
         try:
             async for pieces in self._chunks():
                 self._early += pieces
@@ -91,8 +91,8 @@ class Exec:
         raise ExecNeverStarted("run", NO_SHELL if code in (126, 127) else f"no word of it ({code})")
 
     async def follow(self, stdin: AsyncIterator[bytes], hear: Hear) -> None:
-        """Until its outputs end; raises EngineError where that cannot be known."""
-        giving = asyncio.ensure_future(self._give(stdin))
+        """Pass on all input and output; raises EngineError where the end is unknown."""
+        giving = asyncio.ensure_future(self._send_input(stdin))
         try:
             for stream, data in self._early:
                 hear(stream, data)
@@ -104,21 +104,21 @@ class Exec:
             await asyncio.gather(giving, return_exceptions=True)
 
     def close(self) -> None:
-        """Let go of it; what still runs goes on."""
+        """Release the connection; what still runs keeps running."""
         self._closed = True
         if self._pipe is not None:
             self._pipe.close()
 
-    async def _give(self, stdin: AsyncIterator[bytes]) -> None:
+    async def _send_input(self, stdin: AsyncIterator[bytes]) -> None:
         assert self._pipe is not None
         async for data in stdin:
             await self._pipe.write(data)
         self._pipe.end_input()
 
     async def _chunks(self) -> AsyncIterator[list[Piece]]:
-        """Its output until it has ended, even if something else holds the stream open.
+        """Yield its output until it has ended, even if something else holds the stream open.
 
-        What it printed last may still be on its way when the engine says that it has ended.
+        Its last output may still be on its way when the engine reports its end.
         """
         assert self._pipe is not None
         clock = asyncio.get_running_loop().time
@@ -138,7 +138,7 @@ class Exec:
             yield self._frames.feed(data)
 
     async def exit_code(self) -> int:
-        """Told by the engine a moment after the outputs have ended; raises EngineError."""
+        """Return its exit code, known a moment after the outputs have ended; raises EngineError."""
         try:
             async with asyncio.timeout(END_SEC):
                 while (state := await self._state())["Running"]:  # noqa: ASYNC110 - it is elsewhere
@@ -157,5 +157,5 @@ class Exec:
 
 
 def _wait(last: float | None, now: float) -> float:
-    """For how long to wait for output; none comes after `last`, once the command has ended."""
+    """How long to wait for output; after the command's end, none comes later than `last`."""
     return POLL_SEC if last is None else max(0.0, last - now)

@@ -1,4 +1,4 @@
-"""What `doctor` tells of an engine."""
+"""What `doctor` reports about an engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, OURS, RECIPES, defa
 
 
 async def describe_engine(engine: Engine) -> str:
-    """ "Docker 28.2.2; API 1.50, cgroup v2, overlay2, bridge; unix:///…". Raises EngineError."""
+    """Return "Docker 28.2.2; API 1.50, cgroup v2, …; unix:///…". Raises EngineError."""
     info = await engine.call("ask what it is", lambda api: api.info())
     traits = engine.traits
     parts = [
@@ -25,18 +25,18 @@ async def describe_engine(engine: Engine) -> str:
 
 
 async def our_images(engine: Engine) -> list[str]:
-    """Names of the images of ours that are there, recipes' and repositories'; EngineError."""
+    """Return the names of our images on the engine, from recipes and repositories; EngineError."""
     images = await engine.call("list the images", lambda api: api.images())
     names = {str(tag) for image in images for tag in image.get("RepoTags") or ()}
-    # Podman puts the place where it was made before a name without a registry.
+    # Podman puts the place where it was built before a name without a registry.
     short = {name.removeprefix("localhost/").removeprefix("docker.io/") for name in names}
     return sorted(name for name in short if name.startswith(OURS))
 
 
 def image_to_try(there: list[str], worker_kind: str) -> tuple[str, tuple[Path, ...]]:
-    """The image to show what a sandbox holds, and what it must read of this machine.
+    """Return the image for showing what a sandbox isolates, and the host paths that it must read.
 
-    That of this worker, else any of ours; that of the worker, too, where there is none.
+    That is this worker's image, or else any of ours; the worker's, too, if there is none.
     """
     wanted = default_recipe(worker_kind).image
     for name in (wanted, *(recipe.image for recipe in RECIPES.values())):

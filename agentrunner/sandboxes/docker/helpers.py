@@ -1,4 +1,4 @@
-"""The programs that hold a registry's credentials: docker-py starts them, found by PATH."""
+"""Checks the programs that hold a registry's credentials, which docker-py finds by PATH."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from agentrunner.sandboxes.deny import holds
 
 
 def check_helpers(repo: Path) -> None:
-    """Refuse to go on where PATH leads to such a program inside the repository.
+    """Refuse to continue if PATH leads to such a program inside the repository.
 
-    Raises SandboxUnavailable (`image-helper`). docker-py looks them up itself, so that there is
-    no handing it another one.
+    Raises SandboxUnavailable (`image-helper`). docker-py looks the programs up itself, so it cannot
+    be given another one.
     """
     from docker import auth
 

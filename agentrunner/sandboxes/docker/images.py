@@ -1,6 +1,6 @@
-"""The image that a task asks for: found, or fetched or built where that is allowed, and checked.
+"""The image that a task asks for: found, or downloaded or built if allowed, and checked.
 
-Nothing is fetched or built because it is missing alone.
+An image that is merely missing is not downloaded or built; that takes permission.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from agentrunner.sandboxes.docker.sources import pack, read_source
 OnProgress = Callable[[str], None]
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:@-]|/(?!\.))*", re.ASCII)
-"""Every image reference, and nothing that leads elsewhere in the engine's API."""
+"""Matches every image reference, and nothing that leads elsewhere in the engine's API."""
 _NO_REFERENCE = 400
-"""The engine's answer for a name that it cannot read."""
+"""The engine's status for a name that it cannot parse."""
 _BY_ID = re.compile(r"(sha256:)?[0-9a-f]{64}")
 _RUNS = {"x86_64": ("amd64", "386"), "aarch64": ("arm64",)}
-"""Machine to the architectures of images that run on it."""
+"""From a machine to the architectures of images that run on it."""
 
 
 @dataclass(frozen=True)
@@ -53,38 +53,38 @@ class Image:
     """An image that is on the engine."""
 
     id: str
-    """ "sha256:…" of its configuration: exactly this image, whatever its name means later."""
+    """"sha256:…" of its configuration: exactly this image, even if its name is reused later."""
     name: str
-    """As it was asked for."""
+    """The name that was asked for."""
     digest: str = ""
-    """ "sha256:…" in the registry it came from; "" for one that was made here."""
+    """"sha256:…" in the registry it came from; "" for one that was built here."""
     source: str = ""
-    """Why it is this one, for people."""
+    """Why this image is used, for people."""
 
     def __str__(self) -> str:
-        """Its name, and what that means now: "debian:13 (sha256:0b65b315c2c0)"."""
+        """Return its name and the exact image: "debian:13 (sha256:0b65b315c2c0)"."""
         exact = self.digest or self.id
         return self.name if exact in self.name else f"{self.name} ({exact[:19]})"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """An image by its name, and how it comes to be."""
+    """The name of a requested image, and how to get it."""
 
     name: str
     source: str
     order: ImageBuild | None = None
-    """How it is built; None for one that is fetched."""
+    """How it is built; None for one that is downloaded."""
     command: str = ""
-    """What a person types to get it; "" is the engine's own pull."""
+    """The command by which a person gets it; "" is the engine's own pull."""
 
 
 async def ensure_image(engine: Engine, spec: SandboxOrder) -> Image:
-    """The image of this sandbox, ready to be started.
+    """Return the image of this sandbox, ready to be started.
 
-    With `spec.pull` "missing" one that is not there is fetched, or built where it is made from
-    the repository or by a recipe of ours; with "always" in any case. Raises UsageError for a
-    name or a file that makes no sense, SandboxUnavailable (`image-missing`, `image-pull-failed`,
+    With `spec.pull` "missing" an absent image is downloaded, or built if it comes from the
+    repository or from a recipe of ours; with "always" this is done in any case. Raises UsageError
+    for an invalid name or file, SandboxUnavailable (`image-missing`, `image-pull-failed`,
     `image-build-failed`, `image-digest`, `image-architecture`) and EngineError.
     """
     wanted = await asyncio.to_thread(wanted_image, spec)
@@ -109,35 +109,35 @@ def _quiet(line: str) -> None:
 
 
 def wanted_image(spec: SandboxOrder) -> Wanted:
-    """The image that a sandbox asks for; reads the repository's files where it is made from them.
+    """Return the image that a sandbox asks for; may read the repository's files for that.
 
     Raises UsageError (`image-name`, `image-source`).
     """
     if spec.image:
-        return _named(spec.image, "named by the task")
+        return _wanted_by_name(spec.image, "named by the task")
     if spec.image_from is not None:
         found = read_source(spec.image_from, spec.repo)
         shown = os.path.relpath(spec.repo / spec.image_from, spec.repo)
         if isinstance(found, str):
-            return _named(found, f"named by {shown}")
+            return _wanted_by_name(found, f"named by {shown}")
         context, name = pack(found, spec.repo)
         command = f"agentrunner image build --from {shlex.quote(str(spec.image_from))}"
         order = order_repository(found, context, name)
         return Wanted(name, f"made from {shown}", order, command)
     recipe = default_recipe(spec.worker_kind)
-    return _named(recipe.image, f"the default for {spec.worker_kind or 'every worker'}")
+    return _wanted_by_name(recipe.image, f"the default for {spec.worker_kind or 'every worker'}")
 
 
-def _named(name: str, source: str) -> Wanted:
+def _wanted_by_name(name: str, source: str) -> Wanted:
     if not _NAME.fullmatch(name):
         raise _bad_name(name)
     if recipe := recipe_of(name):
-        # Nobody holds these names in a registry, so whoever takes them must not be asked.
+        # Nobody owns these names in a registry, so anybody could take them: never ask one.
         command = f"agentrunner image build {recipe.kind}"
         return Wanted(name, source, order_recipe(recipe), command)
     if name == HOST_IMAGE:
         return Wanted(name, source, command="agentrunner image build host")
-    if name.startswith(OURS):  # an older version's, or a slip
+    if name.startswith(OURS):  # an older version's image, or a typo
         return Wanted(name, source, command="agentrunner image build")
     return Wanted(name, source)
 
@@ -150,10 +150,10 @@ def _bad_name(name: str) -> UsageError:
 
 
 async def find_image(engine: Engine, name: str, source: str = "") -> Image | None:
-    """The image of this name, if it is there and can run here; nothing is fetched.
+    """Return the image of this name, if it is there and can run here; nothing is downloaded.
 
-    Raises UsageError (`image-name`), SandboxUnavailable (`image-digest`, `image-architecture`)
-    and EngineError.
+    Raises UsageError (`image-name`), SandboxUnavailable (`image-digest`, `image-architecture`) and
+    EngineError.
     """
     try:
         facts = await engine.call(
@@ -182,7 +182,7 @@ def _check_architecture(name: str, facts: Mapping[str, Any], machine: str) -> No
 
 
 def _digest(name: str, facts: Mapping[str, Any]) -> str:
-    """Its digest in the registry; where the name holds one it must be that."""
+    """Return its digest in the registry; if the name contains one, it must match."""
     known = [str(entry).rpartition("@") for entry in facts.get("RepoDigests") or ()]
     repository, _, asked = name.partition("@")
     if asked:
@@ -212,7 +212,7 @@ async def _obtain(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> No
 
 
 async def _pull(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> None:
-    """Fetch it from its registry; raises SandboxUnavailable (`image-pull-failed`)."""
+    """Download it from its registry; raises SandboxUnavailable (`image-pull-failed`)."""
     from docker.utils import parse_repository_tag
 
     repository, tag = parse_repository_tag(wanted.name)
@@ -242,7 +242,7 @@ def _missing(engine: Engine, wanted: Wanted) -> SandboxUnavailable:
 
 
 def _obtainable(wanted: Wanted) -> bool:
-    """Whether `pull: missing` would bring it."""
+    """Whether `pull: missing` would get it."""
     return wanted.name == HOST_IMAGE or wanted.order is not None or not wanted.command
 
 

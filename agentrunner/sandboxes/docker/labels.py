@@ -1,8 +1,8 @@
-"""Labels that say whose sandbox it is. Everything we make on an engine carries them.
+"""Labels that say who owns a sandbox. Everything we make on an engine carries them.
 
 A sandbox is dead when its owner is: the process (number, start time, boot) that started it. Nearly
-always it has then ended by itself (see `lifeline`); labels are for what is left if the engine was
-killed, too.
+always it has then ended by itself (see `lifeline`); the labels are for what is left if the engine
+was killed, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 RUN = "agentrunner.run"
 TASK = "agentrunner.config"
 PURPOSE = "agentrunner.purpose"
-"""`command` for checks and tests, `worker` for a worker; `image` for the making of one."""
+"""`command` for checks and tests, `worker` for a worker, `image` for making an image."""
 OWNER_PID = "agentrunner.owner-pid"
 OWNER_START = "agentrunner.owner-start"
 """Clock ticks since boot, as in /proc/PID/stat."""
@@ -24,7 +24,7 @@ OWNER_SPACE = "agentrunner.owner-pid-space"
 
 
 def owner_labels() -> dict[str, str]:
-    """This process as an owner."""
+    """Return labels that name this process as the owner."""
     pid = os.getpid()
     return {
         OWNER_PID: str(pid),
@@ -37,8 +37,8 @@ def owner_labels() -> dict[str, str]:
 def owner_is_dead(labels: Mapping[str, str]) -> bool:
     """Whether the process that these labels name is surely gone.
 
-    False for sandboxes that are not ours, and for an owner that cannot be seen from here: another
-    container's processes have numbers of their own.
+    False for sandboxes that are not ours, and for an owner that is invisible from here: processes
+    in another container have their own numbers.
     """
     names = (OWNER_PID, OWNER_START, OWNER_BOOT, OWNER_SPACE)
     pid, start, boot, space = (labels.get(name, "") for name in names)
@@ -50,7 +50,7 @@ def owner_is_dead(labels: Mapping[str, str]) -> bool:
 
 
 def _start_time(pid: int) -> str:
-    """Empty where there is no such process, and for one that is only waited for."""
+    """Return when a process started, as text; "" if there is none, or only a zombie."""
     try:
         words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:

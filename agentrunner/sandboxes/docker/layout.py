@@ -1,4 +1,4 @@
-"""What of the host a sandbox sees, and where."""
+"""Which parts of the host a container sees, and where."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS
 def sandbox_mounts(
     spec: SandboxOrder, git: GitData, request: Request | None = None, programs: Sequence[Mount] = ()
 ) -> tuple[Mount, ...]:
-    """Everything that is bound into the sandbox of a request, each target once."""
+    """Return all mounts of the sandbox for a request, each target once."""
     tree = (request and request.repo_copy) or spec.repo
     wanted = [Mount(path.resolve(), path) for path in spec.read_paths]
-    # What is inside the repository is visible already, and must not cover the copy.
+    # What is inside the repository is visible already, and must not hide the copy.
     below = [mount for mount in (*wanted, *programs) if not holds(spec.repo, mount.target)]
     private = request is not None and request.private
     own = [] if private else [Mount(spec.home, spec.home, read_only=False)]
@@ -38,9 +38,9 @@ def sandbox_mounts(
 
 
 def host_programs(spec: SandboxOrder, host_home: Path) -> dict[Path, Mount]:
-    """Programs that were named by their absolute path: with what would make each visible.
+    """Return programs that were named by absolute path, each with the mount that makes it visible.
 
-    That is the folder of one, as its libraries and data may be beside it; the file alone where
+    That is the program's folder, because its libraries and data may be beside it; only the file if
     the folder is the system's, a home, or holds credentials.
     """
     found = {}
@@ -58,7 +58,7 @@ def host_programs(spec: SandboxOrder, host_home: Path) -> dict[Path, Mount]:
 
 
 def identity(mounts: Iterable[Mount]) -> tuple[tuple[str, int, int], ...]:
-    """Tells a folder from one that has taken its place since a container was made with it."""
+    """Return facts that reveal whether a folder was replaced after a container was made with it."""
     facts = []
     for mount in mounts:
         stat = mount.source.stat()
@@ -67,9 +67,9 @@ def identity(mounts: Iterable[Mount]) -> tuple[tuple[str, int, int], ...]:
 
 
 def make_places(tree: Path, repo: Path, targets: Iterable[Mount | Path]) -> None:
-    """Make the places in the repository's tree that are mounted on, where there are none.
+    """Make missing mount points in the repository's tree.
 
-    The engine would make them as root, and leave them so.
+    The engine would make them as root, and leave them that way.
     """
     for target in targets:
         file = isinstance(target, Mount) and target.source.is_file()
@@ -90,11 +90,11 @@ def make_places(tree: Path, repo: Path, targets: Iterable[Mount | Path]) -> None
 
 
 class Mask:
-    """The empty `.git` that sandboxes mount on where a repository has none.
+    """The empty `.git` that sandboxes mount on if a repository has none.
 
-    It stays while anybody's sandbox needs it: each holds a lock on the repository's folder, as
-    bwrap's --lock-file does. Ours belongs to the open file, so that no other look at the folder
-    in this process gives it up.
+    It stays while any sandbox needs it: each holds a lock on the repository's folder, like bwrap's
+    --lock-file. Our lock belongs to the open file, so that nothing else in this process that opens
+    the folder releases it.
     """
 
     def __init__(self, repo: Path) -> None:
@@ -102,7 +102,7 @@ class Mask:
         self._lock = -1
 
     def put(self) -> None:
-        """Make it, and keep others from removing it. May be repeated."""
+        """Make it, and keep others from removing it. May be called repeatedly."""
         if self._lock < 0:
             self._lock = os.open(self._repo, os.O_RDONLY | os.O_DIRECTORY)
             wanted = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
@@ -110,7 +110,7 @@ class Mask:
         (self._repo / ".git").mkdir(exist_ok=True)
 
     def lift(self) -> None:
-        """Our sandboxes are gone. It is removed with the last that needs it."""
+        """Release our lock, when our sandboxes are gone. The last user removes the folder."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

@@ -1,4 +1,4 @@
-"""The order of the helper beside a worker: in its environment, as it may hold secrets."""
+"""The order for the helper beside a worker: in its environment, because it may hold secrets."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ sys.exit(main())
 """
 """Isolated from the folder it is started in; the path is for a package that is not installed."""
 PASSED_ON = ("LD_LIBRARY_PATH",)
-"""All that the helper sees of our environment: what its Python needs to start."""
+"""All that the helper gets of our environment: what its Python needs to start."""
 PREFIX = "AGENTRUNNER_ATTACH_"
 PIECE = 100_000
-"""Of one variable: the kernel takes no string above 128 KiB."""
+"""Characters per variable: the kernel takes no string above 128 KiB."""
 
 
 @dataclass(frozen=True)
 class AttachOrder:
-    """One command in a container of its own."""
+    """One command in its own container."""
 
     host: str
     """The engine's address."""
@@ -40,18 +40,18 @@ class AttachOrder:
     command: ExecCommand
     door: Door | None
     masked: Path | None
-    """The repository, where its missing `.git` is masked."""
+    """The repository, if its missing `.git` is masked."""
     layers: Copies = field(default_factory=Copies)
 
     def to_env(self) -> dict[str, str]:
-        """As variables, in pieces."""
+        """Return the order as variables, in pieces."""
         text = json.dumps(asdict(self), default=str)
         pieces = range(0, len(text), PIECE)
         return {f"{PREFIX}{n}": text[at : at + PIECE] for n, at in enumerate(pieces)}
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> AttachOrder:
-        """What `to_env` made; raises KeyError or ValueError for anything else."""
+        """Return the order that `to_env` wrote; raises KeyError or ValueError for anything else."""
         count = sum(name.startswith(PREFIX) for name in environ)
         fields = json.loads("".join(environ[f"{PREFIX}{n}"] for n in range(count)))
         command, door, masked = fields["command"], fields["door"], fields["masked"]

@@ -1,4 +1,4 @@
-"""Whether an engine can lay overlays over folders of this host."""
+"""Finds out whether an engine supports overlays over folders of this host."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from agentrunner.sandboxes.layers import make_uppers, remove_layers
 
 
 async def can_overlay(engine: Engine, image: str, run: Path, sources: Sequence[Path]) -> bool:
-    """Try it with a container of this image that has one.
+    """Whether overlays work, tried with a container of this image that has one.
 
-    `run` is the folder of the run, `sources` are what they are to be laid over. An engine in a
-    virtual machine, or one without the right to mount, says no at the start.
+    `run` is the folder of the run, `sources` are the folders to put overlays over. An engine in a
+    virtual machine, or one without the right to mount, fails at the start.
     """
     if not all(path.is_dir() and _is_plain(path) for path in (run, *sources)):
         return False
@@ -41,14 +41,14 @@ async def can_overlay(engine: Engine, image: str, run: Path, sources: Sequence[P
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether a path can stand in the options of an overlay."""
+    """Whether a path can be written in the options of an overlay."""
     return not set(":,\\\"'\n").intersection(str(path))
 
 
 async def _starts(engine: Engine, image: str, mount: Mount) -> bool:
     body = {
         "Image": image,
-        # The image may have no program at all: the engine's own one starts, which is enough.
+        # The image may have no program at all: it is enough that the engine's own one starts.
         "Entrypoint": ["true"],
         "Labels": await asyncio.to_thread(owner_labels),
         "HostConfig": {

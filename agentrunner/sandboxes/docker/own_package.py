@@ -1,4 +1,4 @@
-"""The files of this installation, for an image with AgentRunner in it."""
+"""The files of this installation, for an image that contains AgentRunner."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from agentrunner.errors.command_line import NotInstalled
 DISTRIBUTION = "agentrunner-graph"
 _LEFT_OUT = frozenset({"__pycache__"})
 _BESIDE = ("images",)
-"""In a checkout they stand at its root, in a wheel inside the package."""
+"""In a checkout they are at its root, in a wheel inside the package."""
 
 
 def own_files() -> Iterator[tuple[str, bytes]]:
-    """Each file of the package with its place below `agentrunner/`; links are followed.
+    """Yield each file of the package with its place below `agentrunner/`; links are followed.
 
-    Where it is installed, and in a checkout whose links lead to its root, these are the same.
+    An installation gives the same files as a checkout, whose links lead to its root.
     """
     package = Path(str(resources.files("agentrunner")))
     yield from _below(package, "agentrunner")
@@ -28,9 +28,9 @@ def own_files() -> Iterator[tuple[str, bytes]]:
 
 
 def own_requirements() -> list[str]:
-    """What this version needs of others, as pip reads it; nothing of the extras.
+    """Return this version's requirements, as pip reads them; without those of the extras.
 
-    Raises UsageError where the installation does not say it.
+    Raises UsageError if the installation does not list them.
     """
     try:
         requirements = metadata.requires(DISTRIBUTION) or []

@@ -1,4 +1,4 @@
-"""Containers that wait for their next command, by what they were made for."""
+"""Idle containers that wait for their next command, by what they were made for."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.engine import Engine, EngineError
 
 MOST_IDLE = 4
-"""Kept at a time; the one that has waited longest goes."""
+"""The most idle containers; beyond it, the one idle longest is removed."""
 
 
 @dataclass(frozen=True)
 class ContainerRecipe:
-    """What a container is made of and for."""
+    """What a container is made from, and for what."""
 
     config: Mapping[str, Any]
     user: User
     door: Door | None
     identity: tuple[tuple[str, int, int], ...]
-    """Of the folders that are bound into it."""
+    """Identifies the folders that are mounted into it."""
     masked: bool = False
     layers: Copies = field(default_factory=Copies)
-    """They belong to one command: a container that has any is not used again."""
+    """Layers belong to one command: a container that has any is not used again."""
 
     @property
     def key(self) -> str:
@@ -41,7 +41,7 @@ class ContainerRecipe:
 
 
 class Pool:
-    """Containers of one sandbox."""
+    """The containers of one sandbox."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         """`folder` is for lifelines."""
@@ -51,7 +51,7 @@ class Pool:
         self._busy: set[Container] = set()
 
     async def take(self, recipe: ContainerRecipe) -> Container:
-        """A container for one command; raises EngineError."""
+        """Return a container for one command; raises EngineError."""
         key = recipe.key
         for entry in self._idle:
             if entry[0] == key:
@@ -69,7 +69,7 @@ class Pool:
         return container
 
     async def give_back(self, recipe: ContainerRecipe, container: Container) -> None:
-        """Keep it for the next command, or remove it where it is not clean."""
+        """Keep the container for the next command, or remove it if it is not clean."""
         self._busy.discard(container)
         keep = container.clean and not recipe.layers.sources
         dropped = [] if keep else [container]
@@ -78,18 +78,18 @@ class Pool:
         while len(self._idle) > MOST_IDLE:
             dropped.append(self._idle.pop(0)[1])
         for each in dropped:
-            with contextlib.suppress(EngineError):  # they end without the engine, too
+            with contextlib.suppress(EngineError):  # the containers end without the engine, too
                 await asyncio.shield(each.remove())
 
     async def pause(self) -> None:
-        """Freeze what runs."""
+        """Freeze the busy containers."""
         await asyncio.gather(*(container.pause() for container in self._busy))
 
     async def unpause(self) -> None:
-        """Let it go on."""
+        """Resume the busy containers."""
         await asyncio.gather(*(container.unpause() for container in self._busy))
 
     async def close(self) -> None:
-        """Remove those that wait; raises EngineError."""
+        """Remove the idle containers; raises EngineError."""
         idle, self._idle = self._idle, []
         await asyncio.gather(*(container.remove() for _, container in idle))

@@ -1,4 +1,4 @@
-"""The engine's stream of entries as lines for people."""
+"""Turns the engine's stream of entries into lines for people."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _DONE = ("Pull complete", "Already exists")
 
 
 class PullProgress:
-    """Layers of an image that is fetched; one line for every tenth of it."""
+    """The layers of an image being downloaded; a line for every tenth of it."""
 
     def __init__(self, name: str, tell: Callable[[str], None]) -> None:
         self.error = ""
-        """The engine's words, where it failed."""
+        """The engine's message, if it failed."""
         self._name = name
         self._tell = tell
         self._layers: dict[str, bool] = {}
@@ -25,7 +25,7 @@ class PullProgress:
         self._shown = ""
 
     def feed(self, entry: Mapping[str, Any]) -> None:
-        """Take in an entry, and tell how far it is where that has changed."""
+        """Process an entry, and report the progress if it changed."""
         if error := entry.get("error"):
             self.error = str(error)
             return
@@ -38,9 +38,9 @@ class PullProgress:
             self._bytes[layer] = (int(detail.get("current") or 0), int(detail["total"]))
         elif self._layers[layer] and layer in self._bytes:
             self._bytes[layer] = (self._bytes[layer][1],) * 2
-        self._say()
+        self._report()
 
-    def _say(self) -> None:
+    def _report(self) -> None:
         done, got = sum(self._layers.values()), sum(now for now, _ in self._bytes.values())
         total = sum(size for _, size in self._bytes.values())
         tenth = 10 * got // total if total else 0
@@ -53,23 +53,23 @@ class PullProgress:
 
 
 class BuildProgress:
-    """The lines of a build, and how it ended."""
+    """The lines of a build, and its outcome."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.error = ""
-        """The engine's words, where it failed."""
+        """The engine's message, if it failed."""
         self.last: deque[str] = deque(maxlen=_KEPT_LINES)
         """The end of what it printed."""
         self._tell = tell
-        self._torn = ""
+        self._partial_line = ""
         self._base: PullProgress | None = None
 
     def feed(self, entry: Mapping[str, Any]) -> None:
-        """Take in an entry, and tell the lines that it completes."""
+        """Process an entry, and report the lines that it completes."""
         if error := entry.get("error"):
             self.error = str(error)
         elif "stream" in entry:
-            *lines, self._torn = (self._torn + str(entry["stream"])).split("\n")
+            *lines, self._partial_line = (self._partial_line + str(entry["stream"])).split("\n")
             for line in lines:
                 self._line(line)
         elif "status" in entry:
@@ -88,9 +88,9 @@ async def followed(
     start: Callable[[Any], Iterable[dict[str, object]]],
     progress: PullProgress | BuildProgress,
 ) -> str:
-    """Do something long, telling how far it is; what the engine says against it, "" for nothing.
+    """Run a long call with progress; return the engine's error message, "" if it succeeded.
 
-    Raises EngineError where it says nothing any more.
+    Raises EngineError if the engine does not answer.
     """
     try:
         await engine.follow(op, start, progress.feed)

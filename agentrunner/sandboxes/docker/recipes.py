@@ -1,4 +1,4 @@
-"""The images that AgentRunner makes itself, by the Dockerfiles in images/."""
+"""The images that AgentRunner builds itself, from the Dockerfiles in images/."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ HOST_IMAGE = "agentrunner/worker:hostusr"
 
 @dataclass(frozen=True)
 class Recipe:
-    """A Dockerfile of ours, and the image that it makes."""
+    """A Dockerfile of ours, and the image that it builds."""
 
     kind: str
     """A worker's kind, or `all-in-one`."""
     folder: str
-    """Below images/."""
+    """Its folder below images/."""
     image: str
-    """Name and tag; the tag is the version of what is in it."""
+    """Name and tag; the tag is the version of its content."""
 
     def dockerfile(self) -> bytes:
-        """Its text."""
+        """Return the Dockerfile's content."""
         return (_folder() / self.folder / "Dockerfile").read_bytes()
 
 
 SELF = Recipe("self", "self", f"agentrunner/self:{__version__}")
-"""AgentRunner itself, for machines that cannot run it: no sandbox is ever made of it."""
+"""AgentRunner itself, for machines that cannot run it: no sandbox is ever made from it."""
 ALL_IN_ONE = Recipe("all-in-one", "all-in-one", f"agentrunner/all-in-one:{__version__}")
 RECIPES = {
     recipe.kind: recipe
@@ -46,16 +46,16 @@ RECIPES = {
 
 
 def default_recipe(worker_kind: str) -> Recipe:
-    """What a worker of this kind runs in where its task names no image."""
+    """Return the recipe for a worker of this kind if its task names no image."""
     return RECIPES.get(worker_kind, ALL_IN_ONE)
 
 
 def recipe_of(image: str) -> Recipe | None:
-    """The recipe behind a name of ours; None for an image of somebody else."""
+    """Return the recipe for a name of ours; None for somebody else's image."""
     return next((recipe for recipe in RECIPES.values() if recipe.image == image), None)
 
 
 def _folder() -> Traversable:
-    """They are in the wheel; in a checkout they stand at its root."""
+    """The Dockerfiles are in the wheel; in a checkout they are at its root."""
     installed = resources.files("agentrunner") / "images"
     return installed if installed.is_dir() else Path(__file__).parents[3] / "images"

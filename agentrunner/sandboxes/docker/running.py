@@ -1,4 +1,4 @@
-"""One request on its way through a container: bounded output, a deadline that holds."""
+"""Runs one request in a container: bounded output, a firm deadline."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ContainerRun:
 
     def __init__(self, request: Request, on_output: OnOutput | None, grace_sec: float) -> None:
         self.over = asyncio.Event()
-        """Nothing of it is left; set by whoever gives it containers."""
+        """Nothing of it is left; set by the caller that provides the containers."""
         self._request = request
         self._on_output = on_output
         self._grace_sec = grace_sec
@@ -58,21 +58,21 @@ class ContainerRun:
         self._start = _Clock.now()
 
     def stop(self) -> None:
-        """End it at once; whoever waits for it is told that it was stopped."""
+        """End it at once; its waiter gets an error that says it was stopped."""
         self._stopped = True
         self._enough.set()
 
     async def to_its_end(
         self, container: Container, command: ExecCommand, disk: DiskWatch | None = None
     ) -> CommandResult:
-        """Run it; `disk` is asked until its end whether too much was written.
+        """Run the command; until it ends, `disk` is asked whether too much was written.
 
-        Raises SandboxError: TIMEOUT, UNKNOWN where it was stopped, INFRA (an EngineError). The
-        container is removed where anything of the command might be left in it.
+        Raises SandboxError: TIMEOUT, UNKNOWN if it was stopped, INFRA (an EngineError). The
+        container is removed if anything of the command might be left in it.
         """
         self._start = _Clock.now()
         executing = asyncio.ensure_future(
-            container.execute(command, self._stdin(), self._hear, started=self._started)
+            container.execute(command, self._stdin(), self._on_data, started=self._started)
         )
         enough = asyncio.ensure_future(self._enough.wait())
         watching = asyncio.ensure_future(self._watch(disk))
@@ -89,9 +89,9 @@ class ContainerRun:
                         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             end = _Clock.now()
             if not executing.done():
-                await _end(container, executing)
+                await _remove_under(container, executing)
         except asyncio.CancelledError:
-            await asyncio.shield(_end(container, executing))
+            await asyncio.shield(_remove_under(container, executing))
             raise
         finally:
             for task in (enough, executing, watching):
@@ -102,7 +102,7 @@ class ContainerRun:
     def _started(self) -> None:
         self._start = _Clock.now()
 
-    def _hear(self, stream: Stream, data: bytes) -> None:
+    def _on_data(self, stream: Stream, data: bytes) -> None:
         if self._limit is not None:
             return
         self._spools[stream].feed(data)
@@ -113,12 +113,12 @@ class ContainerRun:
             self._end_for(Ending.OUTPUT_LIMIT)
 
     def _end_for(self, limit: Ending) -> None:
-        """The first one counts."""
+        """End the command for a limit; the first limit counts."""
         self._limit = self._limit or limit
         self._enough.set()
 
     async def _watch(self, disk: DiskWatch | None) -> None:
-        """End it when it has written more than it may. To be cancelled at its end."""
+        """End the command when it has written more than allowed. Cancelled when it ends."""
         if disk is None:
             return
         over = False
@@ -156,8 +156,8 @@ class ContainerRun:
         return result
 
 
-async def _end(container: Container, executing: asyncio.Future[Exit]) -> None:
-    """Take the container away from under the command."""
+async def _remove_under(container: Container, executing: asyncio.Future[Exit]) -> None:
+    """Remove the container while the command runs in it."""
     with contextlib.suppress(EngineError):
         await container.remove()
     await asyncio.wait({executing}, timeout=DRAIN_SEC)

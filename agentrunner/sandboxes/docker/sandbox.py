@@ -1,8 +1,8 @@
-"""Docker, or any engine with its API: containers that are kept, and one command at a time in each.
+"""The sandbox for Docker, or any engine with its API: long-lived containers, one command at a time.
 
-A container serves requests that see the same files and have the same way out. What a command
-leaves in it is emptied before the next; a worker has a container of its own, which belongs to
-the helper that the supervisor starts (see `attach`).
+A container serves requests that see the same files and have the same way out. What a command leaves
+in it is removed before the next. A worker has its own container, which belongs to the helper that
+the supervisor starts (see `attach`).
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ MISSING = 'for each; do [ -e "$each" ] || printf "%s\\0" "$each"; done'
 
 
 class DockerSandbox:
-    """See the module. `environ` tells which engine, `host_home` what is never shown."""
+    """A sandbox of containers. `environ` names the engine, `host_home` is never shown."""
 
     kind = "docker"
     isolates = True
     has_image = True
     byte_code = Path("/var/cache/agentrunner/pycache")
-    """Not below /tmp: what is there is removed after every command."""
+    """Not below /tmp, because everything there is removed after each command."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class DockerSandbox:
         self._path: tuple[Path, ...] = SYSTEM_PATH
         self._programs: tuple[Mount, ...] = ()
         self._overlays = False
-        """Whether the engine lays throw-away layers; else they are copied."""
+        """Whether the engine supports overlays for throw-away layers; otherwise they are copied."""
         self._pool: Pool | None = None
         self._mask = Mask(spec.repo)
         self._live: set[ContainerRun] = set()
@@ -101,9 +101,9 @@ class DockerSandbox:
     async def missing_image(
         spec: SandboxOrder, environ: Mapping[str, str]
     ) -> SandboxUnavailable | None:
-        """Why there is no image for it, if that is so; nothing is fetched.
+        """Return why its image is missing, or None; nothing is downloaded.
 
-        Raises SandboxUnavailable where there is no engine to ask, or the image cannot serve.
+        Raises SandboxUnavailable if there is no engine to ask, or if the image is unusable.
         """
         with contextlib.closing(await Engine.connect(environ)) as engine:
             try:
@@ -114,9 +114,10 @@ class DockerSandbox:
 
     @staticmethod
     async def image_to_try(environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:
-        """An image of ours, and what it must read of this machine.
+        """Return an image of ours, and the host paths that it must read.
 
-        Where there is none, one is made of nothing. Raises SandboxUnavailable and EngineError.
+        If there is none, an image without programs is made. Raises SandboxUnavailable and
+        EngineError.
         """
         with contextlib.closing(await Engine.connect(environ)) as engine:
             there = await our_images(engine)
@@ -128,22 +129,22 @@ class DockerSandbox:
 
     @property
     def image(self) -> str:
-        """The id of the very image it stands on."""
+        """The id of the image in use."""
         return self._image.id if self._image else ""
 
     def describe(self) -> str:
-        """One line: engine, image, network, what is writable, limits."""
+        """Return one line: engine, image, network, what is writable, limits."""
         traits = self._engine.traits if self._engine else None
         return description.describe(self._spec, traits, str(self._image or ""))
 
     def isolation(self) -> Mapping[str, str]:
-        """What it holds and by which means."""
+        """Return what it isolates and by what means."""
         return description.isolation(self._spec, self._engine.traits if self._engine else None)
 
     def mounts(self) -> list[Mount]:
-        """Everything of the host that is visible; the rest is the image's.
+        """Return everything of the host that is visible; the rest is the image's.
 
-        Before the sandbox is open it is not known which programs the image has itself.
+        Before the sandbox is open it is unknown which programs the image itself has.
         """
         programs = self._programs
         if self._image is None:
@@ -151,7 +152,7 @@ class DockerSandbox:
         return list(sandbox_mounts(self._spec, git_data(self._spec.repo), programs=programs))
 
     async def open(self) -> None:
-        """Make the main container and try it. Raises SandboxUnavailable with a cure.
+        """Make the first container and try it. Raises SandboxUnavailable with a remedy.
 
         Sandboxes that a dead process of ours has left on the engine are removed first.
         """
@@ -159,7 +160,7 @@ class DockerSandbox:
             self._engine = engine = await Engine.connect(self._environ)
             self._pool = Pool(engine, self._spec.home.parent)
             await self._sweep()
-            self._refuse_promises(engine)
+            self._refuse_unenforceable_limits(engine)
             self._image = image = await ensure_image(engine, self._spec)
             await self._read_image(engine, image)
             layers = [cache.source for cache in self._spec.caches.folders if cache.layer]
@@ -177,7 +178,7 @@ class DockerSandbox:
             raise
 
     def launch(self, request: Request) -> Launch:
-        """A helper that makes a container of its own, and reports on `{status_fd}`."""
+        """Return the helper that makes a container for a worker, and reports on `{status_fd}`."""
         recipe, command = self._prepare(request, "worker")
         assert self._engine is not None
         order = AttachOrder(
@@ -197,11 +198,11 @@ class DockerSandbox:
         return Launch(argv, env, cwd=Path("/"))
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
-        """Run in a container that nothing else runs in meanwhile.
+        """Run a request in a container that nothing else uses meanwhile.
 
-        A program that is missing is a result with exit code 127 (126 where it cannot be
-        executed). What the engine does wrong is SandboxError(INFRA); if the command surely had
-        not started, it is first tried again in a new container.
+        A missing program is a result with exit code 127 (126 if it cannot be executed). An engine
+        failure is SandboxError(INFRA); if the command surely had not started, it is first tried
+        again in a new container.
         """
         recipe, command = await asyncio.to_thread(self._prepare, request, "command")
         assert self._pool is not None
@@ -217,7 +218,7 @@ class DockerSandbox:
                     try:
                         return await running.to_its_end(container, command, disk)
                     except ExecNeverStarted:
-                        # An engine that hung once is not waited for twice.
+                        # Do not wait a second time for an engine that hung once.
                         if container.fresh or time.monotonic() - began > PATIENCE_SEC:
                             raise
                     finally:
@@ -227,17 +228,17 @@ class DockerSandbox:
             running.over.set()
 
     async def pause(self) -> None:
-        """Freeze the containers. Deadlines go on."""
+        """Freeze the containers. Deadlines keep running."""
         if self._pool is not None:
             await self._pool.pause()
 
     async def unpause(self) -> None:
-        """Let them go on."""
+        """Resume the containers."""
         if self._pool is not None:
             await self._pool.unpause()
 
     async def kill_all(self) -> None:
-        """End what `run` has started; a worker is ended by its supervisor."""
+        """Kill what `run` has started; a worker is ended by its supervisor."""
         live = list(self._live)
         for running in live:
             running.stop()
@@ -245,7 +246,7 @@ class DockerSandbox:
             await running.over.wait()
 
     async def close(self) -> None:
-        """End everything and remove the containers, and the empty `.git` that was a mask."""
+        """Kill everything; remove the containers, and the empty `.git` that was a mask."""
         await self.kill_all()
         if self._pool is not None:
             with contextlib.suppress(EngineError):  # the sandboxes end by themselves, with us
@@ -260,8 +261,8 @@ class DockerSandbox:
     async def _sweep(self) -> None:
         """Remove what dead processes of ours have left; raises EngineError.
 
-        At the end as at the beginning: a worker's helper that was killed while it made its sandbox
-        is not there to end it, and the run may be over.
+        This is done at the end as well as at the start: a worker's helper that was killed while it
+        made its sandbox cannot end it, and the run may be over.
         """
         assert self._engine is not None
         await remove_dead(self._engine)
@@ -269,8 +270,8 @@ class DockerSandbox:
         await asyncio.to_thread(remove_dead_lifelines, run, now=time.time())
         await asyncio.to_thread(sweep_layers, str(self._spec.home.parent / LAYERS))
 
-    def _refuse_promises(self, engine: Engine) -> None:
-        """Raises SandboxUnavailable for a limit that this engine would only pretend to hold."""
+    def _refuse_unenforceable_limits(self, engine: Engine) -> None:
+        """Raise SandboxUnavailable for a limit that this engine cannot really enforce."""
         limits = self._spec.limits
         asked = {"memory": limits.memory, "cpus": limits.cpus, "pids": limits.pids}
         for name in sorted(engine.traits.lacks & {key for key, value in asked.items() if value}):
@@ -288,7 +289,7 @@ class DockerSandbox:
                 self._path = tuple(map(Path, filter(None, value.split(":"))))
 
     async def _try_out(self) -> None:
-        """Run something; and find out which of the host's programs the image lacks."""
+        """Run a first command, which also finds out which host programs the image lacks."""
         programs = await asyncio.to_thread(host_programs, self._spec, self._host_home)
         command = ("/bin/sh", "-c", MISSING, "sh", *map(str, programs))
         result = await self.run(Request(command, self._spec.repo, timeout_sec=OPEN_SEC))
@@ -299,7 +300,7 @@ class DockerSandbox:
         self._programs = tuple(programs[path] for path in missing if path in programs)
 
     def _prepare(self, request: Request, purpose: str) -> tuple[ContainerRecipe, ExecCommand]:
-        """The container and the command of a request; raises SandboxError(INVALID_REQUEST)."""
+        """Return a request's container and command; raises SandboxError(INVALID_REQUEST)."""
         check_request(request, self._spec)
         try:
             git = git_data(self._spec.repo)
@@ -320,7 +321,7 @@ class DockerSandbox:
         if masks:
             self._mask.put()
         if spec.sockets is not None:
-            # The forwarder is another user. What is above the folder is closed to others.
+            # The forwarder runs as another user. The folders above are closed to others.
             spec.sockets.chmod(0o711)
         make_places(request.repo_copy or spec.repo, spec.repo, (*mounts, *masks))
         owner = spec.repo.stat()
@@ -352,7 +353,7 @@ class DockerSandbox:
         return ExecCommand(request.command, {**base, **request.env}, str(request.workdir))
 
     def _home_mounts(self, request: Request) -> list[Mount]:
-        """What is mounted at and below the command's home."""
+        """Return what is mounted at and below the command's home."""
         spec = replace(self._spec, caches=self._caches)
         mounts = home_mounts(request, spec, SANDBOX_HOME, overlays=self._overlays)
         if request.home is not None and os.geteuid() == 0:
@@ -364,5 +365,5 @@ class DockerSandbox:
 
     @cached_property
     def _caches(self) -> Caches:
-        """Those that can be shown here."""
+        """The caches that can be shown in this sandbox."""
         return self._spec.caches if self._overlays else without_large(self._spec.caches)

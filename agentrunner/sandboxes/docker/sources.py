@@ -1,7 +1,7 @@
-"""What a repository says its image is made of: its Dockerfile or devcontainer.json, as data.
+"""Reads from a repository what its image is built from: a Dockerfile or devcontainer.json, as data.
 
-Nothing of it is executed here. A build does execute it, in containers of the engine, so whoever
-orders one must have been asked.
+Nothing of it is executed here. A build does execute it, in containers of the engine, so it must
+have been allowed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MOST_TEXT = 1 << 20
 MOST_CONTEXT = 1 << 30
 """Bytes of a build context; more is nearly always a missing .dockerignore."""
 OWN_DOCKERFILE = ".agentrunner.Dockerfile"
-"""The Dockerfile's name in the context, where it may lie outside of it."""
+"""The name of the Dockerfile in the context; the original may be outside it."""
 NEVER_SENT = (".git", ".agent-runner", OWN_DOCKERFILE)
 """At the top of a context. A build needs none of them, and some change with every run."""
 _EPOCH = 946_684_800
-"""2000-01-01: one time for all files, so that equal contents are equal images. Zip files, wheels
-among them, know no time before 1980."""
+"""2000-01-01: the same time for all files, so that equal contents give equal images. Zip files,
+including wheels, cannot store times before 1980."""
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
@@ -47,7 +47,7 @@ class Build:
 
 
 def read_source(file: Path, repo: Path) -> str | Build:
-    """The image that a devcontainer.json names, or the build that it or a Dockerfile describes.
+    """Return the image that a devcontainer.json names, or the build that the file describes.
 
     Links are followed within the repository only. Raises UsageError (`image-source`).
     """
@@ -58,9 +58,10 @@ def read_source(file: Path, repo: Path) -> str | Build:
 
 
 def pack(build: Build, repo: Path) -> tuple[BinaryIO, str]:
-    """The build context as a tar file that the caller closes, and the image name for its contents.
+    """Return the build context as a tar file, and an image name derived from its contents.
 
-    The same files, arguments and target give the same name. Raises UsageError (`image-source`).
+    The caller closes the file. The same files, arguments and target give the same name. Raises
+    UsageError (`image-source`).
     """
     context = tempfile.TemporaryFile()  # noqa: SIM115 - handed to the caller
     try:
@@ -117,14 +118,14 @@ _BY_HAND = "build it with the tool it is for, and name the result in runner.work
 
 
 def _refuse_extras(wanted: Mapping[str, Any], place: Path) -> None:
-    """What would be missing from the image without a word."""
+    """Refuse settings that the image would silently lack."""
     for name in ("features", "dockerComposeFile"):
         if wanted.get(name):
             raise _refused(place, f'its "{name}" are not understood here', _BY_HAND)
 
 
 def _json_with_comments(place: Path, repo: Path) -> Mapping[str, Any]:
-    """As in devcontainer.json: comments and trailing commas are allowed."""
+    """Parse JSON that may contain comments and trailing commas, like devcontainer.json."""
     text = _COMMENT.sub(lambda match: match[1] or " ", _text(place, repo))
     text = _TRAILING.sub(lambda match: match[1] or "", text)
     try:
@@ -148,7 +149,7 @@ def _text(place: Path, repo: Path) -> str:
 
 
 def _inside(path: Path, repo: Path, what: str) -> Path:
-    """The real path; nothing outside of the repository is read because a file of it says so."""
+    """Return the real path. A repository's file cannot make us read anything outside it."""
     try:
         real = path.resolve(strict=True)
         mode = real.stat().st_mode
@@ -162,7 +163,7 @@ def _inside(path: Path, repo: Path, what: str) -> Path:
 
 
 def _context_files(context: Path) -> Iterator[str]:
-    """Relative names in a stable order, without what its .dockerignore leaves out."""
+    """Yield relative names in a stable order, without those that .dockerignore excludes."""
     from docker.utils.build import exclude_paths
 
     patterns: list[str] = []
@@ -170,14 +171,14 @@ def _context_files(context: Path) -> Iterator[str]:
     if ignore.is_file() and not ignore.is_symlink():
         lines = ignore.read_text("utf-8", "replace")[:MOST_TEXT].splitlines()
         patterns = [line.strip() for line in lines if line.strip() and line[0] != "#"]
-    # It never follows a link out of the context.
+    # This function never follows a link out of the context.
     yield from sorted(exclude_paths(str(context), [*patterns, *NEVER_SENT]))
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str) -> int:
-    """Add a file, folder or link as it is; how many bytes that were."""
+    """Add a file, folder or link unchanged; return its size in bytes."""
     if Path(name).parts[0] in NEVER_SENT:
-        return 0  # a .dockerignore could have asked for them back
+        return 0  # a .dockerignore could have included them again
     facts = path.lstat()
     entry = tarfile.TarInfo(name)
     entry.mtime, entry.mode = _EPOCH, stat.S_IMODE(facts.st_mode) & 0o777

@@ -1,4 +1,4 @@
-"""Both ends of a command in a sandbox: its input, and its outputs as the engine mixes them."""
+"""The streams of a command in a sandbox: its input, and its outputs as the engine mixes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHUNK = 1 << 18
 
 
 class Frames:
-    """Takes the engine's byte stream apart; holds no more than the piece that has come."""
+    """Splits the engine's byte stream; holds no more than the piece that has arrived."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -26,7 +26,7 @@ class Frames:
         self._left = 0
 
     def feed(self, data: bytes) -> list[Piece]:
-        """The pieces of outputs in what has come; a frame may be told in several."""
+        """Return the pieces of output in the data; a frame may arrive in several pieces."""
         pieces: list[Piece] = []
         self._buffer += data
         while self._buffer:
@@ -45,13 +45,12 @@ class Frames:
 
 
 class Pipe:
-    """The connection that the engine has turned into a command's input and outputs."""
+    """The connection that carries a command's input and outputs."""
 
     def __init__(self, engines: Any) -> None:
-        """Takes over what docker-py's `exec_start(socket=True)` gave."""
+        """Take over the result of docker-py's `exec_start(socket=True)`."""
         self._socket = socket.socket(fileno=os.dup(engines.fileno()))
-        # docker-py ties the answer and its connection into a knot that only the garbage
-        # collector would undo.
+        # docker-py ties answer and connection into a cycle that only the garbage collector frees.
         answer = getattr(engines, "_response", None)
         if answer is not None:
             answer.close()
@@ -59,24 +58,24 @@ class Pipe:
         self._socket.setblocking(False)
 
     async def read(self) -> bytes:
-        """Some bytes; empty at the end, also where the engine cut it off."""
+        """Return some bytes; empty at the end, also if the engine cut the connection."""
         try:
             return await asyncio.get_running_loop().sock_recv(self._socket, CHUNK)
         except OSError:
             return b""
 
     async def write(self, data: bytes) -> None:
-        """All of it, unless nobody wants it any more."""
+        """Write everything, unless nobody reads it any more."""
         with contextlib.suppress(OSError):
             await asyncio.get_running_loop().sock_sendall(self._socket, data)
 
     def end_input(self) -> None:
-        """No more input will come."""
+        """Signal the end of the input."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """Both directions, at once: nobody else holds it."""
+        """Close both directions at once: nobody else holds the connection."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -1,4 +1,4 @@
-"""Containers whose owner died with the engine, before either could remove them."""
+"""Removes containers whose owner died with the engine, before either could remove them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from agentrunner.sandboxes.docker.labels import OWNER_PID, owner_is_dead
 
 
 async def remove_dead(engine: Engine) -> list[str]:
-    """Remove the sandboxes of dead owners, running or not; their names.
+    """Remove the sandboxes of dead owners, running or not; return their names.
 
     Sandboxes of other programs, of living owners, and of owners that cannot be judged from here are
-    left alone. Two sweeps at a time do not hurt each other. Raises EngineError.
+    left alone. Two concurrent sweeps do not hurt each other. Raises EngineError.
     """
     containers = await engine.call(
         "look for sandboxes that are left",
@@ -32,5 +32,5 @@ async def remove_dead(engine: Engine) -> list[str]:
 
 
 def of_dead_owners(containers: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those that nobody can need any more, by their labels."""
+    """Return the containers that nobody can need any more, judged by their labels."""
     return [container for container in containers if owner_is_dead(container.get("Labels") or {})]

@@ -204,7 +204,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_behind(
 ) -> None:
     (tree / "noise").write_bytes(os.urandom(5 * MB))
     with monkeypatch.context() as patched:
-        patched.setattr(pack, "_settle", Full())
+        patched.setattr(pack, "_make_durable", Full())
         with pytest.raises(GitFailed) as caught:
             snapshots.take()
     assert caught.value.code == "disk-full" and "df -h" in caught.value.remedy

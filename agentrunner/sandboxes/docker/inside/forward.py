@@ -1,4 +1,4 @@
-"""Lets ports of a sandbox's loopback lead to Unix sockets: `forward.py PORT:SOCKET ...`.
+"""Forwards ports of a sandbox's loopback to Unix sockets: `forward.py PORT:SOCKET ...`.
 
 Runs in the sandbox, on whatever Python 3 the image has: python3-minimal has no asyncio.
 """
@@ -10,7 +10,7 @@ import threading
 
 
 def copy(source: socket.socket, target: socket.socket) -> None:
-    """Everything, then the end, which is not the end of the other direction."""
+    """Copy everything and then the end, which does not end the other direction."""
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
             target.sendall(data)
@@ -19,12 +19,12 @@ def copy(source: socket.socket, target: socket.socket) -> None:
 
 
 def forward(client: socket.socket, path: str) -> None:
-    """One connection."""
+    """Serve one connection."""
     with client, socket.socket(socket.AF_UNIX) as server:
         try:
             server.connect(path)
         except OSError:
-            return  # who listens there may be about to come back
+            return  # the listener may be about to come back
         back = threading.Thread(target=copy, args=(server, client), daemon=True)
         back.start()
         copy(client, server)
@@ -32,7 +32,7 @@ def forward(client: socket.socket, path: str) -> None:
 
 
 def serve(port: int, path: str) -> None:
-    """One door."""
+    """Serve one door."""
     with socket.create_server(("127.0.0.1", port), backlog=128) as listener:
         while True:
             client, _ = listener.accept()
@@ -40,7 +40,7 @@ def serve(port: int, path: str) -> None:
 
 
 def main() -> None:
-    """All doors."""
+    """Serve all doors."""
     for door in sys.argv[1:]:
         port, _, path = door.partition(":")
         threading.Thread(target=serve, args=(int(port), path)).start()
