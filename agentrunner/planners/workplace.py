@@ -1,4 +1,4 @@
-"""What a run gives to a planner that is a program: its folder, and the kind of its sandbox."""
+"""What a run provides to a planner that is a program: its folder, and the kind of its sandbox."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ class Workplace:
     folder: RunFolder
     state_dir: Path
     sandbox: Sandbox
-    """The run's sandbox, for its kind and image only: a planner gets one of its own."""
+    """The run's sandbox, for its kind and image only: a planner gets a sandbox of its own."""
     redactor: Redactor
     """Learns the planner's secrets before they are used."""
