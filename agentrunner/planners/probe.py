@@ -37,7 +37,7 @@ SCHEMA: dict[str, object] = {
 
 @dataclass(frozen=True)
 class ProbedCall:
-    """What one call showed."""
+    """The results of one call."""
 
     reply: Reply
     enforced: bool

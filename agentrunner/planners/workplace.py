@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where a run is, and what its own sandbox is like."""
+    """The run's folder, sandbox and redactor."""
 
     folder: RunFolder
     state_dir: Path
