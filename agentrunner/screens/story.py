@@ -212,7 +212,7 @@ class Story:
         if outcome != "completed":
             why = f"{outcome.replace('_', ' ')}, exit {event.get('exit_code')}"
             if error := str(event.get("error") or "").strip():
-                why = f"{outcome.replace('_', ' ')}: {self._again(error)}"
+                why = f"{outcome.replace('_', ' ')}: {self._shortened_if_repeated(error)}"
             text = f"worker {_ENDS.get(outcome, why)}; {text}"
         if refused := event.get("hosts_refused"):
             text += f"; refused: {', '.join(map(str, refused))}"
