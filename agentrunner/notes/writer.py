@@ -187,7 +187,7 @@ def _owner_of(folder: int, name: str) -> str | None:
 
 
 def _keep_old(folder: int, name: str, stem: str) -> None:
-    """Rename a file at the note's place to a numbered name; links, pipes and devices are lost."""
+    """Give a file at the note's place a numbered name; links, pipes and devices are not kept."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

@@ -257,7 +257,7 @@ class CheckChange(Wire):
     """Of the criterion; description and weight of it stay."""
     reason: Text
     check: dict[str, Any] | None = None
-    """What stands in its place; none where it is withdrawn."""
+    """The replacement; None if the check is withdrawn."""
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
