@@ -1,4 +1,4 @@
-"""Environment and defaults, read when asked and never at import."""
+"""Environment variables and defaults, read when needed and never at import."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ TRACING = (
     "LANGCHAIN_TRACING",
     "LANGCHAIN_HANDLER",
 )
-"""Variables by which a shell makes LangChain send every prompt to a tracing service."""
+"""Variables with which a shell makes LangChain send every prompt to a tracing service."""
 _ignored: list[str] = []
-"""Those that `quiet_libraries` found switched on and took away."""
+"""Variables that `quiet_libraries` found switched on and removed."""
 
 
 def state_dir(option: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
-    """Where runs are kept: option, AGENTRUNNER_STATE_DIR, else the XDG state home."""
+    """Return where runs are kept: option, AGENTRUNNER_STATE_DIR, else the XDG state home."""
     env = os.environ if environ is None else environ
     named = option or env.get("AGENTRUNNER_STATE_DIR")
     if named:
@@ -29,20 +29,21 @@ def state_dir(option: str | None = None, environ: Mapping[str, str] | None = Non
 
 
 def home_of(environ: Mapping[str, str]) -> Path:
-    """The person's home: HOME, else what the system says."""
+    """Return the person's home: HOME, else the system's answer."""
     return Path(environ.get("HOME") or Path.home())
 
 
 def how_to_add(extra: str) -> str:
-    """The command that adds one of our extras. No registry has the package: it is a checkout's."""
+    """The command that adds one of our extras. No registry has the package, only a checkout."""
     return f"uv tool install '.[{extra}]' or pip install '.[{extra}]' in AgentRunner's folder"
 
 
 def quiet_libraries() -> None:
-    """Settings that LangGraph reads at import: strict deserialisation, no tracing.
+    """Set what LangGraph reads at import: strict deserialisation, no tracing.
 
-    Called before the first import of langgraph. Without strict msgpack a checkpoint can make
-    the loader import and call anything; with tracing a shell variable ships PRDs elsewhere.
+    Must be called before the first import of langgraph. Without strict msgpack a checkpoint can
+    make the loader import and call anything; with tracing, a shell variable would send PRDs
+    elsewhere.
     """
     os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
     if os.environ.get("AGENTRUNNER_TRACE") != "1":
@@ -53,13 +54,13 @@ def quiet_libraries() -> None:
 
 
 def ignored_tracing() -> tuple[str, ...]:
-    """Variables that asked for tracing and were not obeyed; a person should know."""
+    """Return variables that asked for tracing and were ignored; a person should know."""
     return tuple(_ignored)
 
 
 def prices_file(environ: Mapping[str, str]) -> Path | None:
-    """The person's own prices of models: AGENTRUNNER_PRICES, else a file of that name among
-    their settings; None where there is none.
+    """Return the person's own price file: AGENTRUNNER_PRICES, else `prices.yaml` among their
+    settings; None if there is none.
     """
     if named := environ.get("AGENTRUNNER_PRICES"):
         return Path(named).expanduser().absolute()
@@ -69,9 +70,10 @@ def prices_file(environ: Mapping[str, str]) -> Path | None:
 
 
 def user_file(environ: Mapping[str, str]) -> Path | None:
-    """Where the person's own file is, there or not: below XDG_CONFIG_HOME, else ~/.config.
+    """Return the path of the person's settings, existing or not: in XDG_CONFIG_HOME, else
+    ~/.config.
 
-    None where the environment says neither.
+    None if the environment sets neither.
     """
     base, home = environ.get("XDG_CONFIG_HOME"), environ.get("HOME")
     if base and Path(base).is_absolute():

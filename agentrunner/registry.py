@@ -1,8 +1,8 @@
-"""Short names to classes, imported only when asked for.
+"""Map short names to classes, which are imported only on request.
 
-An adapter that is not used costs nothing, and an unknown name is answered with the known ones.
-Others add kinds of their own, by an entry point of an installed package or by a line in the
-user's settings; a repository cannot. A name of ours is never given away.
+An unused adapter costs nothing, and an unknown name is answered with the known ones. Others can add
+kinds, by an entry point of an installed package or by a line in the user's settings; a repository
+cannot. Our own names cannot be overridden.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ PLACE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 class Kinds(MutableMapping[str, str]):
-    """The kinds of one sort by their names: ours, then those that others add."""
+    """The kinds of one sort by name: our own, then those that others add."""
 
     def __init__(self, group: str, own: Mapping[str, str]) -> None:
         self.group = group
-        """As in `extensions.workers` of the settings, and the entry points `agentrunner.workers`"""
+        """Key in `extensions` of the settings; entry points have the group `agentrunner.GROUP`."""
         self.own = dict(own)
-        """What comes with AgentRunner."""
+        """The kinds that come with AgentRunner."""
 
     def __getitem__(self, name: str) -> str:
         return self.own[name] if name in self.own else self._added()[name]
@@ -49,7 +49,7 @@ class Kinds(MutableMapping[str, str]):
         return len(list(iter(self)))
 
     def named(self) -> str:
-        """Those of ours, for the description of a setting that takes one."""
+        """Return our own kinds, for the description of a setting."""
         return ", ".join(f"`{name}`" for name in self.own)
 
     def _added(self) -> Mapping[str, str]:
@@ -58,7 +58,7 @@ class Kinds(MutableMapping[str, str]):
 
 @cache
 def _installed() -> Mapping[str, Mapping[str, str]]:
-    """What packages of this environment offer, by group; they are read once for all groups."""
+    """Return what packages of this environment offer, by group; read once for all groups."""
     offered = entry_points()
     groups = ("workers", "planners", "sandboxes")
     return {
@@ -68,7 +68,7 @@ def _installed() -> Mapping[str, Mapping[str, str]]:
 
 
 def _in_settings(group: str) -> Mapping[str, str]:
-    """What the user's settings name. Mistakes in that file are told where tasks are read."""
+    """Return the user's own kinds. Mistakes in that file are reported where tasks are read."""
     path = user_file(os.environ)
     if path is None or not path.is_file():
         return {}
@@ -87,7 +87,7 @@ def _in_settings(group: str) -> Mapping[str, str]:
 
 SANDBOXES = Kinds(
     "sandboxes",
-    {  # in the order in which `auto` tries them; `none` is only taken by name
+    {  # in the order in which `auto` tries them; `none` is only used by name
         "docker": "agentrunner.sandboxes.docker:DockerSandbox",
         "bwrap": "agentrunner.sandboxes.bwrap:BwrapSandbox",
         "none": "agentrunner.sandboxes.local:LocalSandbox",
@@ -127,14 +127,14 @@ _WORKER_ALIASES = {
     "mini": "mini-swe-agent",
     "mini-swe": "mini-swe-agent",
 }
-"""Names that people and models write for them."""
+"""Other names that people and models write for them."""
 LOGINS = {
     "codex-cli": "agentrunner.workers.codex_login:CodexLogin",
     "claude-code": "agentrunner.workers.claude_login:ClaudeLogin",
 }
 PLANNERS = Kinds(
     "planners",
-    {  # in the order in which `auto` takes CLIs
+    {  # in the order in which `auto` prefers CLIs
         "openai-chat": "agentrunner.planners.openai_chat:OpenAIChatPlanner",
         "chat": "agentrunner.planners.chat:ChatPlanner",
         "claude-code": "agentrunner.planners.claude_code:ClaudePlanner",
@@ -146,20 +146,20 @@ PLANNERS = Kinds(
 )
 
 ECOSYSTEMS = ("go", "cargo", "maven", "gradle", "uv", "pip", "npm", "yarn", "pnpm", "nuget", "gem")
-"""Whose package caches a sandbox can be shown."""
+"""Ecosystems whose package caches a sandbox can be shown."""
 
 
 def canonical_worker_type(name: str) -> str:
-    """The name by which a worker is registered: `Claude_Code` is `claude-code`."""
+    """Return the name by which a worker is registered: `claude-code` for `Claude_Code`."""
     plain = name.strip().lower().replace("_", "-")
     return _WORKER_ALIASES.get(plain, plain)
 
 
 def load(table: Mapping[str, str], name: str, what: str) -> Any:
-    """The class registered under `name`.
+    """Import and return the class registered under `name`.
 
-    Raises UsageError with the known names where there is none of that name, and with the place
-    where one that others added cannot be imported.
+    Raises UsageError with the known names if there is none of that name, and with the place if an
+    added one cannot be imported.
     """
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1)

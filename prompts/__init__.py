@@ -1,9 +1,9 @@
 """What models read: templates in English and Japanese, and the functions that fill them in.
 
-Prose lives in the `.jinja` files beside this module, one per message and language, each with the
+The prose is in the `.jinja` files beside this module, one per message and language, each with the
 parts `role`, `contract` and `request`. A run is one conversation that only grows (`assembly.py`).
-Values are inserted, never made part of a template, and everything that AgentRunner did not write
-itself stands between keyed markers (`marking.py`).
+Values are inserted, never made part of a template, and all text that AgentRunner did not write
+itself is placed between keyed markers (`marking.py`).
 """
 
 from agentrunner.prompts.assembly import (

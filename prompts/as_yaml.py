@@ -1,4 +1,4 @@
-"""Plain data as YAML for reading."""
+"""Format plain data as YAML for reading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ except ImportError:  # PyYAML without libyaml
 
 
 class _ForReading(SafeRepresenter):
-    """YAML for reading: several lines stay several lines, repeated values are written out."""
+    """YAML for reading: multi-line texts stay multi-line, repeated values are written out."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -32,24 +32,24 @@ _ForReading.add_representer(str, _text)
 
 
 class _Dumper(_ForReading, yaml.SafeDumper):
-    """Writes every printable character as it is."""
+    """Writes every printable character unchanged."""
 
 
 class _FastDumper(_ForReading, CDumper):
-    """The same by libyaml, in a tenth of the time; but it escapes what is beyond U+FFFF."""
+    """The same with libyaml, in a tenth of the time; but it escapes characters beyond U+FFFF."""
 
 
 def to_yaml(value: Mapping[str, Any]) -> str:
-    """Plain data as YAML, in the order given.
+    """Format plain data as YAML, in the given order.
 
-    An entry of a block mapping is written the same whatever stands beside it, and most entries
-    are the same in every call of a run: each is written once.
+    An entry of a block mapping does not depend on its neighbours, and most entries are the same in
+    every call of a run: each is formatted once.
     """
     return "".join(_block(name, item) for name, item in value.items()) or "{}\n"
 
 
 def _block(name: str, value: Any) -> str:
-    """An entry; of a list of mappings each is one of its own, as its neighbours are in it again."""
+    """Format an entry; a list of mappings item by item, since later calls repeat its items."""
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         return "".join([_entry(json.dumps({name: []})).removesuffix(" []\n") + "\n",
                         *(_entry(json.dumps([item])) for item in value)])  # fmt: skip
@@ -58,7 +58,7 @@ def _block(name: str, value: Any) -> str:
 
 @lru_cache(maxsize=128)
 def _entry(entry: str) -> str:
-    """A value given as JSON, as YAML."""
+    """Format a value given as JSON as YAML."""
     value = json.loads(entry)
     text = _dumped(value, _FastDumper)
     return _dumped(value, _Dumper) if "\\U" in text else text

@@ -1,4 +1,4 @@
-"""From the facts of a run to the messages that a model reads."""
+"""Assemble the messages that a model reads from the facts of a run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from agentrunner.protocol.schema import Choices
 PromptType = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
 OF_A_RUN: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")
 ABOUT_PLANS = frozenset({"decompose", "plan_patch"})
-"""Messages of a conversation: what a person says, and the plan that it is about."""
+"""Messages of a conversation about a plan: the person's message, and the plan."""
 
 PREVIOUS_ANSWER_CHARS = 6000
-"""How much of a refused answer is shown again; more costs tokens and tells nothing new."""
+"""Most characters shown of a refused answer; more costs tokens and adds nothing."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Repair:
     error: str
     answer: str
     cut: bool = False
-    """It ended at the output limit."""
+    """Whether it ended at the output limit."""
 
 
 @dataclass(frozen=True)
@@ -50,49 +50,49 @@ class Looked:
 
     text: str
     left: int
-    """How often it may look again."""
+    """How many more times it may look."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What is shown of the code beside the state of now."""
+    """What is shown of the code besides the present state."""
 
     change: str = ""
-    """The whole change as a diff; empty where a report shows just that."""
+    """The whole change as a diff; empty if a report shows exactly that."""
     unseen: tuple[str, ...] = ()
-    """What is not shown of the change, each with why."""
+    """Parts of the change that are not shown, each with the reason."""
     to_look_at: bool = False
     """Whether a look shows more of it."""
 
 
 @dataclass(frozen=True)
 class PromptInput:
-    """Everything a prompt is made of; the same input gives the same bytes."""
+    """All inputs of a prompt; the same input gives the same bytes."""
 
     type: PromptType
     facts: Mapping[str, Any]
     """The summary of the run, or the facts of a plan; JSON-native."""
     task: Mapping[str, Any]
-    """What the task file says, without anything of the host."""
+    """The content of the task file, without anything about the host."""
     prd_text: str
-    """The requirements; in a conversation, what the person says now."""
+    """The requirements; in a conversation, the person's present message."""
     salt: str
     """Keys the markers; drawn once per run."""
     call_number: int
     """Number of this attempt on the wire. No text depends on it."""
     language: Language = "en"
     format: Literal["json", "yaml"] = "json"
-    """What the reply is asked for in; both are read."""
+    """The requested format of the reply; both are accepted."""
     system_prompt: str | Mapping[str, str] | None = None
-    """The user's own words for the role and policy: for all messages, or by message type."""
+    """The user's own text for role and policy: for all messages, or by message type."""
     system_prompt_mode: Literal["extend", "replace"] = "extend"
     patterns: Mapping[str, Pattern] = field(default_factory=dict)
     repository: Mapping[str, Any] | None = None
     """What is known of the repository before the work; JSON-native."""
     rounds: Sequence[Round] = ()
-    """What has passed, in order; each is told once, and never otherwise."""
+    """Past rounds in order; each is told once and never changes."""
     now: Mapping[str, Any] | None = None
-    """The state of now beside what the rounds tell; left out, all of `facts`."""
+    """The present state besides what the rounds tell; without it, all of `facts`."""
     seen: Seen = Seen()
     see: See = "repo"
     """What the planner may see of the code."""
@@ -101,7 +101,7 @@ class PromptInput:
     choices: Choices | None = None
     """What the task allows, for the schema of the reply."""
     after: Sequence[Repair | Looked] = ()
-    """What followed the first asking, in order."""
+    """What followed the first request, in order."""
 
     @classmethod
     def of(
@@ -116,7 +116,7 @@ class PromptInput:
         patterns: Mapping[str, Pattern],
         repository: Mapping[str, Any] | None = None,
     ) -> Self:
-        """The input for a message about this task."""
+        """Return the input for a message about this task."""
         meta = spec.runner.meta
         return cls(
             type=type,
@@ -136,7 +136,7 @@ class PromptInput:
 
 
 def task_view(spec: TaskSpec) -> dict[str, object]:
-    """What a planner may know of the task file: no host paths, no environment, no settings."""
+    """Return what a planner may know of the task file: no host paths, environment or settings."""
     task = spec.task
     criteria = [
         criterion.model_dump(exclude_defaults=True, exclude={"line"}) for criterion in spec.criteria
@@ -153,10 +153,10 @@ def task_view(spec: TaskSpec) -> dict[str, object]:
 
 
 def assemble(prompt: PromptInput) -> tuple[PromptMessage, ...]:
-    """The conversation for one attempt.
+    """Return the conversation for one attempt.
 
-    Of a run: one system message for all types, the task, each round, the state of now with what
-    is asked, and what followed. All but the last parts are the same in the next call.
+    For a run: one system message for all types, the task, each round, the present state with the
+    request, and what followed. All but the last parts are the same in the next call.
     """
     if prompt.type in ABOUT_PLANS:
         return (*_about_plan(prompt), *_after(prompt))
@@ -176,12 +176,12 @@ def assemble(prompt: PromptInput) -> tuple[PromptMessage, ...]:
 
 
 def _system(prompt: PromptInput) -> tuple[str, str]:
-    """The system message, and what goes before the first message in its place."""
+    """Return the system message, and text of ours to put before the first message."""
     own = prompt.system_prompt
     mine = own.get(prompt.type) if isinstance(own, Mapping) else own
     if mine and prompt.system_prompt_mode == "replace":
-        # The system message is the user's to the last word. What our parser and the markers
-        # need is told all the same, in the first message.
+        # The system message is entirely the user's. What our parser and the markers need is still
+        # said, in the first message.
         return mine.strip(), _built_system(prompt, (), whole=False)
     roles = tuple(sorted(own.items())) if isinstance(own, Mapping) else ()
     if isinstance(own, str) and own.strip():
@@ -198,7 +198,7 @@ def _system_text(
     language: Language, format_: str, see: str, looks: bool, roles: tuple[tuple[str, str], ...],
     whole: bool,
 ) -> str:  # fmt: skip
-    """Our system message; without roles of ours where not `whole`."""
+    """Return our system message; without our roles if not `whole`."""
     own, parts = dict(roles), []
     if whole:
         parts.append(render_part("system", "intro", language))
@@ -214,7 +214,7 @@ def _system_text(
 
 
 def _about_plan(prompt: PromptInput) -> tuple[PromptMessage, ...]:
-    """The two messages of a conversation about a plan."""
+    """Return the two messages of a conversation about a plan."""
     own = prompt.system_prompt
     mine = own.get(prompt.type) if isinstance(own, Mapping) else own
     role = (mine or _fixed_part(prompt.type, "role", prompt.language)).strip()
@@ -231,7 +231,7 @@ def _about_plan(prompt: PromptInput) -> tuple[PromptMessage, ...]:
 
 
 _fixed_part = lru_cache(maxsize=32)(render_part)
-"""What is the same in every call."""
+"""The parts that are the same in every call."""
 
 
 def _marker_of(prompt: PromptInput) -> Block:
@@ -242,7 +242,7 @@ def _marker_of(prompt: PromptInput) -> Block:
 
 
 def _opening(prompt: PromptInput) -> str:
-    """The task as it is in every call."""
+    """Return the task as it is in every call."""
     block = _marker_of(prompt)
     summaries = {name: pattern.summary for name, pattern in prompt.patterns.items()}
     workers = [
@@ -261,7 +261,7 @@ def _opening(prompt: PromptInput) -> str:
 
 
 def _request(prompt: PromptInput) -> str:
-    """The state of now, and what is asked."""
+    """Return the present state, and the request."""
     block = _marker_of(prompt)
     parts = _plan_parts if prompt.type in ABOUT_PLANS else _run_parts
     return render_part(
@@ -276,7 +276,7 @@ def _request(prompt: PromptInput) -> str:
 
 
 def _after(prompt: PromptInput) -> Iterator[PromptMessage]:
-    """What followed the first asking, each a message of its own."""
+    """Yield what followed the first request, each as its own message."""
     block = _marker_of(prompt)
     for number, one in enumerate(prompt.after):
         if isinstance(one, Looked):
@@ -304,7 +304,7 @@ def _after(prompt: PromptInput) -> Iterator[PromptMessage]:
 
 
 def _run_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
-    """What is new in a message about a run."""
+    """Return what is new in a message about a run."""
     notes = {"notes": list(prompt.facts.get("notes", []))}
     people = prompt.facts.get("people")
     now = prompt.now if prompt.now is not None else _context(prompt.facts)
@@ -321,9 +321,9 @@ def _run_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
 
 
 def _turned_green(facts: Mapping[str, Any]) -> bool:
-    """Whether all that was executed passes, some of it did not before, and nothing is held against.
+    """Whether all executed checks pass, some did not before, and nothing speaks against it.
 
-    Small models ask a person, or order the same once more, unless that is said where they decide.
+    Otherwise small models ask a person, or repeat the order, unless the request says so.
     """
     evidence, refused = facts.get("evidence") or {}, facts.get("refused") or {}
     return bool(
@@ -336,7 +336,7 @@ def _turned_green(facts: Mapping[str, Any]) -> bool:
 
 
 def _plan_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
-    """What a message about a plan is made of."""
+    """Return the parts of a message about a plan."""
     return {
         "plan": block("plan", to_yaml(prompt.facts)),
         "message": block("message", prompt.prd_text),
@@ -344,7 +344,7 @@ def _plan_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
 
 
 def _context(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The facts without what has a block of its own: the PRD, and what people decided."""
+    """Return the facts without those that have their own block: the PRD, and people's decisions."""
     facts = {name: value for name, value in facts.items() if name != "people"}
     task = facts.get("task")
     if not isinstance(task, Mapping):

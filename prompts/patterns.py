@@ -1,4 +1,4 @@
-"""The command pattern library: forms of work that the planner combines by name."""
+"""The library of command patterns: forms of work that the planner combines by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Pattern(BaseModel):
     summary: Text
     """One line, by which the planner chooses."""
     instructions: Text
-    """What the worker is told."""
+    """Instructions for the worker."""
 
 
 class Catalog(BaseModel):
@@ -38,9 +38,9 @@ class Catalog(BaseModel):
 
 
 def load_patterns(text: str | None, language: Language) -> dict[str, Pattern]:
-    """The shipped patterns, with those of the file's `text` added or put in their place.
+    """Return the built-in patterns, with those of the file's `text` added or replacing them.
 
-    Raises UsageError for a file that is no catalog: `patterns-invalid`, or what `read_yaml` says.
+    Raises UsageError for a file that is no catalog: `patterns-invalid`, or errors of `read_yaml`.
     """
     shipped = Path(__file__).parent / language / "patterns.yaml"
     catalog = dict(_parse(shipped.read_text(encoding="utf-8")).patterns)
@@ -67,7 +67,7 @@ def _parse(text: str) -> Catalog:
 def choose(
     library: Mapping[str, Pattern], names: Sequence[str]
 ) -> tuple[dict[str, Pattern], list[str]]:
-    """The named patterns in the order named, each once, and the names that nobody knows."""
+    """Return the named patterns in the given order, each once, and the unknown names."""
     chosen = {name: library[name] for name in names if name in library}
     return chosen, sorted({name for name in names if name not in library})
 
@@ -79,12 +79,12 @@ def worker_prompt(
     language: Language,
     people: Mapping[str, Any] | None = None,
 ) -> str:
-    """The planner's words for one worker run, framed: role, patterns, task, criteria.
+    """Frame the planner's prompt for one worker run: role, patterns, task, criteria.
 
-    `people` is what people decided about what is wanted (`task.people.shown`).
+    `people` are people's decisions about what is wanted (`task.people.shown`).
 
-    Only what `patterns` holds is added. In particular `summarize_work_as_json` is not forced on
-    every run: what a worker reports is a witness, and evidence never rests on it.
+    Only the given `patterns` are added. In particular `summarize_work_as_json` is not forced on
+    every run: a worker's report is a witness, and evidence never rests on it.
     """
     return (
         render(

@@ -1,4 +1,4 @@
-"""What has passed in a run, as messages that are appended and never rewritten."""
+"""The past of a run, as messages that are appended and never rewritten."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ Block = Callable[..., str]
 """Puts text between markers: kind of block, text, id."""
 
 MOST_TOKENS = 60_000
-"""Of all rounds together; beyond, the older ones become one line each."""
+"""Limit for all rounds together; beyond it, the older ones become one line each."""
 STAY = 3
-"""Rounds that stay whole where older ones are folded."""
+"""Rounds that stay whole when older ones are folded."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What happened between two decisions; the same whenever it is told."""
+    """What happened between two decisions; the same every time it is told."""
 
     key: str
-    """Tells it from the others of the run."""
+    """Identifies it among the rounds of the run."""
     report: str
-    """What was ordered, how it ended, and the evidence that changed, as YAML."""
+    """The order, its outcome, and the evidence that changed, as YAML."""
     line: str
-    """The same in a line, for when it is long past."""
+    """The same in one line, for when it is long past."""
     change: str = ""
     """What changed in it, as a diff."""
     sources: str = ""
-    """The tests that are red, as they are written."""
+    """The source of the red tests."""
     cut: tuple[str, ...] = ()
     """What the diff leaves out."""
 
     @cached_property
     def tokens(self) -> int:
-        """About how many it takes."""
+        """Its approximate size in tokens."""
         return tokens(self.report) + tokens(self.change) + tokens(self.sources)
 
     def text(self, language: Language, block: Block) -> str:
-        """The message."""
+        """Return the message."""
         return render(
             "round",
             language,
@@ -54,10 +54,10 @@ class Round:
 
 
 def folded_until(rounds: Sequence[Round]) -> int:
-    """How many of the first rounds are told in a line each.
+    """Return how many of the first rounds are told in one line each.
 
-    What is folded once stays so, until the rest passes the budget again: then nearly all that is
-    whole is folded at once, for few prompts are to begin anew.
+    A folded round stays folded. When the rest exceeds the budget again, nearly all whole rounds are
+    folded at once, so that few prompts get a new beginning.
     """
     first = size = 0
     for number, round_ in enumerate(rounds):
@@ -69,7 +69,7 @@ def folded_until(rounds: Sequence[Round]) -> int:
 
 
 def messages_of(rounds: Sequence[Round], block: Block, language: Language) -> list[str]:
-    """The messages of all rounds. Where they pass the budget, older ones are a line each."""
+    """The messages of all rounds. If they exceed the budget, older ones are one line each."""
     first = folded_until(rounds)
     texts = [one.text(language, block) for one in rounds[first:]]
     if not first:

@@ -1,4 +1,4 @@
-"""The template files of this package, and nothing else, rendered strictly."""
+"""Render the template files of this package, and nothing else, strictly."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ Language = Literal["en", "ja"]
 
 @cache
 def _environment() -> SandboxedEnvironment:
-    # No autoescape: the reader is a model, not a browser. Strict: a missing value is a failing
-    # test and not a silent blank. Sandboxed: a second wall, since values are never templates.
+    # No autoescape: the reader is a model, not a browser. Strict: a missing value fails a test
+    # instead of silently being blank. Sandboxed: a second barrier, since values are never
+    # templates.
     return SandboxedEnvironment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -26,13 +27,13 @@ def _environment() -> SandboxedEnvironment:
 
 
 def render(name: str, language: Language, **values: Any) -> str:
-    """The template `name` (a file's stem) in `language`; raises UndefinedError for a gap."""
+    """Render the template `name` (a file's stem) in `language`; raises UndefinedError for a gap."""
     template = _environment().get_template(f"{language}/{name}.jinja")
     return template.render(language=language, **values).strip()
 
 
 def render_part(name: str, part: str, language: Language, **values: Any) -> str:
-    """Only the block `part` of a template."""
+    """Render only the block `part` of a template."""
     template = _environment().get_template(f"{language}/{name}.jinja")
     context = template.new_context({"language": language, **values})
     return "".join(template.blocks[part](context)).strip()

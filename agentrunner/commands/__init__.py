@@ -1,5 +1,5 @@
-"""What each command does: options in, one call, one screen out. cli.py is the index.
+"""The commands: each converts options to one call and shows one screen. cli.py is the index.
 
-Only the module of the command that was called is imported; LangGraph and what is built on it wait
-until a function needs them.
+Only the module of the called command is imported. LangGraph and what is built on it are imported
+only when a function needs them.
 """

@@ -1,4 +1,4 @@
-"""Trials of a repository's test commands, announced with what runs and for how long at most."""
+"""Run trials of test commands, announcing each with its maximum duration."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def announced_trial(
     part: str = ".",
     worker_kind: str = "",
 ) -> SandboxTrial:
-    """The trial of `try_tests`; what it runs is said on stderr before it does.
+    """Run `try_tests`, announcing on stderr what it runs before it does.
 
-    With `skip` nothing is run; Ctrl-C leaves the rest out.
+    With `skip` nothing is run; Ctrl-C skips the rest.
     """
     where = "" if part == "." else f" in {flat(part)}"
     startable = [found for found in candidates if not found.needs][:MOST]

@@ -1,7 +1,7 @@
-"""One line on the terminal while a planner answers in a conversation: it reads, it writes, its end.
+"""A progress line on the terminal while a planner answers in a conversation.
 
-The line is overwritten after a carriage return and taken away at the end, so that nothing of an
-answer stays that is not used.
+The line is overwritten after a carriage return and removed at the end, so that nothing remains of a
+partial answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TICK_SEC = 0.5
 async def answer_line(
     planner: PanelPlanner | None, redact: Callable[[str], str], stream: TextIO | None = None
 ) -> AsyncIterator[None]:
-    """Show how far the answer has come, as long as it is waited for; nothing without a terminal."""
+    """Show the progress of the answer while waiting for it; nothing without a terminal."""
     target = stream or sys.stderr
     if planner is None or not target.isatty():
         yield
@@ -52,26 +52,26 @@ class _Line:
         self._target = target
         self._redact = redact
         self._begun = time.monotonic()
-        self._so_far: Written | None = None
+        self._partial_answer: Written | None = None
         self._cells = 0
 
     def written(self, so_far: Written) -> None:
-        """What has come so far; it is shown with the next tick."""
-        if so_far.reading or so_far.text or so_far.thoughts:  # else a sign of life alone
-            self._so_far = so_far
+        """Take the partial answer; it is shown with the next tick."""
+        if so_far.reading or so_far.text or so_far.thoughts:  # else only a sign of life
+            self._partial_answer = so_far
 
     async def tick(self) -> None:
-        """Show it anew, twice a second."""
+        """Rewrite the line twice a second."""
         from agentrunner.execution.written import facts_of
 
         while True:
-            facts = facts_of(self._so_far, self._redact) if self._so_far else None
+            facts = facts_of(self._partial_answer, self._redact) if self._partial_answer else None
             awaited: dict[str, Any] = {"who": "planner", **(facts or {})}
             self.show(awaited_words(awaited, time.monotonic() - self._begun))
             await asyncio.sleep(TICK_SEC)
 
     def show(self, text: str) -> None:
-        """The line as it is now; an empty one takes it away."""
+        """Show `text` as the line; "" removes it."""
         shown = shorten(f"-- {text}", width_of(self._target) - 1) if text else ""
         cells = cell_width(shown)
         with contextlib.suppress(OSError):

@@ -33,28 +33,28 @@ The words stop, pause, continue and status do the same, as 停止, 一時停止,
 so do help, quit and exit."""
 
 LEAVE = frozenset({"/quit", "/exit", "quit", "exit", "bye", ":q"})
-"""What other conversations are left by; as a wish none of it means anything."""
+"""Words that end other chats; none of them makes sense as a wish."""
 ASK_HELP = frozenset({"help", "?", "/?"})
 PROMPT = "> "
 
 
 class Steering(Protocol):
-    """The work on a plan, as a chat steers it. Each returns a sentence for people."""
+    """Control of the work on a plan from a chat. Each method returns a sentence for people."""
 
     def start(self) -> str:
-        """Begin, or go on after a stop."""
+        """Begin, or continue after a stop."""
 
     def pause(self) -> str:
-        """Begin no further task; those at work go on."""
+        """Begin no further task; those at work continue."""
 
     def resume(self) -> str:
         """Begin tasks again."""
 
     async def stop(self) -> str:
-        """End the tasks at work, in order; they can be gone on with."""
+        """Stop the tasks at work gracefully; they can be resumed."""
 
     def status(self) -> str:
-        """How it stands, as a screen."""
+        """Return the status as a screen."""
 
 
 def chat(
@@ -91,7 +91,7 @@ async def _chat(setting: Setting) -> int:
     return 0
 
 
-def _standing(talk: Conversation) -> str:
+def _plan_screen(talk: Conversation) -> str:
     from agentrunner.screens.plan_tree import plan_screen
 
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
@@ -100,7 +100,7 @@ def _standing(talk: Conversation) -> str:
 
 
 class Chat:
-    """One chat, from its first line to its last."""
+    """A chat, from its first line to its last."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Chat:
         }
 
     async def talk(self) -> None:
-        """Until the person leaves: /quit, the end of the input, or Ctrl-C at the prompt."""
+        """Handle lines until the person leaves: /quit, end of input, or Ctrl-C at the prompt."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         try:
@@ -138,15 +138,16 @@ class Chat:
                 if line.strip().casefold() in LEAVE:
                     return
                 try:
-                    await self._replied(line)
+                    await self._handle(line)
                 except AgentRunnerError as error:
-                    _tell(error)
-            show("")  # the prompt has no end of line, and the shell's would stand behind it
+                    _show_error(error)
+            # The prompt has no end of line, so the shell's prompt would follow it directly
+            show("")
         finally:
             loop.remove_signal_handler(signal.SIGINT)
 
     async def _next(self, prompt: str = PROMPT) -> str | None:
-        """The next line; None where the person leaves."""
+        """Return the next line; None if the person leaves."""
         reading = asyncio.ensure_future(self._lines.read(prompt))
         leaving = asyncio.ensure_future(self._leaving.wait())
         done, _ = await asyncio.wait({reading, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -155,13 +156,13 @@ class Chat:
         return reading.result() if reading in done else None
 
     def _interrupt(self) -> None:
-        """Ctrl-C ends the question to the planner that is under way, else the chat."""
+        """Ctrl-C cancels the pending planner call, else it ends the chat."""
         if self._asking is not None:
             self._asking.cancel()
         else:
             self._leaving.set()
 
-    async def _replied(self, line: str) -> None:
+    async def _handle(self, line: str) -> None:
         from agentrunner.plans.control_words import control_word
 
         text = line.strip()
@@ -186,7 +187,7 @@ class Chat:
         if (waiting := command(rest.strip())) is not None:
             await waiting
 
-    # -- what is said to the planner --------------------------------------------------------------
+    # -- messages to the planner ------------------------------------------------------------------
 
     async def _ask(self, text: str) -> None:
         from agentrunner.plans.conversation import check_message
@@ -213,14 +214,14 @@ class Chat:
 
         await proposed(self._talk, text, decide, chat=True, planner=self._planner)
 
-    # -- what needs no planner --------------------------------------------------------------------
+    # -- commands without the planner -------------------------------------------------------------
 
     def show_plan(self, task: str) -> None:
-        """The tree, or one task of it."""
+        """Show the tree, or one task of it."""
         from agentrunner.screens.plan_tree import task_screen
 
         if not task:
-            show(_standing(self._talk))
+            show(_plan_screen(self._talk))
             return
         store, width, paint = self._talk.store, width_of(sys.stdout), paint_for(sys.stdout)
         plan = store.load()
@@ -233,7 +234,7 @@ class Chat:
         undone(*self._talk.undo())
 
     def _answer(self, text: str) -> None:
-        """`/answer 2 TEXT`, or without a number where there is one question only."""
+        """Handle `/answer 2 TEXT`; the number may be omitted if there is only one question."""
         from agentrunner.commands.plan import answered
 
         asked = {str(one.id): one.task_id.casefold() for one in self._talk.open_questions()}
@@ -249,9 +250,9 @@ class Chat:
         _say(answered(name, answer, where.repo, where.state_dir, chat=True))
 
     def _go_on(self, begin: Callable[[], str]) -> None:
-        """Carry the plan out, where there is one."""
+        """Execute the plan, if there is one."""
         if len(self._talk.store.load().nodes) == 1:
-            show(_standing(self._talk))
+            show(_plan_screen(self._talk))
         else:
             _say(begin())
 
@@ -260,13 +261,13 @@ class Chat:
 
 
 def _say(text: str) -> None:
-    """Sentences, in lines that end between words. A screen is laid out already."""
+    """Show sentences, wrapped between words. Screens are laid out already."""
     from agentrunner.screens.layout import wrap
 
     show("\n".join(wrap(text, width_of(sys.stdout))))
 
 
-def _tell(error: AgentRunnerError) -> None:
+def _show_error(error: AgentRunnerError) -> None:
     from agentrunner.screens.errors import error_screen
 
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Who plans and who works where a task names nobody: for `doctor` and `init`."""
+"""The planner and worker that a run uses if its task names none: for `doctor` and `init`."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from agentrunner.policy.policy_file import Policy
 
 PEOPLE = {"meta": "planner", "worker": "worker"}
-"""Sections of a task file, as people call who is in them."""
+"""Names for people of the sections of a task file."""
 
 INSTALL = "agentrunner workers   tells how to install one"
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Who plans and who works where the task names none."""
+    """The planner and worker that are used if the task names none."""
 
     items: list[DoctorItem]
     kinds: Mapping[str, str] = field(default_factory=dict)
-    """By section; without one for which there is nobody."""
+    """By section; a section without a usable kind is missing."""
     needs_image: bool = False
-    """The worker has a way to its model and is not installed, so that an image has to have it."""
+    """Whether the worker can reach its model but is not installed, so an image must have it."""
 
     def lacking(self, *, in_image: bool) -> DoctorItem | None:
-        """The first that keeps a run that names none from beginning.
+        """Return the first item that prevents a run with the default planner and worker.
 
-        `in_image` says that the sandbox is made of an image, which was found.
+        `in_image` means that the sandbox uses an image that was found.
         """
         for item in self.items:
             by_image = in_image and self.needs_image and item.name == PEOPLE["worker"]
@@ -48,7 +48,7 @@ class Taken:
 def chosen(
     repo: Path, environ: Mapping[str, str], state_dir: Path, provable: bool, policy: Path | None
 ) -> Taken:
-    """Who plans and who works where the task does not say, by settings, policies and machine."""
+    """Choose planner and worker by settings, policies and machine, for tasks that name none."""
     from agentrunner.config.agents import AUTO
     from agentrunner.config.load import load_settings
     from agentrunner.discovery.agents import by_policies, choose_planner, choose_worker, look
@@ -71,7 +71,9 @@ def chosen(
     for section, choose in ways.items():
         name, kind = PEOPLE[section], getattr(runner, section).kind
         if kind != AUTO:
-            source = places.get(f"runner.{section}.kind") or _unsaid(runner, places, section)
+            source = places.get(f"runner.{section}.kind") or _implicit_source(
+                runner, places, section
+            )
             cure = _cure(facts, section, kind)
             needs_image |= section == "worker" and cure == INSTALL
             mark: Mark = "--" if cure else "ok"
@@ -88,12 +90,12 @@ def chosen(
             taken[section] = choice.kind
         except InfraError as error:
             found.append(DoctorItem("--", name, error.message, error.remedy))
-    found.append(_sight(runner.meta, places, policies))
+    found.append(_sight_item(runner.meta, places, policies))
     return Taken(found, taken, needs_image)
 
 
 def _cure(facts: Facts, section: str, kind: str) -> str:
-    """What a kind that is set by name still needs here; "" for nothing, or nothing known."""
+    """Return what a kind set by name still needs here; "" for nothing, or if unknown."""
     clis = facts.planners if section == "meta" else facts.workers
     cli = next((one for one in clis if one.kind == kind), None)
     if section == "meta" and kind == "openai-chat" and not facts.api_key:
@@ -103,16 +105,18 @@ def _cure(facts: Facts, section: str, kind: str) -> str:
     return cli.cure or INSTALL
 
 
-def _unsaid(runner: RunnerSection, places: Mapping[str, str], section: str) -> str:
-    """Why a kind holds that no setting names."""
+def _implicit_source(runner: RunnerSection, places: Mapping[str, str], section: str) -> str:
+    """Return why a kind is in force that no setting names."""
     if section == "worker" and runner.workers:
         return "runner.workers, the first"
     where = places.get(f"runner.{section}")
     return f"the default; {where} names no kind" if where else "the default"
 
 
-def _sight(meta: PlannerSpec, places: Mapping[str, str], policies: Sequence[Policy]) -> DoctorItem:
-    """What of the code leaves for a planner's provider, and who says so."""
+def _sight_item(
+    meta: PlannerSpec, places: Mapping[str, str], policies: Sequence[Policy]
+) -> DoctorItem:
+    """Return what of the code is sent to a planner's provider, and which setting decides that."""
     from agentrunner.config.agents import SEES, seen_by
     from agentrunner.engine.header import SIGHTS
 

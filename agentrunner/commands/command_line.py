@@ -1,4 +1,4 @@
-"""What a command line means before any command is imported."""
+"""Interpret a command line before any command is imported."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import os
 import unicodedata
 
 COMPLETE_VARIABLE = "_AGENTRUNNER_COMPLETE"
-"""Set by the scripts of `agentrunner completion`, to the name of the shell."""
+"""Set by the scripts of `agentrunner completion` to the name of the shell."""
 TASK_FILES = (".md", ".yaml", ".yml")
 
 
 def is_goal(word: str) -> bool:
-    """Whether a word is a sentence: it has a space, and no file has that name or could have."""
+    """Whether a word is a goal: it has a space, and it is no file name and cannot be one."""
     if word.startswith("-") or len(word.split()) < 2 or word.endswith(TASK_FILES):
         return False
     return not os.path.lexists(word[:4096])
 
 
 def is_yes(line: str) -> bool:
-    """Whether a line that was typed is a yes, also a Japanese one."""
+    """Whether a typed line means yes, in English or Japanese."""
     return _folded(line) in ("y", "yes", "ok", "はい", "うん", "ええ")
 
 
 def is_no(line: str) -> bool:
-    """Whether it is a no."""
+    """Whether a typed line means no."""
     return _folded(line) in ("n", "no", "いいえ", "いや", "やめて")
 
 

@@ -1,8 +1,8 @@
-"""Completion by Tab: the scripts for the shells, and what they ask us for.
+"""Completion by Tab: the scripts for the shells, and our answers to them.
 
-A script hands over the words of the line so far, the one to be completed last. The answer is a
-candidate a line, behind a tab what it is; a line ":files" leaves it to the shell. No git is
-started and no library of the engine imported: it is asked at every Tab.
+A script passes the words of the line so far; the last one is to be completed. The answer is one
+candidate per line, with its meaning after a tab; a line ":files" leaves it to the shell. It runs at
+every Tab, so it starts no git and imports no library of the engine.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from agentrunner.commands.index import Index, choices_of
 from agentrunner.text.terminal import sanitize
 
 Candidate = tuple[str, str]
-"""What may stand there, and what it is."""
+"""A possible word, and its meaning."""
 FILES: Candidate = (":files", "")
 MOST = 200
-"""More candidates than that help nobody."""
+"""More candidates would not help anybody."""
 
 
 class Shell(StrEnum):
-    """Shells that can be helped."""
+    """Shells with a completion script."""
 
     bash = "bash"
     zsh = "zsh"
@@ -103,7 +103,7 @@ def completion(
 
 
 def complete(program: Any, words: Sequence[str]) -> int:
-    """Print what the last of `words` may become. Never an error: a prompt is no place for one."""
+    """Print candidates for the last of `words`. Never fails: a prompt is no place for errors."""
     with contextlib.suppress(Exception):
         for value, meaning in islice(candidates(program, words), MOST):
             sys.stdout.write(f"{value}\t{meaning}\n")
@@ -111,9 +111,9 @@ def complete(program: Any, words: Sequence[str]) -> int:
 
 
 def candidates(program: Any, words: Sequence[str]) -> Iterable[Candidate]:
-    """What may stand in place of the last word, in the order to show it."""
+    """Yield candidates for the last word, in the order to show them."""
     *before, last = words or [""]
-    command, arguments, waiting = _walked(program, before)
+    command, arguments, waiting = _parse_words(program, before)
     joined = _option(command, last) if "=" in last and waiting is None else None
     if joined is not None:
         name = last.partition("=")[0]
@@ -127,20 +127,20 @@ def candidates(program: Any, words: Sequence[str]) -> Iterable[Candidate]:
         found = [(name, meaning) for name, (_, meaning) in command.entries.items()]
         found += [] if before and before[-1] in command.also else command.also.items()
     else:
-        found = _of_argument(command, len(arguments), before)
+        found = _argument_values(command, len(arguments), before)
     for value, meaning in found:
         clean = sanitize(value)
         if (value.startswith(last) or value == FILES[0]) and clean == value and "\n" not in value:
             yield value, " ".join(sanitize(meaning).split())[:60]
 
 
-def _walked(program: Any, words: Sequence[str]) -> tuple[Any, list[str], Any]:
-    """The command that is typed, its arguments so far, and the option whose value comes next."""
+def _parse_words(program: Any, words: Sequence[str]) -> tuple[Any, list[str], Any]:
+    """Return the typed command, its arguments so far, and the option that awaits its value."""
     command, waiting = program, None
     arguments: list[str] = []
     for word in words:
         if waiting is not None:
-            waiting = waiting if word == "=" else None  # a word of its own in bash
+            waiting = waiting if word == "=" else None  # in bash "=" is a word of its own
         elif word.startswith("-") and word != "-":
             option = _option(command, word)
             if option is not None and "=" not in word and not option.is_flag:
@@ -169,7 +169,7 @@ def _options(command: Any) -> list[Candidate]:
     return [*found, ("--help", "All that it can do.")]
 
 
-def _of_argument(command: Any, index: int, words: Sequence[str]) -> list[Candidate]:
+def _argument_values(command: Any, index: int, words: Sequence[str]) -> list[Candidate]:
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     if not arguments:
         return []
@@ -180,7 +180,7 @@ def _of_argument(command: Any, index: int, words: Sequence[str]) -> list[Candida
 
 
 def _values(parameter: Any, words: Sequence[str]) -> list[Candidate]:
-    """The values of an option or argument: its own choices, else those its name stands for."""
+    """Return an option's or argument's possible values: its choices, else those of SOURCES."""
     if choices := choices_of(parameter):
         return [(word, "") for word in choices]
     source = SOURCES.get(parameter.name)
@@ -188,10 +188,10 @@ def _values(parameter: Any, words: Sequence[str]) -> list[Candidate]:
 
 
 def _runs(words: Sequence[str]) -> list[Candidate]:
-    """Runs of this repository, the newest first, read from the index alone."""
+    """Return the runs of this repository, newest first, read from the index alone."""
     from agentrunner.commands.which_run import here
 
-    state = environment.state_dir(_given(words, "--state-dir"))
+    state = environment.state_dir(_option_value(words, "--state-dir"))
     index = state / "index.sqlite"
     if not index.is_file():
         return []
@@ -202,15 +202,15 @@ def _runs(words: Sequence[str]) -> list[Candidate]:
 
 
 def _tasks(words: Sequence[str]) -> list[Candidate]:
-    """Tasks of this repository's plan."""
+    """Return the tasks of this repository's plan."""
     from agentrunner.commands.plan_place import store_of
 
-    plan = store_of(_given(words, "--repo"), _given(words, "--state-dir")).load()
+    plan = store_of(_option_value(words, "--repo"), _option_value(words, "--state-dir")).load()
     return [(name, plan.designs[task.node_id].title) for name, task in plan.tasks.items()]
 
 
 def _task_files(words: Sequence[str]) -> list[Candidate]:
-    """PRDs and task files of this folder; the shell completes the rest."""
+    """Return PRDs and task files of this folder; the shell completes the rest."""
     with os.scandir(".") as entries:
         names = sorted(e.name for e in entries if e.name.endswith(TASK_FILES) and e.is_file())
     return [*((name, "") for name in names), FILES]
@@ -257,7 +257,7 @@ def _moments(words: Sequence[str]) -> list[Candidate]:
     return [(word, "") for word in ("plan", "worker", "complete", "plan,worker,complete")]
 
 
-def _given(words: Sequence[str], option: str) -> str | None:
+def _option_value(words: Sequence[str], option: str) -> str | None:
     for word, after in zip(words, [*words[1:], ""], strict=True):
         if word == option:
             return after
@@ -290,4 +290,4 @@ SOURCES: Mapping[str, Callable[[Sequence[str]], list[Candidate]]] = {
         _files,
     ),
 }  # fmt: skip
-"""By the name of a parameter, in whatever command it stands."""
+"""By parameter name, for all commands."""

@@ -1,4 +1,4 @@
-"""Which settings are in force, where each comes from, and changing them."""
+"""`config`: show which settings are in force and where they come from, and change them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEW = """\
 
 
 class SettingsAction(StrEnum):
-    """What is done with settings."""
+    """The action of `config`."""
 
     show = "show"
     set = "set"
@@ -131,7 +131,7 @@ def _set(file: Path, key: str, value: str, as_json: bool) -> int:
 
 
 def _write_checked(file: Path, text: str, before: str) -> None:
-    """Write a settings file; where a task could not be read with it, it stays as it was."""
+    """Write a settings file; if tasks could not be read with it, restore the previous one."""
     from agentrunner.config.load import load_settings
 
     was_there = file.exists()
@@ -149,7 +149,7 @@ def _write_checked(file: Path, text: str, before: str) -> None:
 def _write(file: Path, text: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        # Through a link, which a folder of dot files may be made of.
+        # Through links, since a folder of dot files may consist of those.
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise Unreadable(f"{file} cannot be written: {error.strerror}.", path=str(file)) from error
@@ -161,7 +161,7 @@ def begin_settings(file: Path) -> None:
 
 
 def _edit(file: Path) -> int:
-    """The file in the person's editor, again until it can be read or they give up."""
+    """Open the file in the person's editor until it is valid or they give up."""
     from agentrunner.commands.editing import open_editor
     from agentrunner.commands.question_prompt import interruptible, read_line
     from agentrunner.config.load import load_settings

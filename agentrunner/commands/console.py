@@ -1,6 +1,6 @@
-"""The one place that writes to the terminal while a run goes on.
+"""The only code that writes to the terminal during a run.
 
-Progress and logs go to stderr, the last screen to stdout; with --json stdout is events only.
+Progress and logs go to stderr, the last screen to stdout; with --json stdout has only events.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Output:
-    """How a command talks, from its options."""
+    """How a command communicates, from its options."""
 
     json: bool = False
     events: Path | None = None
@@ -41,22 +41,22 @@ class Output:
     log_level: str = "warning"
     state_dir: str | None = None
     log_on_stdout: bool = False
-    """`agent-runner` keeps its human log on stdout."""
+    """`agent-runner` writes its log for people to stdout."""
     notify: str | None = None
-    """The person's command for when they are needed; None leaves it to their settings."""
+    """The person's notification command; None uses their settings."""
     detach: bool = False
-    """It goes on without the terminal once it has begun."""
+    """Whether it continues without the terminal once it has begun."""
 
 
 def width_of(stream: TextIO) -> int:
-    """Cells to write in: the terminal's, at most 88; 80 where there is none."""
+    """Return the width to write in: the terminal's, at most 88; 80 without a terminal."""
     if not stream.isatty():
         return WIDTH
     return min(shutil.get_terminal_size((WIDTH, 24)).columns, MAX_WIDTH)
 
 
 def paint_for(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Paint:
-    """Colours where the stream is a terminal that wants them."""
+    """Return colours if the stream is a terminal that wants them."""
     return Paint(wants_colour(environ, stream.isatty()))
 
 
@@ -69,7 +69,7 @@ def show(text: str, stream: TextIO | None = None) -> None:
 
 
 def interactive(output: Output, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a person can be asked: a terminal on both sides, and nobody said otherwise."""
+    """Whether a person can be asked: a terminal on both sides, and no option against it."""
     in_ci = environ.get("CI") == "true"
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     return terminal and not (in_ci or output.no_input or output.json)
@@ -79,7 +79,7 @@ NOTIFIED_CHARS = 160
 
 
 def ring(stream: TextIO, text: str, environ: Mapping[str, str]) -> None:
-    """A bell and the notification of terminals (OSC 9); nothing without a terminal.
+    """Send a bell and a terminal notification (OSC 9); nothing without a terminal.
 
     AGENTRUNNER_BELL=off switches both off.
     """
@@ -92,14 +92,14 @@ def ring(stream: TextIO, text: str, environ: Mapping[str, str]) -> None:
 
 
 class EventLines:
-    """Events for programs, a line of JSON each: on stdout, and in a file, as the options say."""
+    """Writes events for programs as JSON lines: to stdout, and to a file, as the options say."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
         self._file: TextIO | None = None
 
     def write(self, event: Event, *, keep: bool = True) -> None:
-        """One event; `keep` is whether the file has it, too."""
+        """Write one event; `keep` is whether the file gets it, too."""
         line = json.dumps(event)
         if self._output.json:
             show(line)
@@ -109,7 +109,7 @@ class EventLines:
             self._file.flush()
 
     def close(self) -> None:
-        """No more of them come."""
+        """Close the file."""
         if self._file:
             self._file.close()
 
@@ -125,7 +125,7 @@ class Console:
         begun: Callable[[str], None] | None = None,
         watched: bool = False,
     ) -> None:
-        """`begun` is called with the run's id when the run begins or goes on.
+        """`begun` is called with the run's id when the run begins or resumes.
 
         `watched` is for a run that another process drives.
         """
@@ -133,7 +133,7 @@ class Console:
         self._notifier = notifier
         self._begun = begun
         self._about: dict[str, object] = {}
-        """What a notification says of the run beside what has happened."""
+        """Facts about the run that every notification includes."""
         self.run_id: str | None = None
         self.state: str | None = None
         self._seq = 0
@@ -144,7 +144,7 @@ class Console:
         self._lines = EventLines(output)
 
     def _make_view(self, watched: bool) -> LiveView | PlainView:
-        # Only what shows a run needs them: they lead to the models of a task.
+        # Only the display of a run needs these; they import the models of a task.
         from agentrunner.screens.live import LiveView
         from agentrunner.screens.plain import PlainView
 
@@ -156,12 +156,12 @@ class Console:
 
     @property
     def warnings(self) -> list[str]:
-        """Those met on the way, for the last screen."""
+        """Warnings of this run, for the last screen."""
         return self._view.story.warnings if self._view else []
 
     def on_event(self, event: Event, *, silently: bool = False) -> None:
-        """An event of the engine. The result is kept back: it is printed once, and last."""
-        if self._result is not None:  # of a pause after which the run went on
+        """Handle an event of the engine. The result is held back, to be printed once and last."""
+        if self._result is not None:  # the result of a pause after which the run continued
             self._record(self._result)
             self._result = None
         self._seq = int(event.get("seq") or self._seq)
@@ -172,7 +172,7 @@ class Console:
             self._result = event
             return
         if event.get("event") in ("run_started", "run_resumed"):
-            self._begins(event)
+            self._on_begin(event)
         self._record(event)
         if self._view:
             self.write(self._view.feed(event, time.monotonic()))
@@ -181,7 +181,7 @@ class Console:
             self._send("needs_you", event.get("text"), question=event.get("id"))
 
     def catch_up(self, events: Sequence[Event], most: int, *, goes_on: bool) -> None:
-        """What happened before anybody looked: header and the last `most` lines; nothing rings."""
+        """Show what happened before: header and the last `most` lines; nothing rings."""
         view, self._view = self._view, None
         now, wall = time.monotonic(), datetime.now(UTC)
         lines: list[str] = []
@@ -197,7 +197,7 @@ class Console:
             lines = [f"… {left_out} lines before: agentrunner logs {self.run_id}", *lines[-most:]]
         self.write([*view.head(), *lines], last=not goes_on)
 
-    def _begins(self, event: Event) -> None:
+    def _on_begin(self, event: Event) -> None:
         header = event.get("header") or {}
         known = {"task_id": event.get("task_id"), "title": event.get("title")}
         self._about = {**known, "repo": header.get("repo"), "run_id": self.run_id}
@@ -205,7 +205,7 @@ class Console:
             self._begun(str(self.run_id))
 
     def finish(self, result: Result) -> None:
-        """The end: what was held back, then the one `result` of --json."""
+        """Show what was held back, then the single `result` of --json."""
         self.write(self._view.flush(time.monotonic()) if self._view else [], last=True)
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         head = {"ts": stamp, "seq": self._seq + 1, "run_id": result.run_id}
@@ -214,10 +214,10 @@ class Console:
         self._lines.close()
         if not result.waiting:  # else the question has rung
             self._ring(str(result.state or "ended").replace("_", " "))
-            self._send("ended", _end_text(result), **_known(result))
+            self._send("ended", _end_text(result), **_identifying_facts(result))
 
     def _ring(self, text: str) -> None:
-        """Ring, and have the terminal say so, where a person may be looking elsewhere."""
+        """Ring, and notify through the terminal, as the person may be looking elsewhere."""
         if not (self.output.log_on_stdout or self.output.json):
             ring(self._progress, f"AgentRunner {self.run_id or ''}: {text}", os.environ)
 
@@ -228,12 +228,12 @@ class Console:
         self._notifier.send(kind, {**self._about, **facts, "text": text, "next": command})
 
     def poll(self) -> None:
-        """Look how the person's command of --notify fares; a failure is said once."""
+        """Check on the command of --notify; a failure is reported once."""
         if self._notifier is not None and (problem := self._notifier.poll()):
             self._say_problem(problem)
 
     def close(self) -> None:
-        """Wait for that command, at most for its limit."""
+        """Wait for that command, at most until its time limit."""
         if self._notifier is not None and (problem := self._notifier.close()):
             self._say_problem(problem)
 
@@ -242,13 +242,13 @@ class Console:
         self.write(wrap(text, width_of(self._progress)) if self._progress.isatty() else [text])
 
     def tick(self) -> None:
-        """Time has passed: rewrite the status line, or give the log its heartbeat."""
+        """Rewrite the status line, or write the log's sign of life."""
         self.poll()
         if self._view:
             self.write(self._view.tick(time.monotonic(), datetime.now().astimezone()))
 
     def write(self, lines: list[str], *, last: bool = False) -> None:
-        """Lines that stay, above the status line."""
+        """Write permanent lines above the status line."""
         if self._view:
             self._view.fit(width_of(self._progress))
         status = self._view.status(time.monotonic()) if self._view and not last else ""
@@ -269,7 +269,7 @@ class Console:
 
     @contextlib.contextmanager
     def silence(self) -> Iterator[None]:
-        """The status line is gone while someone is asked something."""
+        """Hide the status line while a person is asked something."""
         view, self._view = self._view, None
         self.write([""], last=True)
         try:
@@ -279,22 +279,22 @@ class Console:
 
 
 def _end_text(result: Result) -> str:
-    """How a run has ended, in a sentence."""
+    """Return how a run has ended, in a sentence."""
     why = result.error.message if result.error else ""
     why = why or result.text or next(iter(result.missing), "")
     state = str(result.state or "ended").replace("_", " ")
     return f"{state}: {why}" if why else state
 
 
-def _known(result: Result) -> dict[str, object]:
-    """Of a result, what tells which run it is and how it ended."""
+def _identifying_facts(result: Result) -> dict[str, object]:
+    """Return which run a result belongs to and how it ended."""
     names = ("task_id", "title", "repo", "state", "exit_code", "reason", "note")
     values = result.as_dict()
     return {name: values[name] for name in names if values[name] is not None}
 
 
 def who() -> str:
-    """The user's name, as it is kept with what they decide."""
+    """Return the user's name, which is kept with their decisions."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

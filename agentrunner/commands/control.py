@@ -1,4 +1,4 @@
-"""Control words typed after `agentrunner plan`, such as *stop*: no model is asked."""
+"""Control words typed after `agentrunner plan`, such as *stop*: no model is called."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ UNDER_WAY = "The plan is under way.\nNext:  agentrunner plan status -f"
 
 
 def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
-    """Do what a control word says to the process that carries the plan out; the exit code.
+    """Apply a control word to the process that executes the plan; return the exit code.
 
     Raises UsageError (`not-here`) for a process that cannot be reached from here, and for a pause,
-    which only the chat that carries the plan out can take.
+    which only the chat that executes the plan can do.
     """
     from agentrunner.commands.plan_status import status
     from agentrunner.storage.plan_folder import plan_folder
@@ -52,6 +52,6 @@ def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
 
 
 def _is_here(holder: Holder) -> bool:
-    """Whether its process is one of this machine, and still the same."""
+    """Whether the process is on this machine, and still the same one."""
     known = holder.pid > 0 and holder.boot_id == boot_id()
     return known and process_start_time(holder.pid) == holder.start_time

@@ -1,7 +1,7 @@
-"""Leaving work to itself: it goes on in a session of its own, which outlives the terminal.
+"""Detach work: it continues in a session of its own, which outlives the terminal.
 
-Until it has begun, it talks to the terminal as ever: what is looked for beforehand and fails ends
-there, with its exit code. From then on its output goes to a file beside what it works on.
+Until it has begun it uses the terminal as usual: a failing preliminary check ends there, with its
+exit code. From then on its output goes to a file in the folder of the run or plan.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from types import FrameType
 from agentrunner.commands.console import Output, show, width_of
 
 OUTPUT = "output.txt"
-"""What work that was left to itself prints, in the folder of the run or the plan."""
+"""Output of detached work, in the folder of the run or the plan."""
 Begun = Callable[[str, Path], None]
 """Called by the work when it has begun, with the run's id ("" for a plan) and its folder."""
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def in_background(work: Callable[[Begun], int], output: Output, text: Callable[[str], str]) -> int:
-    """Do `work` in another process; return as soon as that has begun, or with its exit code.
+    """Do `work` in another process; return once it has begun, or its exit code if it ends first.
 
-    `text` says by the run's id what to tell the person then.
+    `text` returns, for the run's id, what to tell the person then.
     """
     reading, writing = os.pipe()
     sys.stdout.flush()
@@ -39,7 +39,7 @@ def in_background(work: Callable[[Begun], int], output: Output, text: Callable[[
         os.close(reading)
         _work(work, writing, output)
     os.close(writing)
-    with _forwarded(child), os.fdopen(reading, "rb") as pipe:
+    with _forwarding_signals(child), os.fdopen(reading, "rb") as pipe:
         line = pipe.readline()
         if not line:
             _, status = os.waitpid(child, 0)
@@ -55,14 +55,14 @@ def in_background(work: Callable[[Begun], int], output: Output, text: Callable[[
 
 
 def _work(work: Callable[[Begun], int], writing: int, output: Output) -> None:
-    """In the new process, to its end; never returns into what the old one was doing."""
+    """Run the work in the new process and exit; never returns into the parent's code."""
     from agentrunner.commands.fail import tell
 
     code = 1
     try:
         os.setsid()
         code = work(lambda run_id, folder: _leave(run_id, folder, writing))
-    except Exception as error:  # noqa: BLE001 - nobody above may go on in this process
+    except Exception as error:  # noqa: BLE001 - nothing above may continue in this process
         code = tell(error, as_json=output.json, state_dir=output.state_dir)
     except BaseException:  # noqa: BLE001
         traceback.print_exc()
@@ -74,7 +74,7 @@ def _work(work: Callable[[Begun], int], writing: int, output: Output) -> None:
 
 
 def _leave(run_id: str, folder: Path, writing: int) -> None:
-    """Let the terminal go: output into a file from now on, nothing to read, and say so."""
+    """Detach from the terminal: output to a file, no input; then report to the parent."""
     place = folder / OUTPUT
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     file, nothing = os.open(place, how, 0o600), os.open(os.devnull, os.O_RDONLY)
@@ -85,14 +85,14 @@ def _leave(run_id: str, folder: Path, writing: int) -> None:
     os.close(file)
     os.close(nothing)
     begun = {"run_id": run_id or None, "pid": os.getpid(), "output": str(place)}
-    with contextlib.suppress(BrokenPipeError):  # whoever waited for it was ended: it goes on
+    with contextlib.suppress(BrokenPipeError):  # the waiting process was ended; the work continues
         os.write(writing, json.dumps(begun).encode() + b"\n")
     os.close(writing)
 
 
 @contextlib.contextmanager
-def _forwarded(child: int) -> Iterator[None]:
-    """What is to end us until then ends the work, gracefully; we wait for how."""
+def _forwarding_signals(child: int) -> Iterator[None]:
+    """Forward signals that would end us to the work, which stops gracefully; we wait for it."""
 
     def forward(number: int, frame: FrameType | None) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -107,7 +107,7 @@ def _forwarded(child: int) -> Iterator[None]:
 
 
 def next_steps(steps: list[tuple[str, str]]) -> list[str]:
-    """Commands to go on with, and what each does where the terminal has room for that."""
+    """Return the next commands, with their purposes if the terminal is wide enough."""
     width = max(len(command) for command, _ in steps)
     rows = [f"{command:<{width}}   {what}" for command, what in steps]
     if max(map(len, rows)) + 7 > width_of(sys.stdout):
@@ -116,14 +116,14 @@ def next_steps(steps: list[tuple[str, str]]) -> list[str]:
 
 
 def sentences(*texts: str) -> list[str]:
-    """Each in lines that end between words."""
+    """Wrap each text into lines that end between words."""
     from agentrunner.screens.layout import wrap
 
     return [line for text in texts for line in wrap(text, width_of(sys.stdout))]
 
 
 def run_text(run_id: str) -> str:
-    """What is said of a run that was left to itself."""
+    """Return the message about a detached run."""
     steps = [
         (f"agentrunner watch {run_id}", "see it work, and answer it there"),
         (f"agentrunner answer {run_id} --detach", "when it asks; it goes on by itself"),

@@ -1,4 +1,4 @@
-"""Driving a run in the foreground: one call of the engine, progress, one result, one exit code."""
+"""Drive a run in the foreground: one call of the engine, progress, one result, one exit code."""
 
 from __future__ import annotations
 
@@ -42,39 +42,39 @@ TICK_SEC = 1.0
 
 
 def drive(work: Work, output: Output, *, left_alone: Callable[[str], str] | None = None) -> int:
-    """Do `work`, show how it goes and how it ends; its exit code.
+    """Do `work`, show its progress and its end; return its exit code.
 
-    `work` may raise before it returns its awaitable (a task file that is refused); however it
-    ends, exactly one result is printed with --json. With `detach` it ends in a process of its own,
-    and `left_alone` is what is said then, by the run's id.
+    `work` may raise before it returns its awaitable (a refused task file). In every case exactly
+    one result is printed with --json. With `detach` the work runs in a process of its own;
+    `left_alone` then returns the message for the run's id.
     """
     if not output.detach:
-        return _driven(work, output)
+        return _drive(work, output)
     from agentrunner.commands.detach import Begun, in_background, run_text
 
     def apart(begun: Begun) -> int:
         place = environment.state_dir(output.state_dir) / "runs"
-        return _driven(work, output, lambda run_id: begun(run_id, place / run_id))
+        return _drive(work, output, lambda run_id: begun(run_id, place / run_id))
 
     return in_background(apart, output, left_alone or run_text)
 
 
-def _driven(work: Work, output: Output, begun: Callable[[str], None] | None = None) -> int:
+def _drive(work: Work, output: Output, begun: Callable[[str], None] | None = None) -> int:
     from agentrunner.commands.notify import notifier_of
 
     console = Console(output, notifier=notifier_of(output.notify), begun=begun)
     try:
-        return _to_the_end(work, console)
+        return _run_to_end(work, console)
     finally:
         console.close()
 
 
-def _to_the_end(work: Work, console: Console) -> int:
+def _run_to_end(work: Work, console: Console) -> int:
     output = console.output
     try:
         with logging_to(console):
             result = asyncio.run(_ticking(work, console))
-    except Exception as raised:  # noqa: BLE001 - the last handler: told in one line, and kept
+    except Exception as raised:  # noqa: BLE001 - the last handler: reported in one line, and kept
         error = named(raised, output.state_dir)
         result = Result.of_error(error, run_id=console.run_id, state=console.state)
         console.finish(result)
@@ -91,7 +91,7 @@ def _to_the_end(work: Work, console: Console) -> int:
 
 
 def _remember(state_dir: Path, run_id: str) -> None:
-    """What looking at it needs is read while the libraries for that are loaded."""
+    """Cache what queries need while the libraries for it are loaded."""
     if (state_dir / "runs" / run_id / "checkpoints.sqlite").is_file():
         from agentrunner.engine import queries
 
@@ -134,7 +134,7 @@ def _options(console: Console) -> Options:
 
 
 def show_end(result: Result, console: Console) -> None:
-    """The last screen: how it ended, what it waits for, or the error before it began."""
+    """Show the last screen: how it ended, what it waits for, or the error before it began."""
     if sys.stdout.isatty():
         show("")
     state_dir = environment.state_dir(console.output.state_dir)
@@ -172,7 +172,7 @@ def _say_size(state_dir: Path) -> None:
 
 
 def show_waiting(result: Result, state_dir: Path, target: str = "") -> None:
-    """The screen of a paused run, with the worker's prompt where that is to be approved."""
+    """Show the screen of a paused run, with the worker's prompt if that is to be approved."""
     assert result.waiting is not None
     screen = paused_screen(
         result,
@@ -186,10 +186,10 @@ def show_waiting(result: Result, state_dir: Path, target: str = "") -> None:
 
 
 def as_error(error: Problem) -> AgentRunnerError:
-    """The `error` object of a result as an exception, to be shown in the one form."""
+    """Convert a result's `error` object to an exception, to show it in the common form."""
     return AgentRunnerError(error.message, code=error.code, path=error.path, remedy=error.remedy)
 
 
 def this_machine() -> str:
-    """`hana@devbox`: where the state of a waiting run is."""
+    """Return `hana@devbox`: where the state of a waiting run is."""
     return f"{who()}@{socket.gethostname()}"

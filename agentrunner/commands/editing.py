@@ -1,4 +1,4 @@
-"""Texts that somebody edits: in $VISUAL or $EDITOR, as YAML in the order one reads."""
+"""Let a person edit texts in $VISUAL or $EDITOR, as YAML in reading order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentrunner.errors.command_line import NoEditor
 from agentrunner.errors.runs import WrongAnswer
 
 _FIRST = ("id", "description", "critical", "check", "kind", "run")
-"""Keys in the order one reads; the others follow as they are."""
+"""Keys in reading order; the others follow in their own order."""
 _HEAD = """\
 # The plan to approve. What you save is what is approved; leave it unchanged to go back.
 # A criterion has id, description and, where something can be executed, a check:
@@ -24,12 +24,12 @@ _HEAD = """\
 
 
 def editor() -> list[str]:
-    """The command of the person's editor."""
+    """Return the command of the person's editor."""
     return shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
 
 
 def open_editor(file: Path) -> None:
-    """Let the person edit a file, and wait; raises InfraError where there is no editor."""
+    """Open a file in the person's editor and wait; raises InfraError if there is no editor."""
     try:
         subprocess.run([*editor(), str(file)], check=False)
     except OSError as error:
@@ -40,7 +40,7 @@ def open_editor(file: Path) -> None:
 
 
 def edited(text: str, suffix: str) -> str:
-    """A text after the person's editor."""
+    """Return a text after the person has edited it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"subject{suffix}"
         file.write_text(text, encoding="utf-8")
@@ -49,7 +49,7 @@ def edited(text: str, suffix: str) -> str:
 
 
 def as_yaml(subject: Any) -> str:
-    """A subject to be edited."""
+    """Return a subject as YAML to be edited."""
     import yaml
 
     body = yaml.safe_dump(_ordered(subject), sort_keys=False, allow_unicode=True, width=88)
@@ -57,7 +57,7 @@ def as_yaml(subject: Any) -> str:
 
 
 def from_yaml(text: str) -> str:
-    """An edited subject as JSON; raises UsageError for what is no YAML or no plan."""
+    """Return an edited subject as JSON; raises UsageError if it is not YAML or not a plan."""
     from agentrunner.config.yaml_text import read_yaml
     from agentrunner.nodes.plan import edited_criteria
 

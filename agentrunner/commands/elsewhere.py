@@ -1,4 +1,4 @@
-"""Answers to a run that another process drives: left in its folder for that process."""
+"""Answer a run that another process drives: the answer is left in its folder for that process."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 LOOK_SEC = 0.1
 PATIENCE_SEC = 3.0
-"""After this long it is said what is waited for."""
+"""Seconds after which the reason for the wait is shown."""
 
 
 def hand_over(
     state_dir: Path, run_id: str, answer: Answer, output: Output, text: str = ""
 ) -> int | None:
-    """Give an answer to the terminal that drives the run; the exit code, once it was taken.
+    """Offer an answer to the process that drives the run; return the exit code once it is taken.
 
-    `text` is what is said then, where it is not to name the next command.
+    `text` is the message then; by default it names the next command.
 
-    None where nobody drives it any more: then whoever answers can. Raises UsageError for an answer
-    that does not fit, and where nothing is asked.
+    Return None if no process drives the run any more: then the caller can answer itself. Raises
+    UsageError for an answer that does not fit, and if nothing is asked.
     """
     from agentrunner.storage import offered_answers
     from agentrunner.storage.run_folder import RunFolder
@@ -59,7 +59,7 @@ def hand_over(
 
 
 def _checked(folder: RunFolder, answer: Answer) -> Answer:
-    """The answer as one to what is asked now, without secrets; raises UsageError."""
+    """The answer checked against the pending question, without secrets; raises UsageError."""
     from agentrunner.engine.answers import checked_answer
     from agentrunner.engine.attempts import read_sync
     from agentrunner.engine.commits import load_task_of

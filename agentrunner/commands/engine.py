@@ -1,6 +1,6 @@
-"""The Python API as the commands see it, imported when one of them needs it.
+"""The Python API as the commands use it, imported only when needed.
 
-LangGraph costs about a second; `--help` and a task file that is refused must not pay it.
+LangGraph takes about a second to import; `--help` and a refused task file must not pay for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RunVerbs(Protocol):
         planner_model: str | None = None,
         by: str = "",
     ) -> Result:
-        """Go on where a run was, or start its next attempt."""
+        """Resume a run, or start its next attempt."""
 
     async def respond(
         self,
@@ -48,7 +48,7 @@ class RunVerbs(Protocol):
         by: str = "",
         how: Options,
     ) -> Result:
-        """Give a waiting run what it waits for, and go on."""
+        """Give a waiting run its answer, and continue."""
 
     async def accept(
         self,
@@ -61,14 +61,14 @@ class RunVerbs(Protocol):
         by: str = "",
         how: Options,
     ) -> Result:
-        """Record a person's yes; the run ends COMPLETE if code agrees."""
+        """Record a person's acceptance; the run ends COMPLETE if code agrees."""
 
     async def cancel(self, run_id: str, how: Options) -> Result:
         """End a run FAILED."""
 
 
 def load() -> RunVerbs:
-    """The API, with the libraries below it told to be quiet before they are imported."""
+    """Return the API; libraries are silenced before they are imported."""
     quiet_libraries()
     from agentrunner import api
 

@@ -1,6 +1,6 @@
-"""What the help of each command ends with: lines to copy, and where to read more.
+"""The end of each command's help: lines to copy, and where to read more.
 
-A test keeps it true: each command has some, each of them is understood, and each page is there.
+A test checks that each command has examples, that each example parses, and that each page exists.
 """
 
 from __future__ import annotations

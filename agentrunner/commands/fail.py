@@ -1,4 +1,4 @@
-"""Unexpected exceptions: one line for the person, and a file for whoever fixes them."""
+"""Handle unexpected exceptions: one line for the person, and a file for whoever fixes them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECA
 def named(
     error: Exception, state_dir: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> AgentRunnerError:
-    """`error` itself where it has a name, else `internal` with the traceback in a private file."""
+    """Return a known `error` itself; else `internal`, with the traceback in a private file."""
     if isinstance(error, AgentRunnerError):
         return error
     folder = environment.state_dir(state_dir, environ)
-    if trouble := _of_the_machine(error, folder):
+    if trouble := _as_machine_error(error, folder):
         return trouble
     summary = f"{type(error).__name__} in AgentRunner itself; this is a bug"
     try:
@@ -41,8 +41,8 @@ def named(
     return AgentRunnerError(summary, details=(("traceback", str(file)),))
 
 
-def _of_the_machine(error: Exception, folder: Path) -> InfraError | None:
-    """A full disk, a state folder that cannot be written or a locked file is no bug."""
+def _as_machine_error(error: Exception, folder: Path) -> InfraError | None:
+    """Return the error for a full disk, an unwritable state folder or a locked file: not bugs."""
     number = error.errno if isinstance(error, OSError) else None
     sqlite = str(getattr(error, "sqlite_errorname", ""))
     if number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL":
@@ -65,7 +65,7 @@ def _of_the_machine(error: Exception, folder: Path) -> InfraError | None:
 
 
 def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str]) -> Path:
-    """Frames and messages, never the values of local variables; secrets are masked."""
+    """Write frames and messages, never values of local variables; secrets are masked."""
     from agentrunner.storage.run_folder import make_private
 
     secrets = {name: value for name, value in environ.items() if _SECRET_NAME.search(name)}
@@ -80,7 +80,7 @@ def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str])
 
 
 def failed_plan(error: AgentRunnerError) -> dict[str, object]:
-    """The event that ends a `plan run` which has told no `plan_result`."""
+    """Return the event that ends a `plan run` without a `plan_result`."""
     stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return {"ts": stamp, "event": "plan_result", **PlanResult.of_error(error).as_dict()}
 
@@ -88,9 +88,9 @@ def failed_plan(error: AgentRunnerError) -> dict[str, object]:
 def tell(
     error: Exception, *, as_json: bool, state_dir: str | None = None, of_plan: bool = False
 ) -> int:
-    """Say what went wrong where no run was driven; the exit code.
+    """Report an error outside of a driven run; return the exit code.
 
-    With `as_json` also as the one result that --json promises, or `plan_result` of `plan run`.
+    With `as_json` also as the one result that --json promises, or as `plan_result` of `plan run`.
     """
     known = named(error, state_dir)
     if as_json and of_plan:

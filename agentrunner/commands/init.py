@@ -1,4 +1,4 @@
-"""`init`: a first task for this repository, with the test command that was seen to run."""
+"""`init`: write a first task for this repository, with a test command that was tried."""
 
 from __future__ import annotations
 
@@ -82,7 +82,13 @@ def init(
     hosts = registries_of(repo, os.environ) if written else ()
     env = FoundCommand(around.text, f"{around.where} sets it for the tests") if around.env else None
     text = render_task_file(
-        name, tests=_marked(best), setup=written, hosts=hosts, env=env, part=part, yaml=as_yaml
+        name,
+        tests=_with_trial_result(best),
+        setup=written,
+        hosts=hosts,
+        env=env,
+        part=part,
+        yaml=as_yaml,
     )
     try:
         with file.open("x", encoding="utf-8") as stream:
@@ -107,7 +113,7 @@ def init(
 
 
 def _offer(repo: Path, wanted: bool | None) -> None:
-    """Keep the notes of runs out of the repository's list of new files, if somebody wants that."""
+    """Offer to keep the notes of runs out of the repository's list of new files."""
     if is_ignored(repo) or wanted is False or not (repo / ".git").exists():
         return
     if wanted is None and interactive(Output()):
@@ -120,7 +126,7 @@ def _offer(repo: Path, wanted: bool | None) -> None:
 
 
 def asked_yes(prompt: str) -> bool | None:
-    """Yes or no, asked until it is one of them; Enter is yes, and None is for who leaves."""
+    """Ask until the answer is yes or no; Enter means yes, and None means that the person left."""
     from agentrunner.commands.command_line import is_no, is_yes
     from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
 
@@ -141,15 +147,15 @@ def _exists(file: Path, name: str) -> UsageError:
 
 
 def _wants_setup(setup: FoundCommand, best: TriedCommand | None) -> bool:
-    """A lock file's command is part of the task; one that is only a guess where nothing runs."""
+    """Whether to write the set-up: if a lock file proves it, or if no tests run without it."""
     from agentrunner.discovery.set_up import LOCKED
 
     works = best is not None and (best.runs or best.kind == "no_count")
     return setup.where in LOCKED or not works
 
 
-def _marked(best: TriedCommand | None) -> FoundCommand | None:
-    """The command with its place, and with what was seen, for whoever reads the file."""
+def _with_trial_result(best: TriedCommand | None) -> FoundCommand | None:
+    """Return the command with its place and trial result, for readers of the file."""
     from agentrunner.discovery.found import FoundCommand
 
     if best is None:
@@ -188,7 +194,7 @@ def _facts(
         else likely_lacking(repo / part)
     )
     facts += [("needs", "", text) for text in lacks]
-    # These are what `run` takes where the task names no others.
+    # These are what `run` uses if the task names no others.
     for finding in chosen(repo, os.environ, state_dir, best is not None, None).items:
         kind, _, reason = finding.text.partition(": ")
         ready = finding.mark == "ok"
@@ -202,7 +208,7 @@ def _facts(
 
 
 def test_rows(trial: SandboxTrial) -> list[tuple[str, str, str]]:
-    """The three best commands with what was seen of each, and the tests that are red already."""
+    """The three best commands with their trial results, and the tests that are already red."""
     if trial.best is None:
         return [("tests", "not found", "write them in")]
     rows = [

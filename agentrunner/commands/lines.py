@@ -1,4 +1,4 @@
-"""Lines that a person types while other work goes on in the same event loop."""
+"""Read lines that a person types while other work continues in the same event loop."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from agentrunner.text.terminal import cell_width
 
 
 class LineReader:
-    """Reads one line whenever one is asked for.
+    """Reads one line whenever one is requested.
 
-    A thread does it: with `readline` a line can be edited and an earlier one be fetched, which
-    works only in a call that blocks. It is a daemon, as nothing but a key press ends that call.
+    It uses a thread: `readline` allows editing and history, but only in a blocking call. The thread
+    is a daemon, since only a key press ends that call.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class LineReader:
         threading.Thread(target=self._serve, daemon=True, name="lines").start()
 
     async def read(self, prompt: str) -> str | None:
-        """The next line without its end; None where there is none any more."""
+        """Return the next line without its end; None at the end of input."""
         if self._wanted is None or self._wanted.done():
             self._wanted = self._loop.create_future()
             self._prompt = prompt
@@ -46,7 +46,7 @@ class LineReader:
 
     def _serve(self) -> None:
         while self._asked.acquire():
-            line = _typed(self._prompt)
+            line = _read_line(self._prompt)
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                 self._loop.call_soon_threadsafe(self._give, line)
 
@@ -57,7 +57,7 @@ class LineReader:
 
 
 def _buffer() -> str:
-    """What is typed so far."""
+    """Return what is typed so far."""
     with contextlib.suppress(ImportError):
         import readline
 
@@ -65,7 +65,7 @@ def _buffer() -> str:
     return ""
 
 
-def _typed(prompt: str) -> str | None:
+def _read_line(prompt: str) -> str | None:
     try:
         return input(prompt)
     except (EOFError, OSError, UnicodeDecodeError):
@@ -74,7 +74,7 @@ def _typed(prompt: str) -> str | None:
 
 @asynccontextmanager
 async def typed_lines() -> AsyncIterator[LineReader]:
-    """Lines of standard input; the terminal is as it was when this ends, also in mid-line."""
+    """Yield a reader of standard input; at the end restore the terminal, even in mid-line."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - input() edits lines with it once it is imported
     before: list[Any] | None = None

@@ -1,4 +1,4 @@
-"""The logs of everything, shown among the lines of whatever goes on."""
+"""Show log records of all libraries among the lines of a run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from agentrunner.screens.layout import flat
 
 
 class _JsonLines(logging.Formatter):
-    """One JSON object per record: whatever a value holds, a line stays a line."""
+    """One JSON object per record, always on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as JSON text, everything but ASCII escaped."""
+        """Return the record as ASCII-only JSON."""
         stamp = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         entry = {
             "ts": stamp,
@@ -34,17 +34,17 @@ class _TextLines(logging.Formatter):
     """For people: level and message on one sanitised line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line."""
+        """Return the record as one line."""
         return flat(f"{record.levelname.lower()}: {record.name}: {record.getMessage()}")
 
 
 class LineOutput(Protocol):
-    """Where lines for people go while something is drawn that is rewritten."""
+    """A target for lines that also draws a status that is rewritten."""
 
     output: Output
 
     def write(self, lines: list[str]) -> None:
-        """Lines that stay."""
+        """Write permanent lines."""
 
 
 class _ConsoleHandler(logging.Handler):
@@ -58,7 +58,7 @@ class _ConsoleHandler(logging.Handler):
 
 @contextlib.contextmanager
 def logging_to(console: LineOutput) -> Iterator[None]:
-    """Send the logs of everything to the console while a run goes on."""
+    """Send all log records to the console during a run."""
     handler = _ConsoleHandler(console)
     handler.setFormatter(_JsonLines() if console.output.log_format == "json" else _TextLines())
     root = logging.getLogger()

@@ -1,4 +1,4 @@
-"""Looking at runs, and taking them back: list, show, logs, diff, undo, gc."""
+"""Look at runs, and undo or delete them: list, show, logs, diff, undo, gc."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FOLLOW_SEC = 0.25
 
 
 STATES = ("waiting", "review", "stopped", "running", "complete", "failed")
-"""What `list --state` takes: the first word that is in a state's, as lists show it."""
+"""Values of `list --state`: a word of the state as lists show it."""
 
 
 @opt.with_file
@@ -56,13 +56,13 @@ def list_runs(
     index = RunIndex(environment.state_dir(state_dir))
     repo = None if everywhere else here()
     for row in index.runs(repo):
-        _fix(index, row)
+        _record_end(index, row)
     rows = [asdict(row) for row in index.runs(repo)]
     for fields in rows:
         ended = bool(fields["finished_at"])
         fields["running"] = not ended and is_driven(index.state_dir, str(fields["run_id"]))
-    wanted = _state_called(state) if state else ""
-    found = [fields for fields in rows if not wanted or _is_called(fields, wanted)]
+    wanted = _find_state(state) if state else ""
+    found = [fields for fields in rows if not wanted or _matches_state(fields, wanted)]
     shown = found[:number]
     if as_json:
         from agentrunner.results import RunEntry
@@ -87,8 +87,8 @@ def list_runs(
     return 0
 
 
-def _state_called(name: str) -> str:
-    """One of STATES by its beginning; raises UsageError for what is none."""
+def _find_state(name: str) -> str:
+    """Return the one of STATES that begins with `name`; raises UsageError if there is none."""
     from difflib import get_close_matches
 
     word = name.strip().lower().replace("_", " ").removeprefix("needs ")
@@ -103,14 +103,14 @@ def _state_called(name: str) -> str:
     )
 
 
-def _is_called(fields: dict[str, object], wanted: str) -> bool:
+def _matches_state(fields: dict[str, object], wanted: str) -> bool:
     from agentrunner.screens.states import state_word
 
     return wanted in state_word(fields).split()
 
 
-def _fix(index: RunIndex, row: RunRow) -> None:
-    """Have the end of a run noted that was killed before it did so itself."""
+def _record_end(index: RunIndex, row: RunRow) -> None:
+    """Record the end of a run that was killed before it did so itself."""
     from agentrunner.state.lifecycle import TERMINAL
     from agentrunner.storage.run_folder import RunFolder
     from agentrunner.storage.run_log import RunLog
@@ -209,15 +209,15 @@ def logs(
 
 
 def events_of(path: Path, more: Callable[[], bool]) -> Iterator[EventLine]:
-    """The events of a file, and those still to come while there are `more`."""
+    """Yield the events of a file, and further ones as long as `more` says so."""
     with path.open(encoding="utf-8", errors="replace") as file:
         torn = ""
         while True:
-            # Asked before reading: what is written until the answer is no is still read.
+            # Checked before reading, so that everything written before a "no" is still read.
             expected = more()
             while line := file.readline():
                 torn += line
-                if torn.endswith("\n") and (event := _parsed(torn)):
+                if torn.endswith("\n") and (event := _parse(torn)):
                     yield event
                 torn = "" if torn.endswith("\n") else torn
             if not expected:
@@ -225,7 +225,7 @@ def events_of(path: Path, more: Callable[[], bool]) -> Iterator[EventLine]:
             time.sleep(FOLLOW_SEC)
 
 
-def _parsed(line: str) -> EventLine | None:
+def _parse(line: str) -> EventLine | None:
     try:
         event = json.loads(line)
     except ValueError:
@@ -352,7 +352,7 @@ def _size(text: str) -> int:
 
 
 async def _remove_dead_containers() -> list[str]:
-    """Names of the containers that were removed; none where no engine answers."""
+    """Return the names of the removed containers; [] if no engine answers."""
     from agentrunner.sandboxes.docker.engine import Engine
     from agentrunner.sandboxes.docker.sweep import remove_dead
 

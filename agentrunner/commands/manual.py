@@ -1,4 +1,4 @@
-"""Man pages, one of the program and one of each command, from what their help is made of."""
+"""Man pages of the program and of each command, made from their help."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def man(
 
 
 def write_pages(program: Any, folder: Path) -> Iterator[tuple[str, str]]:
-    """Write each page; its file name and text."""
+    """Write each page; yield its file name and text."""
     for name, text in pages(program):
         (folder / name).write_text(text, encoding="utf-8")
         yield name, text
 
 
 def pages(program: Any) -> Iterator[tuple[str, str]]:
-    """File name and text of each page of the program and its commands."""
+    """Yield file name and text of each page of the program and its commands."""
     context = typer.Context(program, info_name="agentrunner")
     yield f"agentrunner.{SECTION}", _program_page(program, context)
     yield from _command_pages(program, context, "")
@@ -150,7 +150,7 @@ def _examples(path: str) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """A text as roff shows it: no word of it is a request, a hyphen is one that can be copied."""
+    """Escape a text for roff: no word is taken as a request, and hyphens can be copied."""
     plain = re.sub(r"[\x00-\x1f\x7f]+", " ", text).replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{plain}" if plain.startswith((".", "'")) else plain
 

@@ -1,4 +1,4 @@
-"""Whether git leaves the notes of runs alone, and seeing to it. No git is started."""
+"""Check and ensure that git ignores the notes of runs. No git is started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOTES = ".agent-runner/"
 
 
 def is_ignored(repo: Path) -> bool:
-    """Whether a line of the repository's own ignore files names the folder of the notes."""
+    """Whether one of the repository's own ignore files names the folder of the notes."""
     for file in (repo / ".gitignore", repo / ".git" / "info" / "exclude"):
         try:
             lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -24,7 +24,7 @@ def is_ignored(repo: Path) -> bool:
 
 
 def ignore_notes(repo: Path, wanted: bool = True) -> bool:
-    """Add the folder to `.gitignore` where it is not ignored yet; raises UsageError."""
+    """Add the folder to `.gitignore` if it is not ignored yet; raises UsageError."""
     if is_ignored(repo) or not wanted:
         return is_ignored(repo)
     file = repo / ".gitignore"

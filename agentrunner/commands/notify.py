@@ -1,7 +1,7 @@
-"""A command of the person's own that is run when a run needs somebody, or has ended.
+"""The person's own command, run when a run needs somebody or has ended.
 
-It never touches the run: it is not waited for while the run goes on, it has a time limit, and
-what goes wrong with it is said once.
+It never affects the run: nobody waits for it during the run, it has a time limit, and its failure
+is reported once.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from agentrunner.errors.command_line import BadOption
 from agentrunner.screens.layout import flat
 
 LIMIT_SEC = 10.0
-"""A command that takes longer is ended."""
+"""A command that takes longer is killed."""
 LOOK_SEC = 0.05
 MOST_CHARS = 4_000
-"""Of one text; all of it must fit into a pipe, since nobody may wait for a reader."""
+"""Per text; everything must fit into a pipe, since we cannot wait for a reader."""
 WHERE_OPTION, WHERE_SETTINGS = "--notify", "notify in your settings"
 
 
@@ -37,7 +37,7 @@ class _Sent:
 
 
 class Notifier:
-    """Runs the command; `where` says who named it."""
+    """Runs the command; `where` says which setting named it."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Notifier:
         limit_sec: float = LIMIT_SEC,
         problem: str = "",
     ) -> None:
-        """`problem` is why it cannot be run at all, to be said in its place."""
+        """`problem` is why the command cannot be run at all, to be reported instead."""
         self._argv, self._where, self._environ = argv, where, environ
         self._limit = limit_sec
         self._sent: list[_Sent] = []
@@ -56,7 +56,7 @@ class Notifier:
         self._warned = False
 
     def send(self, kind: Literal["needs_you", "ended"], facts: Mapping[str, Any]) -> None:
-        """Start the command with `facts` as JSON on its stdin; nothing is raised or waited for."""
+        """Start the command with `facts` as JSON on its stdin; never raises or waits."""
         if not self._usable:
             return
         value = {"event": kind, **{name: _cut(one) for name, one in facts.items()}}
@@ -65,7 +65,7 @@ class Notifier:
             "AGENTRUNNER_RUN": str(value.get("run_id") or ""),
             "AGENTRUNNER_TEXT": flat(str(value.get("text") or "")).replace("\0", ""),
         }
-        # A file, not a pipe: nobody would read that, and a full one stops the command.
+        # A file, not a pipe: nobody would read the pipe, and a full one would block the command.
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the command has ended
         try:
             process = subprocess.Popen(
@@ -87,7 +87,7 @@ class Notifier:
         self._sent.append(_Sent(process, errors, time.monotonic() + self._limit))
 
     def poll(self) -> str:
-        """What went wrong, in a sentence, once; "" else. Ends what takes too long."""
+        """Return what went wrong, once, else "". Kills commands that take too long."""
         for sent in list(self._sent):
             code = sent.process.poll()
             if code is None and time.monotonic() < sent.until:
@@ -105,7 +105,7 @@ class Notifier:
         return f"{self._where}: `{flat(shlex.join(self._argv))}` {flat(self._problem)}"
 
     def close(self) -> str:
-        """Wait until all of them have ended, at most for the limit; as `poll`."""
+        """Wait for all commands, at most until their time limit; returns like `poll`."""
         problem = self.poll()
         while self._sent:
             time.sleep(LOOK_SEC)
@@ -135,10 +135,10 @@ def _first_line(errors: IO[bytes]) -> str:
 def notifier_of(
     option: str | None, environ: Mapping[str, str] = os.environ, *, settings: bool = True
 ) -> Notifier | None:
-    """The command that an option names, else the person's settings; None where neither does.
+    """Return the command of the option, else of the person's settings; None without either.
 
-    An empty option means none. Settings of a repository are not asked, and no program of it is
-    taken. Raises BadOption for an option that is no command.
+    An empty option means none. A repository's settings are ignored, and no program inside it is
+    used. Raises BadOption for an option that is no command.
     """
     if option is not None:
         return Notifier(_argv(option, environ), WHERE_OPTION, environ) if option.strip() else None
@@ -149,12 +149,12 @@ def notifier_of(
         return None
     try:
         return Notifier(_argv(named, environ), WHERE_SETTINGS, environ)
-    except BadOption as error:  # it must not keep a run from starting
+    except BadOption as error:  # this must not keep a run from starting
         return Notifier([named], WHERE_SETTINGS, environ, problem=error.message)
 
 
 def _argv(text: str, environ: Mapping[str, str]) -> list[str]:
-    """The words of a command, its program by its whole path."""
+    """Split a command, and return it with the full path of its program."""
     from agentrunner.commands.which_run import here
     from agentrunner.workers.binary import find_program
 

@@ -1,4 +1,4 @@
-"""What would keep a run from beginning in this repository, or from being kept: for `doctor`."""
+"""Find what would prevent a run in this repository from starting or being kept: for `doctor`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentrunner.screens.layout import tilde
 
 
 def obstacles(repo: Path, state_dir: Path, home: str) -> list[DoctorItem]:
-    """What `run` would refuse to begin with; none where it would begin."""
+    """Return why `run` would refuse to start; [] if it would start."""
     found = []
     try:
         refuse_state(repo)
@@ -26,6 +26,6 @@ def obstacles(repo: Path, state_dir: Path, home: str) -> list[DoctorItem]:
 
 
 def _may_write(folder: Path) -> bool:
-    """Whether it can be written, or made where it is not there yet."""
+    """Whether a folder can be written, or created if it does not exist yet."""
     there = next((one for one in (folder, *folder.parents) if os.path.lexists(one)), folder)
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK)

@@ -1,4 +1,4 @@
-"""Options that several commands share, spelled once."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from agentrunner.registry import PLANNERS, SANDBOXES, WORKERS
 
 
 class LogFormat(StrEnum):
-    """How log lines look."""
+    """The format of log lines."""
 
     text = "text"
     json = "json"
 
 
 class LogLevel(StrEnum):
-    """From which level on they are shown."""
+    """The least level that is shown."""
 
     debug = "debug"
     info = "info"
@@ -40,7 +40,7 @@ class LogLevel(StrEnum):
 
 
 class OnChange(StrEnum):
-    """What a changed task file or PRD means for a run that is resumed."""
+    """How a changed task file or PRD affects a run that is resumed."""
 
     replan = "replan"
     keep = "continue"
@@ -88,7 +88,7 @@ Planner = Annotated[
         "--planner", "--meta", metavar="KIND", help=f"Who plans: {', '.join(PLAN_MAKERS)}. {CHOSEN}"
     ),
 ]
-"""Of a plan: `checklist` and its like can carry a task out, but not make a plan."""
+"""For plans: `checklist` and its like can execute a task, but not make a plan."""
 Worker = Annotated[
     str | None,
     typer.Option("--worker", metavar="KIND", help=f"Who works: {', '.join(WORKERS)}. {CHOSEN}"),
@@ -116,10 +116,10 @@ OneJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout
 
 
 class LooseCommand(DocumentedCommand):
-    """A command whose option `--worktree` takes a value or none, which typer cannot say."""
+    """A command whose option `--worktree` takes an optional value, which typer does not support."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As typer does, a bare `--worktree` being one with an empty value."""
+        """Parse like typer; a bare `--worktree` has an empty value."""
         given = []
         for word, after in pairwise([*args, "-"]):
             bare = word == "--worktree" and after.startswith("-")
@@ -156,9 +156,9 @@ def _output(
 
 
 def with_output(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options of everything that drives a run, in place of its `output`.
+    """Replace a command's `output` by the options of all commands that drive a run.
 
-    Typer reads options off the signature; written out in every command they would drown it.
+    Typer reads options from the signature; repeated in every command they would hide its own.
     """
     own = inspect.signature(command, eval_str=True).parameters
     shared = inspect.signature(_output, eval_str=True).parameters
@@ -171,19 +171,19 @@ def with_output(command: Callable[..., int]) -> Callable[..., int]:
 
     expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
-    del expanded.__wrapped__  # the hints are those above
+    del expanded.__wrapped__  # the annotations above are used instead
     return expanded
 
 
 def detached(output: Output, detach: bool) -> Output:
-    """How a command talks, with its option `--detach`."""
+    """Return the output settings with the option `--detach`."""
     return replace(output, detach=detach)
 
 
 def with_file(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command that prints data the option `-o FILE`, which takes what it prints.
+    """Give a command that prints data the option `-o FILE` for its output.
 
-    The file is written when the command has ended well, and whole.
+    The file is written only when the command has succeeded, and completely.
     """
     own = inspect.signature(command, eval_str=True).parameters
     place = inspect.Parameter(
@@ -221,10 +221,10 @@ def with_file(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def budget_override(text: str) -> str:
-    """`usd=5` as `--set` would say it; raises UsageError for what is no limit of a run."""
+    """Convert `usd=5` to a `--set` override; raises UsageError if it is no limit of a run."""
     from agentrunner.state.budget import NAMES
 
-    known = (*NAMES, "wait_sec")  # not spent like the others, but of the same section
+    known = (*NAMES, "wait_sec")  # not a budget kind, but in the same section
     name, equals, amount = text.partition("=")
     if name not in known or not equals or not _is_limit(name, amount):
         raise BadOption(
@@ -237,7 +237,7 @@ def budget_override(text: str) -> str:
 
 
 def _is_limit(name: str, amount: str) -> bool:
-    """Whether the limit of that name can be so much; "+5" would be something to add."""
+    """Whether the named limit accepts this amount; "+5" would be an addition instead."""
     from pydantic import ValidationError
 
     from agentrunner.config.budget import BudgetSpec

@@ -31,7 +31,7 @@ def overview() -> int:
 
 
 def _plan_line(state: Path, repo: Path) -> str:
-    """How the plan of the repository stands; "" where there is none, or none that can be read."""
+    """Return the status of the repository's plan; "" if there is none, or none that is readable."""
     from agentrunner.errors import AgentRunnerError
     from agentrunner.storage.plan_folder import plan_folder
 

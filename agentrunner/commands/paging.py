@@ -1,4 +1,4 @@
-"""Long texts in a terminal: a diff in colours, through the person's pager."""
+"""Show long texts in a terminal: a coloured diff through the person's pager."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from agentrunner.text.terminal import sanitize
 
 
 def show_diff(text: str, stream: TextIO | None = None) -> None:
-    """A unified diff: coloured and paged in a terminal, byte for byte elsewhere.
+    """Show a unified diff: coloured and paged in a terminal, byte for byte elsewhere.
 
-    To a pipe it goes as it is, so that `git apply` gets what was changed.
+    A pipe gets it unchanged, so that `git apply` works.
     """
     target = stream or sys.stdout
     if not target.isatty():
@@ -28,7 +28,7 @@ def show_diff(text: str, stream: TextIO | None = None) -> None:
 
 
 def page(text: str, stream: TextIO) -> None:
-    """Show a text in $PAGER (`less -FRX` where none is set), or as it is where there is none.
+    """Show a text in $PAGER (by default `less -FRX`), or directly if there is no pager.
 
     PAGER= or PAGER=cat means none.
     """
@@ -39,5 +39,5 @@ def page(text: str, stream: TextIO) -> None:
         return
     environ = {"LESS": "-FRX", "LV": "-c", **os.environ}
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
-        # Errors of the pager are its own to tell.
+        # The pager reports its own errors.
         subprocess.run(command, input=text + "\n", text=True, check=False, env=environ)

@@ -1,7 +1,7 @@
-"""Which run is meant where none is named: the only one that fits, or the one that is picked.
+"""Find the run that a command means if none is named: the only one that fits, or one picked.
 
-Nothing that changes or ends a run takes one silently. In a terminal somebody is asked; elsewhere
-the only run that fits is taken and named, and several are an error with all of them.
+No run is silently changed or ended. In a terminal the person is asked. Elsewhere the only run that
+fits is taken and named; several are an error that lists them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from agentrunner.storage.index import RunRow
 
 SHOWN = 9
-"""Candidates that are shown."""
+"""Most candidates that are shown."""
 Fits = Callable[["RunRow", bool], bool]
-"""Whether a run fits; the second is whether somebody drives it now."""
+"""Whether a run fits; the second argument is whether a process drives it now."""
 
 
 def _next_step(row: RunRow) -> NextStep | None:
@@ -56,7 +56,7 @@ def _failed(row: RunRow, driven: bool) -> bool:
     return _next_step(row) == "retry"
 
 
-def _goes_on(row: RunRow, driven: bool) -> bool:
+def _is_driven(row: RunRow, driven: bool) -> bool:
     return driven
 
 
@@ -64,7 +64,7 @@ def _waits(row: RunRow, driven: bool) -> bool:
     return bool(row.waiting)
 
 
-def _worked(row: RunRow, driven: bool) -> bool:
+def _has_changes(row: RunRow, driven: bool) -> bool:
     return row.rounds > 0 and not driven
 
 
@@ -73,26 +73,27 @@ def _idle(row: RunRow, driven: bool) -> bool:
 
 
 FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
-    "watch": ("goes on or waits for you", (_goes_on, _waits)),
+    "watch": ("goes on or waits for you", (_is_driven, _waits)),
     "resume": ("can go on", (_stopped, _not_complete)),
     "cancel": ("goes on or waits", (_unfinished,)),
-    "undo": ("has changed anything", (_worked, _idle)),
+    "undo": ("has changed anything", (_has_changes, _idle)),
     "accept": ("needs a review", (_needs_review, _failed)),
     "answer": ("is waiting for you", (_waits,)),
     "approve": ("is waiting for you", (_waits,)),
     "reject": ("is waiting for you", (_waits,)),
 }
-"""By command: what a run must do to fit, in words, and the groups it is looked for in, one after
-the other: what stopped in the middle comes before what has ended."""
-_ASKED = ("cancel", "undo", "accept")
-"""Commands that say their own yes or no where only one run fits; the others show it first."""
+"""By command: the requirement in words, and the groups to search in turn: runs that stopped in the
+middle come before ended ones.
+"""
+_CONFIRMED = ("cancel", "undo", "accept")
+"""Commands that confirm a single fitting run; the others first show what they are about."""
 
 
 def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) -> str:
-    """The id of the run that `verb` is about.
+    """Return the id of the run that `verb` is about.
 
-    Raises UsageError: `unknown-run` where none fits, `ambiguous-run` where several do and nobody
-    can be asked, or nobody picked one.
+    Raises UsageError: `unknown-run` if none fits, `ambiguous-run` if several do and nobody can be
+    asked, or nobody picked one.
     """
     from agentrunner.storage.index import RunIndex
 
@@ -110,7 +111,7 @@ def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) 
     else:
         raise _none(rows, words)
     if interactive(output):
-        return _asked(verb, found, driven)
+        return _ask(verb, found, driven)
     if len(found) > 1:
         raise _several(verb, found, driven)
     if not output.quiet:
@@ -142,11 +143,11 @@ def _facts(row: RunRow, driven: Mapping[str, bool], now: datetime) -> dict[str, 
     return facts_of({**fields, "running": driven.get(row.run_id, False)}, now)
 
 
-def _asked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
-    """The run that somebody picks; of a single one yes or no, where it would be changed at once."""
+def _ask(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
+    """Return the run that the person picks; confirm a single one if it would be changed at once."""
     from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
 
-    if len(found) == 1 and verb not in _ASKED:
+    if len(found) == 1 and verb not in _CONFIRMED:
         show(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
         return found[0].run_id
     with interruptible(), left_cleanly():
@@ -154,7 +155,7 @@ def _asked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
             prompt = f"{verb} {found[0].run_id} · {flat(found[0].title)}? [y/N] "
             if read_line(prompt).strip().lower() in ("y", "yes"):
                 return found[0].run_id
-        elif picked := _picked(verb, found, driven):
+        elif picked := _pick(verb, found, driven):
             return picked
     why = "no run was named" if len(found) > 1 else "nobody said yes"
     raise AmbiguousRun(
@@ -163,7 +164,7 @@ def _asked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
     )
 
 
-def _picked(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
+def _pick(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
     from agentrunner.commands.question_prompt import read_line
 
     shown, width = found[:SHOWN], width_of(sys.stderr)
@@ -184,7 +185,7 @@ def _row(row: RunRow, driven: Mapping[str, bool]) -> dict[str, Any]:
 
 
 def picker_screen(verb: str, rows: list[dict[str, Any]], width: int) -> str:
-    """The candidates with their numbers: name and state, and the task where there is room."""
+    """Show the candidates with their numbers: name and state, and the task if there is room."""
     now = datetime.now().astimezone()
     table = [
         (str(number), flat(str(row["run_id"])), facts["STATE"], facts["LAST"])

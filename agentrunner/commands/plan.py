@@ -1,6 +1,6 @@
-"""A plan on the command line: `agentrunner plan "TEXT"`, and what can be done with the plan.
+"""A plan on the command line: `agentrunner plan "TEXT"`, and the commands for a plan.
 
-What is no subcommand is something that is said to the planner.
+Any text that is no subcommand is a message to the planner.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ SAY = "say"
 
 
 class PlanCommands(Index):
-    """The commands by name; anything else is said to the planner."""
+    """The commands by name; anything else is a message to the planner."""
 
     entries = COMMANDS
     otherwise = SAY
 
     def means_otherwise(self, args: list[str]) -> bool:
-        """Whether it is said to the planner; raises UsageError for what is nearly a command."""
+        """Whether it is a message to the planner; raises UsageError for a mistyped command."""
         if args[0] in (*COMMANDS, *CONTEXT["help_option_names"]):
             return False
         _refuse_slip(args[0])
@@ -55,7 +55,7 @@ class PlanCommands(Index):
 
 
 def _refuse_slip(word: str) -> None:
-    """A single word that is nearly a command is a slip, and a model's time is not spent on it."""
+    """Refuse a single word that is nearly a command: a slip should not cost a model call."""
     near = get_close_matches(word, COMMANDS, n=1, cutoff=0.6)
     if near and word.isidentifier():
         raise UsageError(
@@ -185,7 +185,7 @@ def answer(
 def answered(
     question: str, text: str, repo: str | None, state_dir: str | None, *, chat: bool = False
 ) -> str:
-    """Keep an answer; what to say of it.
+    """Keep an answer; return the message about it.
 
     Raises UsageError (`unknown-question`, `wrong-answer`, `policy-breach`, …); the question stays.
     """

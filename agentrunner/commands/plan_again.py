@@ -1,4 +1,4 @@
-"""The options of the last `plan run`, with which an answer starts the plan again."""
+"""Keep the options of the last `plan run`, with which an answer starts the plan again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Begun(BaseModel):
 
 
 def keep(order: PlanInstructions) -> None:
-    """Keep how this one is begun; its folder exists."""
+    """Save the options of this start; the plan's folder exists."""
     from agentrunner.storage.run_folder import write_private
 
     policy = order.options.policy
@@ -49,10 +49,10 @@ def keep(order: PlanInstructions) -> None:
 
 
 def as_before(repo: Path, state_dir: str | None) -> PlanInstructions:
-    """What the latest `plan run` was told, to be carried on with; its policy file holds as well.
+    """Return the instructions of the latest `plan run`, including its policy file.
 
-    Raises UsageError and InfraError where it cannot be carried on here, and `plan-damaged` where
-    what was kept cannot be read.
+    Raises UsageError and InfraError if the plan cannot be continued here, and `plan-damaged` if the
+    saved options cannot be read.
     """
     from agentrunner.engine.attempt_run import Options
     from agentrunner.errors.plans import PlanDamaged

@@ -1,4 +1,4 @@
-"""Driving a plan in the foreground: its events as they come, one result, one exit code."""
+"""Drive a plan in the foreground: its events as they come, one result, one exit code."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ class PlanConsole:
         begun: Callable[[], None] | None = None,
         repo: str = "",
     ) -> None:
-        """`begun` is called when the work begins, `view` has the tree in a terminal."""
+        """`begun` is called when the work begins; `view` shows the tree in a terminal."""
         self.output = output
         self._lines = EventLines(output)
         self._view, self._notifier, self._begun, self._repo = view, notifier, begun, repo
         self._warned: set[str] = set()
-        """Each run looks for itself; what was said once of the plan says nothing new again."""
+        """Warnings already shown: each run repeats those about the whole plan."""
         self.result: Mapping[str, Any] | None = None
         """The latest `plan_result`; it is printed once, and last."""
 
     def hear(self, event: Mapping[str, Any]) -> None:
-        """An event of the plan, or of one of its runs."""
+        """Handle an event of the plan, or of one of its runs."""
         from agentrunner.commands.plan_live import timed
         from agentrunner.screens.plan_events import event_line
 
@@ -83,14 +83,14 @@ class PlanConsole:
         self.write(timed(line))
 
     def write(self, lines: list[str]) -> None:
-        """Lines for people that stay."""
+        """Write permanent lines for people."""
         if self._view is not None:
             self._view.say(lines)
         else:
             show("\n".join(lines), sys.stderr)
 
     def finish(self) -> None:
-        """The end: the one `plan_result`, and whoever is to be told of it."""
+        """Write the one `plan_result`, and send the notifications of the end."""
         if self.result is None:
             return
         self._lines.write(self.result)
@@ -114,12 +114,12 @@ class PlanConsole:
             self._notifier.send(kind, {**about, **facts, "text": text, "next": command})
 
     def poll(self) -> None:
-        """Look how the person's command of --notify fares; a failure is said once."""
+        """Check on the command of --notify; a failure is reported once."""
         if self._notifier is not None and (problem := self._notifier.poll()):
             self._say_problem(problem)
 
     def close(self) -> None:
-        """No more events come."""
+        """Close: no more events come."""
         self._lines.close()
         if self._notifier is not None and (problem := self._notifier.close()):
             self._say_problem(problem)
@@ -131,23 +131,22 @@ class PlanConsole:
 
 
 def drive_plan(order: PlanInstructions, output: Output, message: str = "") -> int:
-    """Carry it out to its end, and show how it goes; the exit code.
+    """Execute the plan to its end, and show the progress; return the exit code.
 
-    With `detach` that is done by a process of its own; `message` is said then, in place of the
-    usual words.
+    With `detach` a process of its own does that; `message` then replaces the usual message.
     """
     if not output.detach:
-        return _driven(order, output)
+        return _drive(order, output)
     from agentrunner.commands.detach import Begun, in_background
 
     def apart(begun: Begun) -> int:
-        return _driven(order, output, lambda: begun("", order.folder.root))
+        return _drive(order, output, lambda: begun("", order.folder.root))
 
     return in_background(apart, output, lambda _: message or plan_text())
 
 
 def plan_text() -> str:
-    """What is said of a plan that was left to itself."""
+    """Return the message about a detached plan."""
     from agentrunner.commands.detach import next_steps, sentences
 
     steps = [
@@ -167,9 +166,7 @@ def plan_text() -> str:
     )
 
 
-def _driven(
-    order: PlanInstructions, output: Output, begun: Callable[[], None] | None = None
-) -> int:
+def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | None = None) -> int:
     from agentrunner.commands.notify import notifier_of
     from agentrunner.commands.plan_live import PlanView
 
@@ -179,8 +176,8 @@ def _driven(
     console = PlanConsole(output, view=view, notifier=notifier, begun=begun, repo=str(order.repo))
     with logging_to(console):
         try:
-            code = asyncio.run(_carried_out(order, console, view))
-        except Exception as raised:  # noqa: BLE001 - the last handler: told in one line, and kept
+            code = asyncio.run(_execute(order, console, view))
+        except Exception as raised:  # noqa: BLE001 - the last handler: reported in one line, and kept
             error = named(raised, output.state_dir)
             if console.result is None:
                 console.result = failed_plan(error)
@@ -199,8 +196,8 @@ def _driven(
     return code
 
 
-async def _carried_out(order: PlanInstructions, console: PlanConsole, view: PlanView | None) -> int:
-    """Until nothing can go on; in a terminal also until the person has answered or left it."""
+async def _execute(order: PlanInstructions, console: PlanConsole, view: PlanView | None) -> int:
+    """Execute until nothing can continue; in a terminal also until the person is done answering."""
     from agentrunner.plans.execution.executor import execute_plan
 
     stop = asyncio.Event()
@@ -212,16 +209,16 @@ async def _carried_out(order: PlanInstructions, console: PlanConsole, view: Plan
                 result = await execute_plan(order, console.hear)
         else:
             try:
-                result = await _attended(order, console, view, stop)
+                result = await _execute_attended(order, console, view, stop)
             finally:
                 view.close()
     return 128 + caught[0] if caught else result.exit_code
 
 
-async def _attended(
+async def _execute_attended(
     order: PlanInstructions, console: PlanConsole, view: PlanView, stop: asyncio.Event
 ) -> PlanResult:
-    """Carry it out below its tree; again after answers to what it had come to a rest with."""
+    """Execute below the displayed tree; again after answers to the questions that stopped it."""
     from agentrunner.commands.plan_live import PlanQuestions, answering
     from agentrunner.plans.execution.executor import execute_plan
 
@@ -251,7 +248,7 @@ def _is_over(work: asyncio.Task[PlanResult], status: PlanStatus) -> bool:
 
 @asynccontextmanager
 async def _polling(console: PlanConsole) -> AsyncIterator[None]:
-    """Look after the command of --notify meanwhile."""
+    """Check on the command of --notify meanwhile."""
 
     async def poll() -> None:
         while True:
@@ -269,7 +266,7 @@ async def _polling(console: PlanConsole) -> AsyncIterator[None]:
 
 @contextmanager
 def _signals(stop: asyncio.Event, order: PlanInstructions) -> Iterator[list[int]]:
-    """First signal: all runs stop in order. Second: leave at once, supervisors finish the stop."""
+    """First signal: stop all runs gracefully. Second: exit at once; supervisors finish the stop."""
     from agentrunner.engine.attempt_run import heeding
 
     caught = list[int]()

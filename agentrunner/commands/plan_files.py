@@ -1,4 +1,4 @@
-"""A plan as files, for people and other tools: plan export, plan import."""
+"""A plan as files for people and other tools: plan export, plan import."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agentrunner.commands.plan_place import author, now, repository, store_of
 from agentrunner.errors.plans import BadExportFolder, NoPlan
 
 PARTS = {"wbs.json", "design", "state", "tasks", "history"}
-"""What is in a folder of such files."""
+"""The entries of an exported folder."""
 
 
 def export(
@@ -67,11 +67,11 @@ def import_plan(
     place = plan_folder(environment.state_dir(state_dir), repository(repo))
     place.make()
     lock = place.lock()
-    lock.acquire(me("", now()))  # whoever carries the plan out holds it
+    lock.acquire(me("", now()))  # held by the process that executes the plan
     with contextlib.closing(lock):
         store = PlanStore(place.plan)
         taken = take_over(store.load(), found)
-        # First: a task that is another one now must not count as done if we are killed here.
+        # Before saving: if we are killed, a task that is now another one must not count as done.
         for task_id in store.standings().keys() & set(taken.anew):
             detail = "It came with another plan."
             store.note(StoredTask(task_id, PlanTaskStatus.PENDING, detail=detail), now())
@@ -83,7 +83,7 @@ def import_plan(
 
 
 def write_folder(folder: Path, files: Iterable[tuple[str, str]], *, force: bool) -> None:
-    """Write relative paths and texts as a whole folder, which is there at once or not at all.
+    """Write relative paths and texts as a whole folder, which appears at once or not at all.
 
     Raises UsageError (`export-folder`) for a folder that holds anything else, and for an earlier
     export unless `force`.

@@ -1,6 +1,6 @@
-"""A plan at work in a terminal: its tree, drawn again in place, and its questions below it.
+"""A plan at work in a terminal: its tree, redrawn in place, and its questions below it.
 
-The same for the process that carries it out (`plan run`) and for one that watches (`watch --plan`):
+It serves the process that executes the plan (`plan run`) and one that watches (`watch --plan`):
 everything is read from the disk.
 """
 
@@ -33,7 +33,7 @@ PROMPT = "your answer (empty leaves it waiting) > "
 
 @dataclass
 class _Followed:
-    """One run, as far as its events were read."""
+    """A run, as far as its events have been read."""
 
     story: Story = field(default_factory=Story)
     offset: int = 0
@@ -42,14 +42,14 @@ class _Followed:
 
 
 class RunStories:
-    """Who is at work on the tasks of a plan, and on what, from the events of their runs."""
+    """Who works on a plan's tasks and what they do, from the events of their runs."""
 
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir
         self._runs: dict[str, _Followed] = {}
 
     def doing(self, status: PlanStatus, now: datetime) -> dict[str, str]:
-        """By task that is at work, a few words. Blocks."""
+        """Return a few words for each task at work. Blocks."""
         from agentrunner.screens.status_line import doing_words
 
         words = {}
@@ -85,10 +85,10 @@ class RunStories:
 
 
 class PlanView:
-    """The tree of a plan at the bottom of a terminal, events above it, and a prompt in its place.
+    """A plan's tree at the bottom of a terminal, with events above it, and a prompt in its place.
 
-    While somebody is asked, the tree is not drawn and events are held back, so that what is typed
-    stays whole; the work goes on.
+    While somebody is asked, the tree is not drawn and events are held back, so that typed text
+    stays intact; the work continues.
     """
 
     def __init__(self, state_dir: Path, folder: PlanFolder) -> None:
@@ -100,16 +100,16 @@ class PlanView:
         self.asking = False
 
     def say(self, lines: Sequence[str]) -> None:
-        """Lines that stay."""
+        """Write permanent lines."""
         if self.asking:
             self._held += lines
         else:
             self._block.above(lines)
 
     async def look(self) -> PlanStatus:
-        """How the plan stands now, which is drawn unless somebody is asked.
+        """Return the plan's present status; draw it unless somebody is asked.
 
-        Where it cannot be read for once, it is as it was: a view must not end the work.
+        If it cannot be read, the previous status is used: a view must not end the work.
         """
         try:
             self._latest = await asyncio.to_thread(self._look)
@@ -129,7 +129,7 @@ class PlanView:
         return status, self._stories.doing(status, now)
 
     def draw(self, status: PlanStatus, doing: Mapping[str, str]) -> None:
-        """The tree as it stands."""
+        """Draw the tree of this status."""
         from agentrunner.screens.plan_status import status_screen
 
         screen = status_screen(
@@ -143,7 +143,7 @@ class PlanView:
 
     @contextlib.contextmanager
     def prompting(self) -> Iterator[None]:
-        """The tree gives way to a question."""
+        """Hide the tree while a question is asked."""
         self._block.clear()
         self.asking = True
         try:
@@ -154,17 +154,17 @@ class PlanView:
             self._block.above(held)
 
     def close(self) -> None:
-        """Leave the terminal without the tree."""
+        """Remove the tree from the terminal."""
         self._block.clear()
 
 
 class Typed:
-    """Lines that a person types, awaited beside everything else that goes on."""
+    """Reads lines that a person types, without blocking other work."""
 
     async def read(self, prompt: str, given_up: Callable[[], bool]) -> str | None:
-        """The next line without its end; None at the end of input and once it is `given_up`.
+        """Return the next line without its end; None at the end of input or once it is `given_up`.
 
-        What was typed before the prompt was shown is no answer to it.
+        Input from before the prompt is discarded: it is no answer to it.
         """
         import termios
 
@@ -188,7 +188,7 @@ class Typed:
 
 
 class PlanQuestions:
-    """Asks the open questions of a plan's tasks, one after the other, while the work goes on."""
+    """Asks the open questions of a plan's tasks, one after the other, while the work continues."""
 
     def __init__(
         self,
@@ -198,26 +198,26 @@ class PlanQuestions:
         *,
         ask: bool = True,
     ) -> None:
-        """`answer` keeps one and returns what to say; it raises for one that does not fit.
+        """`answer` keeps an answer and returns a message; it raises for one that does not fit.
 
         Without `ask` the tree is drawn and nobody is asked.
         """
-        self._asks = ask
+        self._asks_person = ask
         self._view, self._answer, self._stop = view, answer, stop
         self._typed = Typed()
         self.left: set[int] = set()
-        """Those that the person has left waiting."""
+        """Questions that the person has left waiting."""
         self.answered: set[int] = set()
-        """Those that were answered here."""
+        """Questions that were answered here."""
         self._open: set[int] = set()
 
     async def attend(self, ended: Callable[[PlanStatus], bool]) -> PlanStatus:
-        """Draw the tree and ask, until it has `ended` and nothing is left to be asked."""
+        """Draw the tree and ask, until it has `ended` and there is nothing left to ask."""
         while True:
             status = await self._view.look()
             self._open = {question.id for question in status.questions}
             asked = [q for q in status.questions if q.task_id and q.id not in self.left]
-            asked = asked if self._asks else []
+            asked = asked if self._asks_person else []
             if self._stop.is_set() or (ended(status) and not asked):
                 return status
             if asked:
@@ -269,7 +269,7 @@ class PlanQuestions:
                 return
 
     async def _watch(self, number: int) -> None:
-        """See whether somebody else answers it."""
+        """Watch whether somebody else answers the question."""
         while number in self._open:
             await asyncio.sleep(DRAW_SEC)
             status = await self._view.look()
@@ -283,7 +283,7 @@ def _write(text: str) -> None:
 
 
 def answering(repo: str | None, state_dir: str | None) -> Callable[[OpenQuestion, str], str]:
-    """Keeps answers in the plan's store, as `plan answer` does."""
+    """Return a function that keeps answers in the plan's store, as `plan answer` does."""
 
     def answer(question: OpenQuestion, text: str) -> str:
         from agentrunner.commands.plan import answered
@@ -297,7 +297,7 @@ def answering(repo: str | None, state_dir: str | None) -> Callable[[OpenQuestion
 
 
 def timed(text: str, now: datetime | None = None) -> list[str]:
-    """An event's line with its time; in a terminal in lines that end between words."""
+    """Return an event's line with its time, wrapped between words in a terminal."""
     from agentrunner.screens.layout import wrap
 
     at = f"{now or datetime.now():%H:%M:%S}  "

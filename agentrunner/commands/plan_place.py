@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where and with whom is talked, from the options."""
+    """The options of a conversation: its repository, planner and settings."""
 
     repo: str | None = None
     meta: str | None = None
@@ -32,9 +32,9 @@ class Setting:
 
 
 def repository(named: str | None) -> Path:
-    """The repository that is named, or the one around the current folder.
+    """Return the named repository, or the one around the current folder.
 
-    Raises UsageError (`bad-repo`) for what is no folder.
+    Raises UsageError (`bad-repo`) for anything but a folder.
     """
     if named is None:
         return here()
@@ -45,7 +45,7 @@ def repository(named: str | None) -> Path:
 
 
 def store_of(repo: str | None, state_dir: str | None) -> PlanStore:
-    """The plan of the repository that is named, or of the one around the current folder."""
+    """Return the plan's store of the named repository, or of the one around the current folder."""
     from agentrunner.plans.store import PlanStore
     from agentrunner.storage.plan_folder import plan_folder
 
@@ -54,7 +54,7 @@ def store_of(repo: str | None, state_dir: str | None) -> PlanStore:
 
 
 def task_called(plan: Plan, name: str) -> str:
-    """The id of a task, also by its number alone; raises UsageError (`unknown-task`)."""
+    """Return a task's id; the number alone is enough. Raises UsageError (`unknown-task`)."""
     wanted = task_id_of(name)
     if wanted in plan.tasks:
         return wanted
@@ -67,12 +67,12 @@ def task_called(plan: Plan, name: str) -> str:
 
 
 def task_id_of(name: str) -> str:
-    """The id that a person means, who may leave out all but the number."""
+    """Return the task id that a person means, who may give only the number."""
     return f"TASK-{int(name):04d}" if name.isascii() and name.isdecimal() else name.upper()
 
 
 def author() -> str:
-    """Who changes a plan here."""
+    """Return the name of the user who changes a plan here."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -80,5 +80,5 @@ def author() -> str:
 
 
 def now() -> str:
-    """UTC, ISO 8601."""
+    """Return the current time: UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

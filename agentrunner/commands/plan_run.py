@@ -1,4 +1,4 @@
-"""`agentrunner plan run`: its options, and what is looked for before anything is started."""
+"""`agentrunner plan run`: its options, and the checks before anything is started."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WAYS = {
     "g": ("git_init", "make it a git repository: git init, and one commit of what is there"),
     "i": ("in_place", "work without git: one task after another, in the folder itself"),
 }
-"""By letter: the option that a person chooses with it, and what it does."""
+"""By letter: the option that a person chooses with it, and its effect."""
 
 
 @opt.with_output
@@ -166,7 +166,7 @@ def _changed(order: PlanInstructions, *, parallel: int | None, **how: Any) -> Pl
 
 
 def _ids(names: list[str]) -> tuple[str, ...]:
-    """The tasks of `--only`; all of them where nothing is said is not what was meant."""
+    """Return the tasks of `--only`; refuse an empty list, which would mean all of them."""
 
     parts = [part.strip() for name in names for part in name.split(",")]
     ids = tuple(dict.fromkeys(task_id_of(part) for part in parts if part))
@@ -180,9 +180,9 @@ def _ids(names: list[str]) -> tuple[str, ...]:
 
 
 def _checked(order: PlanInstructions, output: Output) -> PlanInstructions | None:
-    """The order where it can be carried out; None where the person leaves.
+    """Return the order if it can be executed; None if the person leaves.
 
-    In a terminal a folder without git, or without a commit, is a question, and else an error.
+    A folder without git, or without a commit, is a question in a terminal, and else an error.
     """
     from agentrunner.plans.execution.preflight import ways_on
 
@@ -215,7 +215,7 @@ def _check(order: PlanInstructions) -> Plan:
 
 
 def _dry_run(order: PlanInstructions, output: Output) -> int:
-    """The waves in which tasks would start, and what they share."""
+    """Show the waves in which tasks would start."""
     from agentrunner.plans.execution.forecast import waves
 
     plan = _check(order)

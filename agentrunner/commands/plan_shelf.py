@@ -30,7 +30,7 @@ def new(
 ) -> int:
     """Put the current plan aside, as it stands, to begin another. `plan switch` takes it back."""
     state, place = environment.state_dir(state_dir), repository(repo)
-    kept = _aside(state, place, name, archived=False)
+    kept = _put_current_aside(state, place, name, archived=False)
     if kept:
         show(f"The plan that was current is kept as {kept}.  agentrunner plan switch {kept}")
     else:
@@ -55,7 +55,7 @@ def archive(
         archive_aside(state, place, name)
         show(f"{name} is archived.  agentrunner plan list --all shows it")
         return 0
-    kept = _aside(state, place, None, archived=True)
+    kept = _put_current_aside(state, place, None, archived=True)
     if not kept:
         show(f"There is no current plan.\n{NEXT}")
         return 0
@@ -73,7 +73,7 @@ def switch(
 
     state, place = environment.state_dir(state_dir), repository(repo)
     find_aside(state, place, name)  # before anything is moved
-    kept = _aside(state, place, None, archived=False)
+    kept = _put_current_aside(state, place, None, archived=False)
     take_back(state, place, name)
     show(f"{name} is the current plan." + (f" The other one is kept as {kept}." if kept else ""))
     return 0
@@ -148,8 +148,8 @@ def _row(name: str, plan: Plan, *, current: bool = False, archived: bool = False
     }
 
 
-def _aside(state_dir: Path, repo: Path, name: str | None, *, archived: bool) -> str:
-    """Put the current plan aside under `name`, else its goal's; "" where there is none."""
+def _put_current_aside(state_dir: Path, repo: Path, name: str | None, *, archived: bool) -> str:
+    """Put the current plan aside under `name` or its goal's name; return "" if there is none."""
     from agentrunner.config.naming import slug
     from agentrunner.plans.store import PlanStore
     from agentrunner.storage.locks import me

@@ -1,4 +1,4 @@
-"""`agentrunner plan status`: how a plan stands, also while another process carries it out."""
+"""`agentrunner plan status`: the status of a plan, also while another process executes it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def show_status(
     as_json: bool = False,
     result: PlanResult | None = None,
 ) -> None:
-    """Print how it stands; `result` is that of a process that has just ended."""
+    """Print the plan's status; `result` is that of a process that has just ended."""
     from agentrunner.plans.execution.status import look
     from agentrunner.screens.plan_status import status_screen
 
@@ -64,7 +64,7 @@ def show_status(
 
 
 def _follow(state_dir: Path, folder: PlanFolder) -> None:
-    """Draw it again every second, in place, until nobody carries it out any more."""
+    """Redraw the status every second, in place, until no process executes the plan any more."""
     from rich.console import Console as Terminal
     from rich.live import Live
     from rich.text import Text

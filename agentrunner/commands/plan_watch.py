@@ -1,4 +1,4 @@
-"""`agentrunner watch --plan`: the tree of a plan that another process carries out."""
+"""`agentrunner watch --plan`: the tree of a plan that another process executes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ INTERRUPTED = 130
 
 
 def watch_plan(repo: str | None, output: Output) -> int:
-    """Follow it until nobody carries it out any more; the exit code that ended with.
+    """Follow the plan until no process executes it any more; return the exit code of the execution.
 
-    Raises UsageError (`no-plan`) where there is none.
+    Raises UsageError (`no-plan`) if there is none.
     """
     from agentrunner.commands.notify import notifier_of
     from agentrunner.commands.plan_live import PlanView
@@ -53,12 +53,12 @@ def watch_plan(repo: str | None, output: Output) -> int:
     try:
         if view is not None:
             left: set[int] = set()
-            while (answered := asyncio.run(_drawn(folder, console, view, repo, left))) and (
-                _carried_on(folder, answered, repository(repo), output)
+            while (answered := asyncio.run(_show_tree(folder, console, view, repo, left))) and (
+                _restart(folder, answered, repository(repo), output)
             ):
                 pass
         else:
-            _printed(folder, console)
+            _print_events(folder, console)
     except KeyboardInterrupt:
         show("\nThe plan goes on.  agentrunner watch --plan", sys.stderr)
         return INTERRUPTED
@@ -71,12 +71,12 @@ def watch_plan(repo: str | None, output: Output) -> int:
     return result.exit_code if result else 0
 
 
-async def _drawn(
+async def _show_tree(
     folder: PlanFolder, console: PlanConsole, view: PlanView, repo: str | None, left: set[int]
 ) -> set[int]:
-    """Its tree, and its questions; those that were answered here.
+    """Show the tree and ask its questions; return those that were answered here.
 
-    `left` are questions that are not asked again, because the person has left them waiting.
+    `left` are questions not to ask again, because the person has left them waiting.
     """
     from agentrunner.commands.plan_live import PlanQuestions, answering
 
@@ -84,7 +84,7 @@ async def _drawn(
     keep = answering(repo, output.state_dir)
     questions = PlanQuestions(view, keep, asyncio.Event(), ask=interactive(output))
     questions.left = left
-    hearing = asyncio.create_task(_hear(folder, console))
+    hearing = asyncio.create_task(_pass_on_events(folder, console))
     try:
         await questions.attend(lambda status: not status.driven)
     finally:
@@ -93,8 +93,8 @@ async def _drawn(
     return questions.answered
 
 
-def _carried_on(folder: PlanFolder, answered: set[int], repo: Path, output: Output) -> bool:
-    """Begin it again, in the background, where it had come to a rest with what was answered."""
+def _restart(folder: PlanFolder, answered: set[int], repo: Path, output: Output) -> bool:
+    """Restart the plan in the background if it had stopped for the questions answered here."""
     from agentrunner.commands.plan_again import as_before
     from agentrunner.commands.plan_drive import drive_plan
 
@@ -110,8 +110,8 @@ def _carried_on(folder: PlanFolder, answered: set[int], repo: Path, output: Outp
         return False
 
 
-async def _hear(folder: PlanFolder, console: PlanConsole) -> None:
-    """Events that are written from now on."""
+async def _pass_on_events(folder: PlanFolder, console: PlanConsole) -> None:
+    """Pass on events that are written from now on."""
     from agentrunner.storage.events import read_from
 
     offset = folder.log.stat().st_size if folder.log.exists() else 0
@@ -123,14 +123,14 @@ async def _hear(folder: PlanFolder, console: PlanConsole) -> None:
         await asyncio.sleep(LOOK_SEC)
 
 
-def _printed(folder: PlanFolder, console: PlanConsole) -> None:
+def _print_events(folder: PlanFolder, console: PlanConsole) -> None:
     for event in _followed(folder):
         console.hear(event)
         console.poll()
 
 
 def _followed(folder: PlanFolder) -> Iterator[EventLine]:
-    """The events since the latest `plan run` began, and those still to come."""
+    """Yield the events since the latest `plan run` began, and further ones."""
     from agentrunner.storage.events import read_from
 
     driven = folder.lock().taken()
@@ -138,7 +138,7 @@ def _followed(folder: PlanFolder) -> Iterator[EventLine]:
     begins = [index for index, one in enumerate(past) if one.get("event") == "plan_started"]
     yield from past[begins[-1] if begins else 0 :]
     while driven:
-        # Asked before reading: what is written until the answer is no is still read.
+        # Checked before reading, so that everything written before a "no" is still read.
         driven = folder.lock().taken()
         events, offset = read_from(folder.log, offset)
         yield from events
@@ -147,7 +147,7 @@ def _followed(folder: PlanFolder) -> Iterator[EventLine]:
 
 
 def _result(folder: PlanFolder) -> PlanResult | None:
-    """How the latest `plan run` ended; None where none has."""
+    """Return the result of the latest `plan run`; None if none has ended."""
     from agentrunner.results import PlanResult
     from agentrunner.storage.events import read_from
 

@@ -1,4 +1,4 @@
-"""`doctor --planner`: one small call of the planner that is set, and what is wrong with it."""
+"""`doctor --planner`: one small call of the configured planner, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from agentrunner.planners.servers import Server
 
 PROMPT_TOKENS = 4000
-"""Of a first question of a run, about."""
+"""Approximate size of a run's first question."""
 ROOM_TOKENS = 16_384
-"""A context in which a run of some rounds has room."""
+"""A context that is large enough for a run of several rounds."""
 SLOW_SEC = 120
 SCENE = "first-step.en"
-"""Played by planners that are programs: their own call is the smallest there is."""
+"""Played by planners that are programs: it is their smallest possible call."""
 CURES: Mapping[str, str] = {
     "auth": "set {key} to a key that is good",
     "model": "name a model that it has: --set runner.meta.model=NAME, or AGENTRUNNER_META_MODEL",
@@ -38,14 +38,14 @@ CURES: Mapping[str, str] = {
 
 
 def probe_planner(environ: Mapping[str, str], state_dir: Path, policy: Path | None) -> DoctorReport:
-    """What a call of the planner showed; at least one request is sent. Blocks."""
+    """Report what a call of the planner showed; sends at least one request. Blocks."""
     from agentrunner.commands.planner_settings import no_planner, settled_planner
 
     try:
         settled, why = settled_planner(environ, state_dir, policy)
         if not why:
             raise no_planner()
-        head, findings, ready = asyncio.run(_probed(settled, why, environ))
+        head, findings, ready = asyncio.run(_probe(settled, why, environ))
     except (InfraError, UsageError) as error:
         head, findings, ready = "The planner", [_failed(error)], False
     verdict = "The planner answers." if ready else "The planner cannot be used as it is set."
@@ -59,26 +59,26 @@ def _failed(error: AgentRunnerError) -> DoctorItem:
     return DoctorItem("FAIL", "planner", error.message, error.remedy)
 
 
-async def _probed(
+async def _probe(
     settled: TaskSpec, why: str, environ: Mapping[str, str]
 ) -> tuple[str, list[DoctorItem], bool]:
     from agentrunner.planners.factory import make_planner
 
     if not planner_kind(settled.runner.meta.kind).is_chat_model:
-        return await _played(settled, why, environ)
+        return await _play_scene(settled, why, environ)
     client = make_planner(settled, environ)
     try:
         head = f"{client.describe()}: {why}"
-        findings = [one async for one in _tried(client, settled, environ)]
+        findings = [one async for one in _try_call(client, settled, environ)]
     finally:
         await client.close()
     return head, findings, all(one.mark != "FAIL" for one in findings)
 
 
-async def _played(
+async def _play_scene(
     settled: TaskSpec, why: str, environ: Mapping[str, str]
 ) -> tuple[str, list[DoctorItem], bool]:
-    """A planner that is no chat model answers one scene, in its own sandbox."""
+    """Let a planner that is no chat model answer one scene, in its own sandbox."""
     from agentrunner.scenes.playing import Company, play_all
     from agentrunner.scenes.scene import load_scenes
 
@@ -95,8 +95,8 @@ async def _played(
     return head, [DoctorItem("ok", "answer", text + cost * bool(played.input_tokens))], True
 
 
-async def _tried(client: PlannerClient, settled: TaskSpec, environ: Mapping[str, str]) -> Any:
-    """The facts that one call of a chat model shows, and what its server says of itself."""
+async def _try_call(client: PlannerClient, settled: TaskSpec, environ: Mapping[str, str]) -> Any:
+    """Yield the facts that one call of a chat model shows, and those its server reports."""
     from agentrunner.planners.base import PlannerUnavailable
     from agentrunner.planners.probe import try_once
 
@@ -128,7 +128,7 @@ def _address(settled: TaskSpec, environ: Mapping[str, str]) -> tuple[str, bool]:
 async def _server(url: str, settled: TaskSpec, *, near: bool) -> Server:
     from agentrunner.planners.servers import Server, look_at
 
-    if not near:  # a provider's own pages say how long its contexts are
+    if not near:  # a provider documents the length of its contexts
         return Server()
     return await asyncio.to_thread(look_at, url, settled.runner.meta.model or "")
 

@@ -1,4 +1,4 @@
-"""Which planner is set here, with all its settings, wherever one stands."""
+"""Find the configured planner with all its settings, from whichever source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def no_planner() -> InfraError:
-    """The error where none is set, and none can be chosen."""
+    """Return the error for a missing planner: none is set, and none can be chosen."""
     from agentrunner.errors.planners import NoPlanner
 
     return NoPlanner(
@@ -37,17 +37,18 @@ def settled_planner(
     base_url: str | None = None,
     overrides: Sequence[str] = (),
 ) -> tuple[TaskSpec, str]:
-    """A task that carries the planner's settings, within every policy; and why it is that one.
+    """Return a task that carries the planner's settings, within every policy; and the reason for
+    it.
 
-    Of a planner that is named here nothing else is asked. "" stands for why where there is none.
-    Raises UsageError for settings that cannot be, or that a policy forbids.
+    For a planner named here, role profiles and judges are ignored. The reason is "" if there is no
+    planner. Raises UsageError for impossible settings, or ones that a policy forbids.
     """
     from agentrunner.config.agents import ProfilesSpec
     from agentrunner.config.load import TaskSource, load_task
 
     if base_url:
         overrides = [*overrides, f"runner.meta.base_url={json.dumps(base_url)}"]
-    with _somewhere(environ) as repo:
+    with _repository_or_empty(environ) as repo:
         spec = load_task(
             TaskSource("goal", "A planner is tried."),
             overrides=overrides,
@@ -67,10 +68,10 @@ def settled_planner(
 
 
 @contextmanager
-def _somewhere(environ: Mapping[str, str]) -> Iterator[Path]:
-    """The repository one stands in, for its settings; an empty folder where that can be none.
+def _repository_or_empty(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the current repository, for its settings; an empty folder if it cannot be one.
 
-    A planner is looked at from anywhere, also from the home folder.
+    A planner can be inspected from anywhere, even from the home folder.
     """
     from agentrunner.config.repo import checked_repo
     from agentrunner.config.yaml_text import Place
@@ -88,7 +89,7 @@ def _somewhere(environ: Mapping[str, str]) -> Iterator[Path]:
 def _within_policies(
     spec: TaskSpec, environ: Mapping[str, str], state_dir: Path, policy: Path | None, *, named: bool
 ) -> TaskSpec | None:
-    """The settings with a planner, within every policy; None where there is none to choose."""
+    """Return the settings with a planner, within every policy; None if none can be chosen."""
     from agentrunner.engine.policies import capped, capped_as_far
     from agentrunner.errors import UsageError
 
@@ -96,7 +97,7 @@ def _within_policies(
     if missing:
         if not named and any(error.code == "no-planner" for error in missing):
             return None
-        try:  # no worker is needed: the usual one stands in for it
+        try:  # no worker is needed: the default one stands in
             settled = capped(settled, environ, state_dir, policy)
         except UsageError:
             if named:

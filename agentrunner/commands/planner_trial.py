@@ -26,7 +26,7 @@ INTERRUPTED = 130
 def agreed(
     chosen: Sequence[Named], settled: TaskSpec, company: Company, *, yes: bool, as_json: bool
 ) -> bool:
-    """Whether to go on: the price is told where it is known, and asked about in a terminal."""
+    """Whether to continue: show the price if it is known, and ask about it in a terminal."""
     from agentrunner.environment import prices_file
     from agentrunner.gateway.prices import load_prices
     from agentrunner.gateway.wires import CallTokens
@@ -50,7 +50,7 @@ def agreed(
 
 
 class ScenesTrial:
-    """Plays the scenes one by one, and keeps what was played until the last one is."""
+    """Plays the scenes one by one, and keeps the results until all are played."""
 
     def __init__(
         self,
@@ -67,40 +67,42 @@ class ScenesTrial:
         self._settled = settled
         self._scenes = scenes
         self._quiet = quiet
-        self._kept = TrialRecord(state_dir, settled) if keep else None
-        if self._kept is not None and afresh:
-            self._kept.forget()
+        self._record = TrialRecord(state_dir, settled) if keep else None
+        if self._record is not None and afresh:
+            self._record.forget()
 
     def run(self, company: Company, *, as_json: bool) -> int:
-        """All of it; the exit code."""
+        """Play all scenes; return the exit code."""
         from agentrunner.errors import InfraError
 
-        known = self._kept.read() if self._kept is not None else {}
+        known = self._record.read() if self._record is not None else {}
         played = [known[one.digest] for one in self._scenes if one.digest in known]
-        left = [one for one in self._scenes if one.digest not in known]
+        remaining = [one for one in self._scenes if one.digest not in known]
         if played:
             self._say(f"{len(played)} scenes of an interrupted trial are taken over (--afresh).")
         try:
-            asyncio.run(self._play(left, played, company))
+            asyncio.run(self._play(remaining, played, company))
         except (InfraError, KeyboardInterrupt) as error:
             if played:
                 self._show(played, company, as_json=as_json, whole=False)
             if isinstance(error, KeyboardInterrupt):
                 return INTERRUPTED
             raise
-        if self._kept is not None:
-            self._kept.forget()
+        if self._record is not None:
+            self._record.forget()
         usable = self._show(played, company, as_json=as_json, whole=True)
         return 0 if usable else NOT_USABLE
 
-    async def _play(self, left: Sequence[Named], played: list[Played], company: Company) -> None:
+    async def _play(
+        self, remaining: Sequence[Named], played: list[Played], company: Company
+    ) -> None:
         from agentrunner.scenes.playing import play_all
 
-        digests = {one.id: one.digest for one in left}
-        async for one in play_all(left, self._settled, os.environ, company=company):
+        digests = {one.id: one.digest for one in remaining}
+        async for one in play_all(remaining, self._settled, os.environ, company=company):
             played.append(one)
-            if self._kept is not None:
-                self._kept.add(digests[one.id], one)
+            if self._record is not None:
+                self._record.add(digests[one.id], one)
             why = f": {one.why}" if one.grade != "right" else ""
             self._say(f"{len(played):>3} of {len(self._scenes)}  {one.grade:<10}  {one.id}{why}")
 

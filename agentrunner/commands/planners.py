@@ -1,4 +1,4 @@
-"""The planners: which kinds there are, what each needs here, and what one can be trusted with."""
+"""`planners`: the kinds of planner, what each needs here, and how reliable each is."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ COMMANDS: Entries = {
 
 
 class Language(StrEnum):
-    """Of scenes."""
+    """The language of scenes."""
 
     en = "en"
     ja = "ja"
 
 
 class PlannerCommands(Index):
-    """The commands by name; none is the list."""
+    """The commands by name; the default is the list."""
 
     entries = COMMANDS
     otherwise = "list"
@@ -143,7 +143,7 @@ def _scripted(settled: TaskSpec) -> TaskSpec:
 
 
 def rows_of(settled: TaskSpec, why: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
-    """What is known of each kind. Making one opens no connection, starts and spends nothing."""
+    """The facts of each kind. Making a planner opens no connection, starts and spends nothing."""
     return [_row(kind, settled, why, environ) for kind in PLANNERS]
 
 
@@ -152,7 +152,7 @@ def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> 
     from agentrunner.planners.factory import make_planner
 
     meta, mine = settled.runner.meta, settled.runner.meta.kind == kind and bool(why)
-    if not mine:  # settings of another kind say nothing of this one
+    if not mine:  # settings of another kind do not apply to this one
         own = {"kind": kind, "model": None, "base_url": None, "auth": None}
         meta = meta.model_copy(update=own)
     spec = settled.model_copy(update={"runner": settled.runner.model_copy(update={"meta": meta})})

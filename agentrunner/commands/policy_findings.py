@@ -1,4 +1,4 @@
-"""What `doctor` and `validate` tell of policies and logins on this machine."""
+"""What `doctor` and `validate` report about policies and logins on this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentrunner.screens.layout import tilde
 def policy_findings(
     option: Path | None, environ: Mapping[str, str], repo: Path
 ) -> list[DoctorItem]:
-    """Each policy in force; a single FAIL where one of them cannot be used."""
+    """Return each policy in force; a single FAIL if one of them cannot be used."""
     from agentrunner.policy.load import load_policies
 
     try:
@@ -31,12 +31,12 @@ def policy_findings(
 
 
 def policy_line(path: str, sha256: str, home: str) -> str:
-    """`/etc/agentrunner/policy.yaml (sha256 0123456789ab)`."""
+    """Format `/etc/agentrunner/policy.yaml (sha256 0123456789ab)`."""
     return f"{tilde(path, home)} (sha256 {sha256[:12]})"
 
 
 def login_findings(kinds: Sequence[str], environ: Mapping[str, str]) -> list[DoctorItem]:
-    """The login of each worker kind that can have one; never a token."""
+    """Return the login of each worker kind that can have one; never a token."""
     from agentrunner.workers.login import login_for
 
     home = home_of(environ)

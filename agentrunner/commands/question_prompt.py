@@ -1,4 +1,4 @@
-"""A question of the run, asked in the terminal that drives it."""
+"""Ask a run's question in the terminal that drives the run."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 POLL_SEC = 0.25
-"""How often is looked, while somebody is asked, whether it was answered elsewhere."""
+"""Seconds between checks whether a question was answered elsewhere."""
 _polls: list[Callable[[], None]] = []
-"""What is called while a line is waited for."""
+"""Functions to call while waiting for a line."""
 
 
 class AnsweredElsewhere(Exception):
@@ -48,7 +48,7 @@ class AnsweredElsewhere(Exception):
 
 @contextlib.contextmanager
 def polling(poll: Callable[[], None]) -> Iterator[None]:
-    """Call `poll` again and again while a line is waited for; what it raises ends the prompt."""
+    """Call `poll` repeatedly while waiting for a line; an exception of it ends the prompt."""
     _polls.append(poll)
     try:
         yield
@@ -57,10 +57,10 @@ def polling(poll: Callable[[], None]) -> Iterator[None]:
 
 
 def ask_inline(question: Question, console: Console, folder: Path) -> Answer | None:
-    """The person's answer, or None: the run pauses and can be answered later.
+    """Return the person's answer, or None: then the run pauses and can be answered later.
 
-    `folder` is the run's, where a prompt to be approved stands. An answer that is given in
-    another terminal meanwhile counts as well.
+    `folder` is the run's folder, which holds a prompt to be approved. An answer given in another
+    terminal meanwhile counts as well.
     """
     from agentrunner.state.people import Answer
     from agentrunner.storage.offered_answers import take
@@ -86,7 +86,7 @@ def asked(question: Question, folder: Path, *, reject: bool = False) -> Answer |
     With `reject` only the reason is asked for.
     """
     with interruptible(), left_cleanly():
-        _forget_typed()
+        _discard_typed()
         if question.kind in IN_WORDS:
             return _answer(question)
         return _approve(question, folder, reject=reject)
@@ -95,7 +95,7 @@ def asked(question: Question, folder: Path, *, reject: bool = False) -> Answer |
 
 @contextlib.contextmanager
 def left_cleanly() -> Iterator[None]:
-    """Ctrl-C and Ctrl-D leave a question: what was typed, or ^C, keeps its line."""
+    """Let Ctrl-C and Ctrl-D leave a question; typed text, or ^C, keeps its line."""
     try:
         yield
     except (EOFError, KeyboardInterrupt):
@@ -104,14 +104,14 @@ def left_cleanly() -> Iterator[None]:
 
 
 def ask_yes(text: str, console: Console) -> bool:
-    """Whether the person types yes to this one; anything else is no."""
+    """Whether the person types yes to this question; anything else is no."""
     with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
         return is_yes(read_line(f"{text} [y/N] "))
     return False
 
 
 def ask_which(text: str, choices: Mapping[str, str], console: Console) -> str:
-    """The letter of what the person chooses, asked until it is one; the last one where they leave.
+    """Return the letter that the person chooses; the last one if they leave.
 
     `choices` says by letter what each of them does.
     """
@@ -137,18 +137,18 @@ WORDS = {
     "approve": "y", "edit": "e", "diff": "d",
     "reject": "n", "quit": "q", "leave": "q", "exit": "q",
 }  # fmt: skip
-"""What people type in place of the letters, beside yes and no."""
+"""What people type instead of the letters, besides yes and no."""
 
 
 def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None:
-    """Asks until one of the letters is typed. What is shown is the subject itself."""
+    """Ask until one of the letters is typed. The subject itself is shown."""
     kind, width = question.kind, width_of(sys.stderr)
     prompt = prompt_of(question.subject, folder)
-    result = _standing(folder) if kind == "complete" else None
+    result = _run_state(folder) if kind == "complete" else None
     show(approval_screen(InboxItem.of(question), prompt, width, result), sys.stderr)
     if reject:
         reason = read_line("what is wrong (empty leaves it waiting) > ").strip()
-        return _decided(question, "reject", reason) if reason else None
+        return _decision_answer(question, "reject", reason) if reason else None
     known = letters(kind)
     while True:
         typed = read_line(approval_prompt(kind)).strip()
@@ -156,14 +156,14 @@ def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None
         if letter not in known:
             show(f'"{flat(typed)}" is none of {", ".join(known)}.', sys.stderr)
         elif letter == "y":
-            return _decided(question, "approve")
+            return _decision_answer(question, "approve")
         elif letter == "e" and (changed := _edit(question.subject)):
-            return _decided(question, "approve", edit=changed)
+            return _decision_answer(question, "approve", edit=changed)
         elif letter == "d":
             _show_diff(folder)
         elif letter == "n":
             if reason := read_line("what is wrong (empty goes back) > ").strip():
-                return _decided(question, "reject", reason)
+                return _decision_answer(question, "reject", reason)
         elif letter == "q":
             return None
 
@@ -174,7 +174,7 @@ def _letter(typed: str) -> str:
     return "n" if is_no(typed) else WORDS.get(typed.lower(), typed.lower())
 
 
-def _decided(
+def _decision_answer(
     question: Question, decision: Literal["approve", "reject"], text: str = "", edit: str = ""
 ) -> Answer:
     from agentrunner.state.people import Answer
@@ -183,8 +183,8 @@ def _decided(
     return Answer(id=question.id, kind=kind, decision=decision, text=text, edit=edit, by=who())
 
 
-def _standing(folder: Path) -> Result | None:
-    """How the run stands, where that can be read; with an event loop of its own."""
+def _run_state(folder: Path) -> Result | None:
+    """Return the present state of the run if it is readable; uses an event loop of its own."""
     from concurrent.futures import ThreadPoolExecutor
 
     from agentrunner.engine import queries
@@ -205,9 +205,9 @@ def _show_diff(folder: Path) -> None:
 
 
 def _edit(subject: str) -> str:
-    """The plan after the person's editor, as JSON; "" where it was left as it was.
+    """Return the plan edited by the person, as JSON; "" if it is unchanged.
 
-    What cannot be read is said, and can be fixed in the editor.
+    An unreadable edit is reported and can be fixed in the editor.
     """
     from agentrunner.commands.editing import as_yaml, edited, from_yaml
 
@@ -223,14 +223,14 @@ def _edit(subject: str) -> str:
     return ""
 
 
-def _forget_typed() -> None:
-    """What was typed before a question was shown is no answer to it."""
+def _discard_typed() -> None:
+    """Discard input from before a question was shown: it is no answer to it."""
     with contextlib.suppress(termios.error, OSError, ValueError):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def prompt_of(subject: str, folder: Path) -> str:
-    """The prompt that an approval of a worker names, byte for byte what will be given."""
+    """Return the prompt named in a worker approval, byte for byte as it will be given."""
     from agentrunner.state.state_model import FileRef
     from agentrunner.storage.run_folder import RunFolder
 
@@ -242,11 +242,11 @@ def prompt_of(subject: str, folder: Path) -> str:
 
 
 def read_line(prompt: str) -> str:
-    """The line that was typed; raises EOFError or KeyboardInterrupt."""
+    """Return the typed line; raises EOFError or KeyboardInterrupt."""
     sys.stderr.write(prompt)
     sys.stderr.flush()
-    # A signal that comes just before the system's read would be seen only after the next line. A
-    # terminal hands over one line at a time, so that none waits in a buffer that select can't see.
+    # A signal just before the system's read would be noticed only after the next line, so select
+    # first. A terminal delivers one line at a time: none waits in a buffer that select can't see.
     while (_polls or sys.stdin.isatty()) and not select.select([sys.stdin], [], [], POLL_SEC)[0]:
         for poll in _polls:
             poll()
@@ -258,10 +258,10 @@ def read_line(prompt: str) -> str:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the question.
+    """Let Ctrl-C and SIGTERM end the question.
 
-    Under asyncio the signal handlers in place do nothing but wake the loop, which is not running
-    while we read; it sees the signal as soon as we return.
+    Under asyncio the installed signal handlers only wake the loop, which does not run while we
+    read; it sees the signal as soon as we return.
     """
 
     if threading.current_thread() is not threading.main_thread():

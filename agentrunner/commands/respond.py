@@ -1,4 +1,4 @@
-"""What a person says to a run: resume, answer, approve, reject, accept, cancel."""
+"""A person's messages to a run: resume, answer, approve, reject, accept, cancel."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def answer(
         run = words[0] if words else None
         if interactive(output):
             return dialog("answer", run, output)
-        raise _needs("answer", run, "the answer is missing.", output)
+        raise _missing_error("answer", run, "the answer is missing.", output)
     *names, text = words
     if not text:
-        raise _needs("answer", None, "the answer is missing.", output)
+        raise _missing_error("answer", None, "the answer is missing.", output)
     if len(names) > 1:
         raise UsageError(
             "the answer is one argument.",
@@ -116,7 +116,7 @@ def _answer(
 ) -> Answer:
     from agentrunner.state.people import Answer
 
-    # Of which kind the question is, the engine finds out under the run's lock.
+    # The engine determines the kind of question under the run's lock.
     return Answer(
         id=identifier or "", kind="ask_human", decision=decision, text=text, edit=edit, by=who()
     )
@@ -129,7 +129,7 @@ def give(
     *,
     left_alone: Callable[[str], str] | None = None,
 ) -> int:
-    """Give a run its answer and drive it on; where another terminal drives it, it goes on there.
+    """Give a run its answer and drive it; if another terminal drives it, it continues there.
 
     `left_alone` as for `drive`.
     """
@@ -151,7 +151,7 @@ def give(
 
 
 def _is_run(words: list[str], output: Output) -> bool:
-    """Whether the only word names a run that waits, and is no answer to one."""
+    """Whether the only word names a waiting run, and so is not an answer to one."""
     from agentrunner.storage.index import RunIndex
 
     rows = RunIndex(environment.state_dir(output.state_dir)).runs(here())
@@ -179,13 +179,15 @@ def approve(
     if interactive(output) and identifier is None and edit is None:
         return dialog("approve", run, output)
     if identifier is None:
-        raise _needs("approve", run, "a yes is to exactly one thing, named by --id.", output)
+        raise _missing_error(
+            "approve", run, "a yes is to exactly one thing, named by --id.", output
+        )
     run_id = run_for("approve", run, output.state_dir, output)
     return give(run_id, _answer(identifier, "approve", edit=_edit_in(edit)), output)
 
 
 def _edit_in(file: Path | None) -> str:
-    """An edited plan as JSON, which the engine reads; a file that is neither is its to refuse."""
+    """Return an edited plan as JSON for the engine, which refuses a file that is neither format."""
     from agentrunner.commands.editing import from_yaml
     from agentrunner.config.text_files import read_text
 
@@ -215,13 +217,13 @@ def reject(
     if interactive(output) and (identifier is None or reason is None):
         return dialog("reject", run, output)
     if identifier is None or reason is None:
-        raise _needs("reject", run, "a no needs --id and --reason.", output)
+        raise _missing_error("reject", run, "a no needs --id and --reason.", output)
     run_id = run_for("reject", run, output.state_dir, output)
     return give(run_id, _answer(identifier, "reject", reason), output)
 
 
 def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output: Output) -> int:
-    """Show what a run asks and let the person answer here; 4 where they leave it waiting."""
+    """Show a run's question and let the person answer here; return 4 if they leave it waiting."""
     from agentrunner.commands import engine as engines
     from agentrunner.commands.question_prompt import asked
 
@@ -243,8 +245,8 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
     return give(run_id, answer, output)
 
 
-def _needs(verb: str, run: str | None, what: str, output: Output) -> UsageError:
-    """What is missing where nobody can be asked, with the command that says it."""
+def _missing_error(verb: str, run: str | None, what: str, output: Output) -> UsageError:
+    """The error for what is missing if nobody can be asked, with the command that shows it."""
     from agentrunner.storage.index import RunIndex
 
     folder = environment.state_dir(output.state_dir)
@@ -276,7 +278,7 @@ def accept(
         named.insert(0, run_for("accept", None, output.state_dir, output))
 
     async def work(engine: RunVerbs, options: Options) -> Result:
-        # In a thread: a run's criteria are read with an event loop of their own.
+        # In a thread: reading a run's criteria uses an event loop of its own.
         given = list(named)
         if known_red:
             _check_alone(unchanged)
@@ -287,7 +289,7 @@ def accept(
             )
             line.append(await asyncio.to_thread(_line_for, options.state_dir, run_id))
             return result
-        run_id, criteria = await asyncio.to_thread(_accepted, given, output)
+        run_id, criteria = await asyncio.to_thread(_run_and_criteria, given, output)
         return await engine.accept(
             run_id, reason, criteria=criteria, unchanged=unchanged, by=by or who(), how=options
         )
@@ -308,7 +310,7 @@ def _check_alone(unchanged: bool) -> None:
 
 
 def _run_of(words: list[str], output: Output) -> tuple[str, list[str]]:
-    """The run, and what else was said: names that followed the first one after `--known-red`."""
+    """Return the run, and the other words: further names after `--known-red`."""
     if words:
         try:
             return resolve(words[0], output.state_dir)[1], words[1:]
@@ -318,7 +320,7 @@ def _run_of(words: list[str], output: Output) -> tuple[str, list[str]]:
 
 
 def _line_for(state_dir: Path, run_id: str) -> str:
-    """What a task file says to keep the known reds of a run; "" where the run is gone."""
+    """Return the line for the task file that keeps a run's known reds; "" if the run is gone."""
     from agentrunner.engine.commits import load_task_of
     from agentrunner.engine.known_reds import task_file_line
     from agentrunner.storage.run_folder import RunFolder
@@ -330,8 +332,8 @@ def _line_for(state_dir: Path, run_id: str) -> str:
     return task_file_line(load_task_of(folder), RunLog(folder.log_file))
 
 
-def _accepted(words: list[str], output: Output) -> tuple[str, list[str]]:
-    """Run and criteria: the first word is a run unless it is a criterion of the one to review."""
+def _run_and_criteria(words: list[str], output: Output) -> tuple[str, list[str]]:
+    """Return run and criteria: the first word is the run, unless the default run has that id."""
     from agentrunner.engine import queries
 
     if not words:
@@ -353,7 +355,7 @@ def cancel(run: opt.Run = None, *, output: Output) -> int:
 
     async def work(engine: RunVerbs, options: Options) -> Result:
         result = await engine.cancel(run_for("cancel", run, output.state_dir, output), options)
-        # The run ends FAILED, but that is what was asked for.
+        # The run ends FAILED, but that is what was requested.
         ended = result.state == "FAILED"
         return result.model_copy(update={"exit_code": 0}) if ended else result
 

@@ -1,4 +1,4 @@
-"""What sandboxes this machine can make, and what each of them holds: for doctor."""
+"""Which sandboxes this machine can make, and what each enforces: for doctor."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LIMITED = ("cpus", "memory", "pids")
 ISOLATION = (
     "processes", "files", "network", "system calls", "privileges", "user", *LIMITED, "disk",
 )  # fmt: skip
-"""What every kind of sandbox is asked, see `Sandbox.isolation`."""
+"""Aspects reported for every kind of sandbox, see `Sandbox.isolation`."""
 
 
 @dataclass
 class SandboxProbe:
-    """One kind of sandbox, opened and asked."""
+    """One kind of sandbox, opened and examined."""
 
     kind: str
     description: str = ""
@@ -34,16 +34,16 @@ class SandboxProbe:
     held: dict[str, str] = field(default_factory=dict)
     """Its isolation, with an example of every limit."""
     more: list[DoctorItem] = field(default_factory=list)
-    """What else is known of it."""
+    """Further findings about it."""
 
     def findings(self) -> list[DoctorItem]:
-        """For the list of sandboxes."""
+        """Return the findings for the list of sandboxes."""
         if self.problem is None:
             return [DoctorItem("ok", self.kind, self.description), *self.more]
         return [DoctorItem("--", self.kind, self.problem.message, self.problem.remedy), *self.more]
 
     def isolation(self) -> tuple[str, list[DoctorItem]]:
-        """A section of its own."""
+        """Return a section of its own, with its title."""
         facts = [DoctorItem("", name, self.held[name]) for name in ISOLATION if name in self.held]
         return f"What {self.kind} holds here, with a limit of each kind as an example", facts
 
@@ -51,7 +51,7 @@ class SandboxProbe:
 async def probe_sandboxes(
     repo: Path, environ: Mapping[str, str], state_dir: Path, worker_kind: str
 ) -> list[SandboxProbe]:
-    """Every kind that `auto` may take, in its order."""
+    """Probe every kind that `auto` may choose, in its order."""
     from agentrunner.config.kinds import sandbox_kind
     from agentrunner.sandboxes.base import ResourceLimit, SandboxOrder
     from agentrunner.sandboxes.choose import AUTO
@@ -75,7 +75,7 @@ async def probe_sandboxes(
 async def _engine(
     look: SandboxProbe, spec: SandboxOrder, environ: Mapping[str, str]
 ) -> SandboxOrder:
-    """Look for an engine and its images; the sandbox to try on it."""
+    """Look for an engine and its images; return the sandbox order to try on it."""
     from agentrunner.sandboxes.docker.engine import Engine
     from agentrunner.sandboxes.docker.facts import describe_engine, image_to_try, our_images
 
@@ -97,7 +97,7 @@ async def _engine(
 async def _open(
     look: SandboxProbe, spec: SandboxOrder, environ: Mapping[str, str], state_dir: Path
 ) -> None:
-    """Open it, with as many of the limits as it can hold."""
+    """Open the sandbox with as many of the limits as it can enforce."""
     from agentrunner.sandboxes.choose import open_sandbox
 
     home = home_of(environ)

@@ -1,4 +1,4 @@
-"""Getting ready: doctor."""
+"""`doctor`: check what works on this machine."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def doctor(
         def look() -> DoctorReport:
             return examine(here(), os.environ, state, policy, skip=no_try)
 
-        report = _fixed(look(), yes, as_json, look) if fix else look()
+        report = _apply_fixes(look(), yes, as_json, look) if fix else look()
     if as_json:
         show(json.dumps(asdict(report)))
         return 0 if report.ready else InfraError.exit_code
@@ -90,10 +90,10 @@ def doctor(
     return 0 if report.ready else InfraError.exit_code
 
 
-def _fixed(
+def _apply_fixes(
     report: DoctorReport, yes: bool, as_json: bool, again: Callable[[], DoctorReport]
 ) -> DoctorReport:
-    """The report after what is to be done was done; `again` looks anew where that may help."""
+    """Apply the fixes and return the new report; `again` makes one if a fix may have helped."""
     from agentrunner.commands.fixing import carry_out, fixes, outcome_lines
 
     def shown(one: DoctorReport) -> None:
@@ -122,7 +122,7 @@ def examine(
     *,
     skip: bool = False,
 ) -> DoctorReport:
-    """Everything `doctor` looks at; with `skip` the repository's tests are not run."""
+    """Collect everything that `doctor` reports; with `skip` the repository's tests are not run."""
     from agentrunner.config.kinds import sandbox_kind
     from agentrunner.discovery.agents import USUAL_WORKER
     from agentrunner.discovery.candidates import candidates_of
@@ -188,7 +188,7 @@ def examine(
 
 
 def _workers(probes: Mapping[str, Probe]) -> list[DoctorItem]:
-    """The installed CLIs one by one, the others in a line."""
+    """Report the installed CLIs one by one, the others in a line."""
     found = [
         DoctorItem("WARN", kind, probe.problem)
         if probe.problem
@@ -227,7 +227,7 @@ _MARKS: Mapping[str, Mark] = {"passes": "ok", "red": "ok", "fails": "FAIL", "no_
 
 
 def _tests(repo: Path, part: str, trial: SandboxTrial) -> list[DoctorItem]:
-    """What was seen of the best test command; only what ran tests is called good."""
+    """Report the trial of the best test command; only one that ran tests is good."""
     from agentrunner.discovery.services import likely_lacking
     from agentrunner.discovery.set_up import setup_for
     from agentrunner.verification.rooms.registries import registries_of
@@ -262,7 +262,7 @@ def _sandboxes(trial: SandboxTrial, looks: list[SandboxProbe]) -> list[DoctorIte
 
 
 def _model(taken: Taken, environ: Mapping[str, str]) -> list[DoctorItem]:
-    """What the environment says of the planner's model, where that counts."""
+    """Report the planner's model from the environment, if it matters."""
     from agentrunner.config.agents import DEFAULT_META_MODEL
 
     if taken.kinds.get("meta") != "openai-chat":
@@ -274,7 +274,7 @@ def _model(taken: Taken, environ: Mapping[str, str]) -> list[DoctorItem]:
 
 
 def _names() -> list[DoctorItem]:
-    """A program of another project may answer to our second name."""
+    """Warn if a program of another project has our second name."""
     found = shutil.which("agent-runner")
     if found is None or not Path(found).is_absolute() or not Path(found).is_file():
         return []  # `.` on PATH: that would be a file of the repository, or a pipe
@@ -296,7 +296,7 @@ def _system() -> str:
 
 
 async def _conformance(kind: str, environ: Mapping[str, str]) -> DoctorReport:
-    """Every promise of a sandbox, tried from inside."""
+    """Test every promise of a sandbox from inside."""
     from agentrunner.config.sandbox import NO_SANDBOX
     from agentrunner.gateway.gateway_process import proxy_starter
     from agentrunner.sandboxes.choose import image_to_try, make_sandbox

@@ -1,4 +1,4 @@
-"""Starting from a task: run, validate, and `agent-runner` with a task file on stdin."""
+"""Start from a task: run, validate, and `agent-runner` with a task file on stdin."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def run(
 
 
 def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: bool) -> TaskSpec:
-    """The task with where its work goes as a commit; raises UsageError for options at odds."""
+    """Return the task with the target of its commit; raises UsageError for conflicting options."""
     from agentrunner.config.spec import Landing
 
     if clean and worktree is None:
@@ -158,7 +158,7 @@ def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: b
 
 
 def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
-    """Where exchanges go to or come from; raises UsageError for files that cannot serve."""
+    """Return where exchanges are recorded or replayed; raises UsageError for unusable files."""
     from agentrunner.launching.route import Cassette
 
     if record is not None and replay is not None:
@@ -185,7 +185,7 @@ def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
 
 
 def _refuse_state(spec: TaskSpec) -> None:
-    """A repository in which nothing can begin; raises before anything is spent."""
+    """Raise before anything is spent if nothing can begin in this repository."""
     from agentrunner.config.repo_state import refuse_state
 
     landing = spec.landing
@@ -194,7 +194,7 @@ def _refuse_state(spec: TaskSpec) -> None:
 
 
 def _refuse_events_inside(events: Path | None, repo: Path) -> None:
-    """A file that grows in the repository would count as a change at every look."""
+    """Refuse an events file in the repository: as it grows, it would count as a change."""
     if events is not None and events.resolve().is_relative_to(repo):
         raise EventsInRepository(
             f"the file of --events, {events}, is inside the repository.",
@@ -204,7 +204,7 @@ def _refuse_events_inside(events: Path | None, repo: Path) -> None:
 
 
 def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource:
-    """The one source that was named, or standard input where nothing was and it is no terminal."""
+    """Return the one source that was named, or standard input if none was and it is no terminal."""
     from agentrunner.config.load import TaskSource, read_stdin
 
     given = {
@@ -230,12 +230,12 @@ def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource
 
 
 def load_to_run(source: TaskSource, overrides: Sequence[str], named: Mapping[str, Any]) -> TaskSpec:
-    """The task as `load` has it; a sentence that names no test command gets the repository's.
+    """Load the task; a goal without a test command gets the repository's.
 
-    That of the part of the repository that one stands in, where it has one of its own.
+    That is the one of the current part of the repository, if it has its own.
 
-    `none` as the command of --test says that none is to be run, whatever a file says. A task
-    file and a PRD say themselves what is run. Raises UsageError.
+    `--test none` means that none is run, whatever a file says. A task file and a PRD define
+    themselves what is run. Raises UsageError.
     """
     if named.get("test") == "none":
         return load(source, [*overrides, "task.test=null"], {**named, "test": None})
@@ -263,9 +263,9 @@ def load(
     *,
     auto: bool = True,
 ) -> TaskSpec:
-    """The task, with options laid over it; raises UsageError.
+    """Load the task with options applied; raises UsageError.
 
-    With `auto`, who plans and who works is left to this machine where nothing names them.
+    With `auto`, this machine chooses planner and worker if nothing names them.
     """
     from agentrunner.config.load import load_task
 
@@ -288,7 +288,7 @@ def _detect_test(repo: Path) -> str | None:
 
 
 def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
-    """Header, criteria, checks, the worker's command, mounts and network; nothing is spent."""
+    """Show header, criteria, checks, the worker's command, mounts and network; spends nothing."""
     import json
 
     from agentrunner import environment
@@ -356,7 +356,7 @@ def validate(
     if as_json:
         from agentrunner.screens.table import NO_CRITERIA
 
-        warnings = [*problems, *([] if spec.criteria else [NO_CRITERIA]), *_formless(spec)]
+        warnings = [*problems, *([] if spec.criteria else [NO_CRITERIA]), *_schema_warnings(spec)]
         values = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
                 "warnings": warnings}  # fmt: skip
         show(json.dumps(values))
@@ -365,15 +365,15 @@ def validate(
     show(criteria_of(name, spec, width))
     for text in counts_lines(inputs.lists):
         show("\n".join(labelled("counts", text, width)))
-    for problem in [*problems, *_formless(spec)]:
+    for problem in [*problems, *_schema_warnings(spec)]:
         show("\n".join(labelled("warning", problem, width)))
     for source in spec.policies:
         show(f"  policy  {policy_line(source.path, source.sha256, os.environ.get('HOME', ''))}")
     return 0
 
 
-def _formless(spec: TaskSpec) -> list[str]:
-    """What to know of a planner whose answers no schema holds; nothing of any other."""
+def _schema_warnings(spec: TaskSpec) -> list[str]:
+    """Return a warning for a planner whose answers no schema constrains; [] for others."""
     from agentrunner.config.kinds import planner_kind
     from agentrunner.registry import PLANNERS
 
@@ -387,7 +387,7 @@ def _formless(spec: TaskSpec) -> list[str]:
 
 
 def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
-    """The table of `validate`."""
+    """Return the table of `validate`."""
     from agentrunner.config.kinds import planner_kind
     from agentrunner.screens.table import criteria_table
 
@@ -418,7 +418,7 @@ def _criteria_rows(spec: TaskSpec) -> list[dict[str, object]]:
 
 
 def run_stdin() -> int:
-    """`agent-runner < task.yaml`: 0 for COMPLETE, 1 for everything else."""
+    """Run `agent-runner < task.yaml`: 0 for COMPLETE, 1 for everything else."""
     from agentrunner.commands.drive import drive
     from agentrunner.config.load import read_stdin
 
@@ -440,7 +440,7 @@ def run_stdin() -> int:
 
 
 def answer_command(run_id: str, waiting: InboxItem) -> str:
-    """The command that lets a waiting run go on."""
+    """Return the command that answers a waiting run."""
     from agentrunner.state.people import IN_WORDS
 
     if waiting.kind in IN_WORDS:

@@ -1,4 +1,4 @@
-"""The work on a plan during a chat: start, pause, resume and stop it."""
+"""Control the work on a plan from a chat: start, pause, resume and stop it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from agentrunner.plans.execution.plan_settings import PlanSettings
 
 CarryOut = Callable[[asyncio.Event, Callable[[], bool]], Awaitable[str]]
-"""Carries the plan out: ends the runs in order once the event is set, begins a task only while the
-function says yes, and returns one sentence on what came of it."""
+"""Executes the plan: stops the runs gracefully once the event is set, starts a task only while the
+function returns true, and returns one sentence about the outcome.
+"""
 
 
 def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
-    """Carries the plan of this setting out in this process, as `plan run` does."""
+    """Return a function that executes this setting's plan in this process, as `plan run` does."""
 
     async def carry_out(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
         from agentrunner.engine.attempt_run import Options
@@ -62,9 +63,9 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
 
 
 def of_tasks(kept: PlanSettings, setting: Setting, cwd: Path) -> PlanSettings:
-    """What the tasks of a plan share, under the options of a chat.
+    """Return the settings that a plan's tasks share, with the options of a chat.
 
-    Who talks with the person also steers the tasks, unless it is known of the plan who does.
+    The planner of the chat also steers the tasks, unless the plan names another one.
     """
     meta = None if "meta" in kept.options else setting.meta
     return kept.with_given({"meta": meta}, None, list(setting.overrides), cwd)
@@ -75,7 +76,7 @@ def _wrapped(text: str) -> str:
 
 
 def looking(setting: Setting) -> str:
-    """How the plan of this setting stands, also while another process carries it out."""
+    """Return the status of this setting's plan, also while another process executes it."""
     from agentrunner.plans.execution.status import look
     from agentrunner.screens.plan_status import status_screen
     from agentrunner.storage.plan_folder import plan_folder
@@ -92,7 +93,7 @@ class PlanSteering:
     def __init__(
         self, carry_out: CarryOut, look: Callable[[], str], tell: Callable[[str], None]
     ) -> None:
-        """`look` tells how the tasks stand, `tell` says what a person did not ask for just now."""
+        """`look` returns the status of the tasks; `tell` shows the person something unrequested."""
         self._carry_out = carry_out
         self._look = look
         self._tell = tell
@@ -102,19 +103,19 @@ class PlanSteering:
 
     @property
     def running(self) -> bool:
-        """Whether the plan is under way; also while it is paused and tasks are at work."""
+        """Whether the plan is under way, including paused with tasks at work."""
         return self._work is not None and not self._work.done()
 
     def start(self) -> str:
-        """Begin, or go on after a stop or a pause."""
+        """Begin, or continue after a stop or a pause."""
         if self.running:
             return self.resume() if self._paused else "The plan is under way already."
         self._paused, self._halt = False, asyncio.Event()
-        self._work = asyncio.create_task(self._carry(self._halt))
+        self._work = asyncio.create_task(self._execute(self._halt))
         return "The plan is under way. Talk on, or /status."
 
     def pause(self) -> str:
-        """Begin no further task; those at work go on."""
+        """Begin no further task; those at work continue."""
         if not self.running:
             return "Nothing is under way."
         self._paused = True
@@ -130,7 +131,7 @@ class PlanSteering:
         return "Tasks are begun again."
 
     async def stop(self) -> str:
-        """End the tasks at work in order, so that they can be gone on with."""
+        """Stop the tasks at work gracefully, so that they can be resumed."""
         if not self.running:
             return "Nothing is under way."
         assert self._work is not None
@@ -139,11 +140,11 @@ class PlanSteering:
         return "Stopped. /run goes on where it was."
 
     def status(self) -> str:
-        """How it stands."""
+        """Return the status."""
         paused = "\n\nPaused: no further task is begun. /resume goes on."
         return self._look() + (paused if self.running and self._paused else "")
 
-    async def _carry(self, halt: asyncio.Event) -> None:
+    async def _execute(self, halt: asyncio.Event) -> None:
         try:
             end = await self._carry_out(halt, lambda: not self._paused)
         except Exception as surprise:  # noqa: BLE001 - a full disk, say: nobody waits for this task

@@ -1,4 +1,4 @@
-"""Talking to a planner on the command line: what one message and a whole chat have in common."""
+"""Talk to a planner on the command line: the common parts of single messages and chats."""
 
 from __future__ import annotations
 
@@ -35,29 +35,26 @@ if TYPE_CHECKING:
     from agentrunner.plans.planner import PanelPlanner
 
 WAITS = 4
-"""Exit code of what waits for a person."""
+"""Exit code if something waits for a person."""
 PROMPT = "Apply it? Or say what should be different. [y/N] "
 TRIES = 3
-"""So often the planner is asked again where somebody else was quicker."""
+"""How often the planner is asked again after another change of the plan came first."""
 
 
 Decide = Callable[[Proposal], Awaitable[bool | str | None]]
-"""Whether to apply a proposal that was shown, or in words what should be different.
-
-None where nobody can be asked.
-"""
+"""Returns whether to apply a proposal, or what should be different; None if nobody can be asked."""
 
 
 @asynccontextmanager
 async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPlanner]]:
-    """The conversation about the plan of this repository; raises as `open_conversation`."""
+    """Open the conversation about this repository's plan; raises as `open_conversation`."""
     from agentrunner.config.load import TaskSource, load_task
     from agentrunner.plans.planner import open_conversation, planning_spec
     from agentrunner.storage.plan_folder import plan_folder
     from agentrunner.storage.run_folder import refuse_inside
 
     repo = repository(setting.repo)
-    # A conversation has no task: this one only carries the settings to the planner.
+    # A conversation has no task: this one only passes the settings to the planner.
     spec = load_task(
         TaskSource("goal", "A conversation about the plan."),
         overrides=setting.overrides,
@@ -78,9 +75,9 @@ async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPla
 
 
 def say_once(text: str, setting: Setting, *, yes: bool, as_json: bool) -> int:
-    """Have a change proposed, and apply it with `yes` or the person's; the exit code.
+    """Get a change proposed; apply it with `yes` or the person's consent; return the exit code.
 
-    Where nobody can be asked the proposal is kept for `plan accept`, and the code is 4. A control
+    If nobody can be asked, the proposal is kept for `plan accept`, and the code is 4. A control
     word acts at once.
     """
     if (word := control_word(text)) is not None:
@@ -111,11 +108,11 @@ async def proposed(
     notice: str = "",
     planner: PanelPlanner | None = None,
 ) -> int:
-    """One message to its end: asked, shown, decided on, and applied.
+    """Handle one message to its end: ask, show, decide, apply.
 
-    How far the answer of `planner` has come is shown meanwhile, where there is a terminal.
+    In a terminal, the progress of the answer of `planner` is shown meanwhile.
 
-    Where somebody else changed the plan meanwhile, that is told and the planner asked again. A
+    If somebody else changed the plan meanwhile, that is shown and the planner is asked again. A
     person who says what should be different gets another proposal.
     """
     tries, former = TRIES, None
@@ -123,7 +120,7 @@ async def proposed(
         if notice and sys.stderr.isatty():
             show(flat(notice), sys.stderr)
         async with answer_line(None if as_json else planner, talk.redact):
-            with _still_there(former):
+            with _former_kept_on_failure(former):
                 proposal = await talk.propose(text, in_place_of=former)
         if not as_json:
             _show(proposal, talk, chat=chat)
@@ -152,8 +149,8 @@ async def proposed(
 
 
 @contextlib.contextmanager
-def _still_there(proposal: Proposal | None) -> Iterator[None]:
-    """Say how to have a proposal after all, where no other one came in its place."""
+def _former_kept_on_failure(proposal: Proposal | None) -> Iterator[None]:
+    """If no new proposal comes, say how to apply the former one."""
     try:
         yield
     except (AgentRunnerError, asyncio.CancelledError):
@@ -168,7 +165,7 @@ def _tell_kept(proposal: Proposal | None) -> None:
 
 
 def ask_what(question: str) -> bool | str | None:
-    """Yes, no, or what should be different; None is a person who leaves."""
+    """Return yes, no, or what should be different; None if the person leaves."""
     from agentrunner.commands.question_prompt import interruptible, read_line
 
     with interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
@@ -177,9 +174,9 @@ def ask_what(question: str) -> bool | str | None:
 
 
 def meant(line: str) -> bool | str:
-    """A line at the prompt: yes, no, or the words that the planner is to be told.
+    """Interpret a line at the prompt: yes, no, or words for the planner.
 
-    One short word that is no yes is a no: nobody says in it what should be different.
+    A single short word that is no yes means no, since it cannot describe a change.
     """
     if is_yes(line):
         return True
@@ -200,7 +197,7 @@ def _tell(error: PlanConflict | PatchRejected) -> None:
 
 
 def _nothing(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:
-    """The planner changes nothing: it only said something, or asks something first."""
+    """Report that the planner changes nothing: it only replied, or asks something first."""
     if as_json:
         show(json.dumps(proposal_json(proposal, talk.store, applied=False)))
     return WAITS if proposal.questions else 0
@@ -222,7 +219,7 @@ def applied(
     as_json: bool = False,
     chat: bool = False,
 ) -> int:
-    """Say that a proposal is now the plan."""
+    """Report that a proposal is now the plan."""
     if as_json:
         show(json.dumps(proposal_json(proposal, store, applied=True)))
     else:
@@ -233,7 +230,7 @@ def applied(
 
 
 def undone(before: Plan, after: Plan, change: PlanChange, *, as_json: bool = False) -> int:
-    """Say what was taken back."""
+    """Report what was undone."""
     if as_json:
         values = {"version": after.version, "undone": change.version, "message": change.message}
         show(json.dumps(values))
@@ -254,7 +251,7 @@ def _short(change: PlanChange) -> str:
 
 
 def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dict[str, object]:
-    """A proposal for other programs; nodes by id, with the task of each, and all of a new one."""
+    """Return a proposal for other programs: nodes by id, each with its task; new ones in full."""
     change = proposal.changes
     return {
         "id": proposal.id,
@@ -278,7 +275,7 @@ def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dic
 
 
 def plan_json(plan: Plan, store: PlanStore) -> dict[str, object]:
-    """The whole plan in the order of its tree."""
+    """Return the whole plan in the order of its tree."""
     return {
         "version": plan.version,
         "goal": plan.goal,
@@ -289,7 +286,7 @@ def plan_json(plan: Plan, store: PlanStore) -> dict[str, object]:
 
 
 def task_json(plan: Plan, task_id: str) -> dict[str, object]:
-    """All that the plan says of a living task."""
+    """Return everything that the plan says about an existing task."""
     return _all_of(plan, plan.tasks[task_id].node_id)
 
 

@@ -1,7 +1,7 @@
-"""Lines at the bottom of a terminal that are drawn again in place; what is said stays above them.
+"""Lines at the bottom of a terminal that are redrawn in place, below permanent lines.
 
-The cursor is moved and what is below it erased: the only escape sequences beside colours. Nothing
-has to be put right where the process is killed, since the cursor is never hidden.
+Besides colours, the only escape sequences move the cursor and erase below it. If the process is
+killed, nothing needs to be restored, since the cursor is never hidden.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Block:
-    """The lines that are drawn again, on one terminal."""
+    """The lines to redraw, on one terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -27,16 +27,16 @@ class Block:
 
     @property
     def width(self) -> int:
-        """Cells of a line; the last one of the terminal stays free, where some wrap too soon."""
+        """Cells per line; the terminal's last one stays free, since some wrap too early."""
         return min(shutil.get_terminal_size((80, 24)).columns - 1, MAX_WIDTH)
 
     @property
     def height(self) -> int:
-        """Lines that fit, beside the one that the cursor is in."""
+        """Lines that fit, besides the cursor's own line."""
         return max(shutil.get_terminal_size((80, 24)).lines - 1, 1)
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Show these in place of those before, cut where they are too many."""
+        """Show these lines in place of the previous ones, cut if they are too many."""
         shown = list(lines[: self.height])
         if len(lines) > self.height:
             shown[-1] = "…"
@@ -45,19 +45,19 @@ class Block:
             self._lines = shown
 
     def above(self, lines: Sequence[str]) -> None:
-        """Say something that stays; the block goes on below it."""
+        """Write permanent lines above the block."""
         kept = self._lines
         text = "".join(f"{line}\n" for line in [*lines, *kept])
         self._write(self._erase() + text)
         self._lines = kept
 
     def clear(self) -> None:
-        """Take the block away; the cursor is where it began."""
+        """Remove the block; the cursor is then where the block began."""
         self._write(self._erase())
         self._lines = []
 
     def _erase(self) -> str:
-        """Back to where the block began, whose lines a narrower terminal may have wrapped."""
+        """Return to the start of the block, whose lines a narrower terminal may have wrapped."""
         if not self._lines:
             return ""
         columns = max(shutil.get_terminal_size((80, 24)).columns, 1)
@@ -72,5 +72,5 @@ class Block:
 
 
 def _cells(line: str) -> int:
-    """Cells of a line without its colours."""
+    """Return a line's width without its colours."""
     return cell_width(_COLOUR.sub("", line))

@@ -1,4 +1,4 @@
-"""`logs --tests`: all that the test command printed in a round, as it is kept."""
+"""`logs --tests`: everything that the test command printed in a round, as it is kept."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from agentrunner.text.terminal import sanitize
 
 
 def show_test_output(folder: RunFolder, run_id: str, number: int | None) -> int:
-    """Print what the test command printed: of round `number`, else of the last time it ran.
+    """Print the test command's output of round `number`, by default of its last run.
 
-    Raises UsageError where it did not run in that round.
+    Raises UsageError if it did not run in that round.
     """
     found, rounds = test_outputs(folder)
     wanted = max(found, default=None) if number is None else number
@@ -31,13 +31,13 @@ def show_test_output(folder: RunFolder, run_id: str, number: int | None) -> int:
             remedy=f"agentrunner logs {run_id}",
         )
     text = (folder.root / found[wanted]).read_text(encoding="utf-8", errors="replace")
-    # To a pipe it goes as it is kept; a terminal gets no control sequences of others.
+    # A pipe gets it unchanged; a terminal gets no foreign control sequences.
     show((sanitize(text) if sys.stdout.isatty() else text).rstrip("\n"))
     return 0
 
 
 def test_outputs(folder: RunFolder) -> tuple[dict[int, str], int]:
-    """Files with the test command's output by round, 0 for before the run; and all rounds."""
+    """Return files with the test command's output by round (0: before the run), and all rounds."""
     found: dict[int, str] = {}
     rounds = 0
     for event in events_of(folder.events_file, lambda: False):
@@ -51,7 +51,7 @@ def test_outputs(folder: RunFolder) -> tuple[dict[int, str], int]:
 
 
 def _kept(folder: RunFolder, event: Mapping[str, Any]) -> str:
-    """The file's path below the run's folder; "" where none of that name is kept."""
+    """Return the file's path below the run's folder; "" if it is not kept."""
     path = PurePosixPath(str(event.get("output") or ""))
     plain = path.parts[:1] == ("checks",) and ".." not in path.parts
     return str(path) if plain and (folder.root / path).is_file() else ""

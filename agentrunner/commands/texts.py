@@ -18,7 +18,7 @@ from agentrunner.errors.task_files import Unreadable
 
 
 class MessageKind(StrEnum):
-    """What a reply of the planner can be."""
+    """The types of a planner's reply."""
 
     plan_task = "plan_task"
     next_action = "next_action"
@@ -55,7 +55,7 @@ def parse(
 
 
 def _bytes_of(file: str) -> bytes:
-    """The reply as it is, up to one byte more than is read; what a model sends is data."""
+    """Return the raw reply, at most one byte more than is parsed; a model's output is data."""
     from agentrunner.protocol.parsing import MAX_REPLY_BYTES
 
     if file == "-":

@@ -1,4 +1,4 @@
-"""A copy of a repository's files to try commands in: what they write is thrown away with it."""
+"""A temporary copy of a repository's files, to try commands in."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from agentrunner.verification.rooms.sealed import copy_folder, fits
 
 
 def copy_of(repo: Path, place: Path) -> CopyOfRepo:
-    """The files as a run would verify them, in the folder `place`, which is made. Blocks.
+    """Copy the files as a run would verify them into the new folder `place`. Blocks.
 
-    Ignored folders are copied, too; one that is too large for that is seen where it is, read-only.
+    Ignored folders are copied, too; one that is too large is mounted read-only at its own place.
     Raises GitFailed, InfraError and OSError.
     """
     place.mkdir(mode=0o700)

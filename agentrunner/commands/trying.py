@@ -1,4 +1,4 @@
-"""Trying commands in a sandbox, the only way to know whether they start there."""
+"""Try commands in a sandbox, the only way to know whether they start there."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ if TYPE_CHECKING:
     )
 
 TRY_SEC = 60
-"""The most that one candidate takes."""
+"""Time limit of one candidate."""
 MOST = 3
 """Candidates that are tried."""
 
 _NAMED = "export PYTEST_ADDOPTS=-rfE; "
-"""Has pytest name what is red, whatever its configuration says of its last lines."""
+"""Makes pytest name red tests, whatever its configuration says about its summary."""
 
 
 @dataclass
 class SandboxTrial:
-    """How a sandbox and the commands in it did."""
+    """The results of a sandbox and of the commands in it."""
 
     sandbox: str = ""
-    """What the sandbox isolates; "" where none could be opened."""
+    """What the sandbox isolates; "" if none could be opened."""
     kind: str = ""
     """Its kind: "docker", "bwrap"."""
     reason: str = ""
-    """Why `auto` took it, and not one before it; "" where the kind was named."""
+    """Why `auto` chose it over earlier kinds; "" if the kind was named."""
     problem: AgentRunnerError | None = None
     """Why there is no sandbox."""
     seen: list[TriedCommand] = field(default_factory=list)
-    """All candidates, the best first; those that nobody tried say why."""
+    """All candidates, the best first; untried ones say why."""
     tools: tuple[str, ...] = ()
     """Toolchains that are visible in the sandbox, read-only."""
     caches: Caches | None = None
-    """Package caches of the user's that are visible there; None where there is no sandbox."""
+    """The user's package caches that are visible there; None without a sandbox."""
     uncopied: str = ""
-    """Why there is no copy of the files to try anything in."""
+    """Why the files could not be copied for the trial."""
     stopped: bool = False
-    """Somebody pressed Ctrl-C, so that the rest was not tried."""
+    """Whether Ctrl-C ended the trial early."""
 
     @property
     def best(self) -> TriedCommand | None:
-        """The candidate that a task is to have."""
+        """The best candidate, for the task."""
         return self.seen[0] if self.seen else None
 
 
@@ -75,14 +75,14 @@ def try_tests(
     part: str = ".",
     worker_kind: str = "",
 ) -> SandboxTrial:
-    """Open the sandbox that a run would use and try the first candidates in it, without network.
+    """Try the first candidates in the sandbox that a run would use, without network.
 
-    They run on a copy of the repository's files, which is thrown away: nothing of it is changed.
-    `env` is what a task would give them with `task.env`, `part` the folder that they run in,
-    `worker_kind` whose image is taken where a sandbox is made of one. At most three of those that
-    need no set-up
-    first, each at most a minute. `on_try` is told each command before it starts; with `skip` the
-    sandbox is opened and nothing run. Ctrl-C ends the trying and keeps what was seen until then.
+    They run on a copy of the repository's files, which is deleted afterwards: the repository is not
+    changed. `env` is what `task.env` would give them, `part` the folder that they run in,
+    `worker_kind` the worker whose image a sandbox with images uses. At most three commands that
+    need no set-up are tried, each for at most a minute. `on_try` is called with each command before
+    it starts; with `skip` the sandbox is opened but nothing runs. Ctrl-C ends the trial and keeps
+    the results until then.
     """
     from agentrunner.discovery.judging import not_tried, ranked
 
@@ -107,7 +107,7 @@ def _chosen(candidates: Sequence[FoundCommand]) -> list[FoundCommand]:
 
 @dataclass
 class _Attempt:
-    """One sandbox and what is tried in it."""
+    """One sandbox and the commands tried in it."""
 
     repo: Path
     environ: Mapping[str, str]
@@ -116,7 +116,7 @@ class _Attempt:
     on_try: Callable[[str], None] | None
     trial: SandboxTrial
     done: dict[str, TriedCommand]
-    """By the command as it was found; filled while it goes on, so that Ctrl-C loses nothing."""
+    """By command as it was found; filled during the trial, so that Ctrl-C loses nothing."""
     env: Mapping[str, str] = field(default_factory=dict)
     part: str = "."
     worker_kind: str = ""
@@ -158,16 +158,18 @@ class _Attempt:
                 self._note(sandbox, home)
                 self.trial.caches = spec.caches
                 inside = DecisionSandbox(sandbox, self.repo, folder, str, self.environ, self.env)
-                copy = await self._copied(folder) if chosen else None
+                copy = await self._make_copy(folder) if chosen else None
                 for found in chosen if copy else ():
-                    same = self._same(found)
-                    self.done[found.command] = same or await self._one(inside, folder, found, copy)
+                    same = self._skip_duplicate(found)
+                    self.done[found.command] = same or await self._try_one(
+                        inside, folder, found, copy
+                    )
                 self._note(sandbox, home)
             finally:
                 await sandbox.close()
 
-    async def _copied(self, folder: RunFolder) -> CopyOfRepo | None:
-        """A copy to try in, below `folder`; None where none can be made, which the trial says."""
+    async def _make_copy(self, folder: RunFolder) -> CopyOfRepo | None:
+        """Make a copy for the trial below `folder`; return None if it fails, and record why."""
         from agentrunner.commands.trial_copy import copy_of
 
         try:
@@ -189,8 +191,8 @@ class _Attempt:
             and not mount.source.is_relative_to(self.repo)
         )
 
-    def _same(self, found: FoundCommand) -> TriedCommand | None:
-        """`pytest -q`, where `uv run pytest -q` ran tests: there is nothing more to see."""
+    def _skip_duplicate(self, found: FoundCommand) -> TriedCommand | None:
+        """Skip `pytest -q` if `uv run pytest -q` ran tests: it would show nothing new."""
         from agentrunner.discovery.judging import not_tried
 
         for command, seen in self.done.items():
@@ -198,7 +200,7 @@ class _Attempt:
                 return not_tried(found, f"it runs in `{command}`")
         return None
 
-    async def _one(
+    async def _try_one(
         self,
         inside: DecisionSandbox,
         folder: RunFolder,
@@ -219,20 +221,20 @@ class _Attempt:
                 why = "" if ran.timed_out else why_not_started(
                     found.command, ran, self.place, is_test=True
                 )  # fmt: skip
-                # As a run does that begins with it: in the next sandbox it may start.
+                # As at the start of a run: in the fallback sandbox the command may start.
                 if why and not self.done and await inside.fall_back(why):
                     continue
                 left = max(1.0, left - ran.duration_sec)
                 better, how = self._better(found.command, ran, _output(folder, ran))
                 if not better:
-                    return self._judged(found, ran, folder)
+                    return self._judge(found, ran, folder)
                 where = f"{found.where}, {how}"
                 found = replace(found, command=better, where=where)
         except AgentRunnerError as error:
             return TriedCommand(found, "fails", summary=error.message)
 
     def _better(self, command: str, ran: CommandOutcome, output: str) -> tuple[str, str]:
-        """The same command as it may start here, and what was done to it; "" for none."""
+        """Return a variant of the command that may start here, and how it differs; "" for none."""
         from agentrunner.discovery.judging import from_the_root, without_missing_plugins
 
         if ran.exit_code == 4:
@@ -242,7 +244,7 @@ class _Attempt:
             return from_the_root(command, output, self.place), "with the modules at the root"
         return "", ""
 
-    def _judged(self, found: FoundCommand, ran: CommandOutcome, folder: RunFolder) -> TriedCommand:
+    def _judge(self, found: FoundCommand, ran: CommandOutcome, folder: RunFolder) -> TriedCommand:
         from agentrunner.discovery.judging import judge
 
         def read(path: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""`agentrunner verify`: what a run delivered, verified once more from nothing."""
+"""`agentrunner verify`: verify once more, from scratch, what a run delivered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agentrunner.engine.verify import Verification
 
 MUTANTS_SEC = 600
-"""How long mutants are tried where nothing else is said."""
+"""Time limit of mutants in seconds, by default."""
 
 
 def verify(
@@ -64,7 +64,7 @@ def verify(
     seconds = (mutants_sec or MUTANTS_SEC) if mutants or mutants_sec else 0
 
     def emit(event: str, **fields: Any) -> None:
-        # `awaiting` says what begins; its end is told as well.
+        # Report ends only, not the beginnings that `awaiting` reports.
         if not as_json and sys.stderr.isatty() and event != "awaiting":
             what = fields.get("command") or fields.get("target")
             print(f"  {event}  {what}  {fields.get('outcome', '')}", file=sys.stderr)  # noqa: T201
@@ -96,7 +96,7 @@ def _screen(found: Verification) -> str:
     colour = paint.good if found.confirmed else paint.bad
     now = "complete by evidence" if found.complete else "not complete by evidence"
     lines = [f"{colour(word)}  {found.run_id} ended {found.state} and is {now}", ""]
-    # The planner's comment is no part of it: nobody asked the planner here.
+    # The planner's comment does not count here: the planner was not asked.
     rows = [criterion_result(one.model_copy(update={"comment": ""})) for one in found.criteria]
     lines += [*criteria_rows(rows, width, paint, len(rows)), ""] if rows else []
     lines += [f"  {text}" for text in found.missing]

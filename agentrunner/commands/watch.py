@@ -1,6 +1,6 @@
-"""`agentrunner watch`: the live view of a run, or of the plan, that another process drives.
+"""`agentrunner watch`: the live view of a run or plan that another process drives.
 
-All of it is read from the run's folder. A question that opens can be answered here.
+Everything is read from the run's folder. A new question can be answered here.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 LOOK_SEC = 0.25
 TAIL = 12
-"""Lines of what happened before that are shown in a terminal."""
+"""Past lines that are shown in a terminal."""
 ASKED_SEC = 1.5
-"""A question that is open for so long is asked inline, where it runs; else the run pauses."""
+"""Age of a question that is being asked inline in the other terminal; else the run pauses."""
 INTERRUPTED = 130
 
 
@@ -47,7 +47,7 @@ def watch(
 
     The exit code is the run's. Ctrl-C ends only the watching.
     """
-    run_id = "" if plan else _meant(run, output)
+    run_id = "" if plan else _find_run(run, output)
     if not run_id:
         from agentrunner.commands.plan_watch import watch_plan
 
@@ -60,8 +60,8 @@ def watch(
         return INTERRUPTED
 
 
-def _meant(name: str | None, output: Output) -> str:
-    """The id of the run; "" for the plan, where that goes on and nothing else does.
+def _find_run(name: str | None, output: Output) -> str:
+    """Return the id of the run; "" for the plan, if only that is active.
 
     Raises UsageError as `run_for` does.
     """
@@ -90,12 +90,12 @@ def _meant(name: str | None, output: Output) -> str:
         return run_for("watch", None, output.state_dir, output)
     except UsageError:
         if rows and not any(row.waiting or is_driven(state, row.run_id) for row in rows):
-            return "" if rows[0].part_of else rows[0].run_id  # how it ended is shown at once
+            return "" if rows[0].part_of else rows[0].run_id  # its end is shown at once
         raise
 
 
 class _Watch:
-    """One person at one run."""
+    """One person watching one run."""
 
     def __init__(self, run_id: str, output: Output) -> None:
         from agentrunner.commands.notify import notifier_of
@@ -105,34 +105,35 @@ class _Watch:
         self._output = output
         self._state_dir = environment.state_dir(output.state_dir)
         self._folder = RunFolder.open(self._state_dir, run_id)
-        notifier = notifier_of(output.notify, settings=False)  # who drives it asks the settings
+        # The driving process uses the settings itself
+        notifier = notifier_of(output.notify, settings=False)
         self._console = Console(output, notifier=notifier, watched=True)
-        self._asks = interactive(output)
+        self._asks_person = interactive(output)
         self._offset = 0
         self._asked_at = 0.0
-        """Since when a question is open; 0 where none is."""
+        """Since when a question is open; 0 if none is."""
         self._left: set[str] = set()
         """Questions that the person has left waiting."""
 
     def to_the_end(self) -> int:
-        """Follow it until nobody drives it any more; its exit code."""
+        """Follow the run until no process drives it any more; return its exit code."""
         driven = is_driven(self._state_dir, self._run_id)
-        self._console.catch_up(self._new(), TAIL, goes_on=driven)
+        self._console.catch_up(self._read_new(), TAIL, goes_on=driven)
         try:
             while True:
                 self._follow()
-                standing = self._standing()
+                standing = self._run_state()
                 waiting = standing.waiting
-                # What a plan's task asks is answered to the plan, which then drives it.
-                asks = self._asks and not standing.part_of
-                if not (waiting and asks and self._answered(waiting)):
+                # Questions of a plan's task are answered to the plan, which then drives it.
+                asks = self._asks_person and not standing.part_of
+                if not (waiting and asks and self._ask_person(waiting)):
                     break
         finally:
             self._console.close()
         return self._end()
 
-    def _new(self) -> list[EventLine]:
-        """Events that were written since the last look."""
+    def _read_new(self) -> list[EventLine]:
+        """Return the events written since the last call."""
         from agentrunner.storage.events import read_from
 
         events, self._offset = read_from(self._folder.events_file, self._offset)
@@ -145,30 +146,30 @@ class _Watch:
 
     def _follow(self) -> None:
         while True:
-            # Asked before reading: what is written until the answer is no is still read.
+            # Checked before reading, so that everything written before a "no" is still read.
             driven = is_driven(self._state_dir, self._run_id)
-            events = self._new()
+            events = self._read_new()
             for event in events:
                 self._console.on_event(event)
             if not driven and not events:
                 return
             inline = self._asked_at and time.monotonic() - self._asked_at > ASKED_SEC
-            if driven and inline and self._asks:
-                waiting = self._standing().waiting
+            if driven and inline and self._asks_person:
+                waiting = self._run_state().waiting
                 self._asked_at = 0.0
                 if waiting:
-                    self._answered(waiting)
+                    self._ask_person(waiting)
             self._console.tick()
             time.sleep(LOOK_SEC)
 
-    def _standing(self) -> Result:
+    def _run_state(self) -> Result:
         from agentrunner.engine import queries
 
         environment.quiet_libraries()
         return queries.show(self._state_dir, self._run_id)
 
-    def _answered(self, waiting: InboxItem) -> bool:
-        """Ask the person here; whether there is a reason to go on watching."""
+    def _ask_person(self, waiting: InboxItem) -> bool:
+        """Ask the person here; return whether there is a reason to continue watching."""
         from agentrunner.commands.question_prompt import AnsweredElsewhere, asked, polling
         from agentrunner.commands.respond import give
 
@@ -176,7 +177,7 @@ class _Watch:
             return False
         question = waiting.question()
         driven = is_driven(self._state_dir, self._run_id)
-        with self._console.silence(), polling(self._unless_answered(question, driven)):
+        with self._console.silence(), polling(self._answer_watcher(question, driven)):
             try:
                 answer = asked(question, self._folder.root)
             except AnsweredElsewhere:
@@ -189,8 +190,8 @@ class _Watch:
         code = give(self._run_id, answer, there, left_alone=lambda _: "It goes on by itself.")
         return code in (0, UsageError.exit_code)  # a wrong answer is asked for again
 
-    def _unless_answered(self, question: Question, driven: bool) -> Callable[[], None]:
-        """Ends the prompt where somebody else answers, or whoever asked is gone."""
+    def _answer_watcher(self, question: Question, driven: bool) -> Callable[[], None]:
+        """Return a poll that ends the prompt once somebody else answers or the driver is gone."""
         from agentrunner.commands.question_prompt import AnsweredElsewhere
         from agentrunner.state.people import Answer
 
@@ -210,7 +211,7 @@ class _Watch:
     def _end(self) -> int:
         from agentrunner.commands.drive import show_end
 
-        result = self._standing()
+        result = self._run_state()
         self._console.finish(result)
         if not self._output.json:
             show_end(result, self._console)

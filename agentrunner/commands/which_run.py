@@ -1,4 +1,4 @@
-"""Which run is meant."""
+"""Find the run that a command means."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def here() -> Path:
-    """The repository around the current folder, else the folder itself."""
+    """Return the repository around the current folder, else the folder itself."""
     from agentrunner.config.repo import git_root
 
     folder = Path.cwd()
@@ -20,7 +20,7 @@ def here() -> Path:
 
 
 def in_git(result: Result) -> bool:
-    """Whether git knows the folder that a run worked in."""
+    """Whether the folder that a run worked in is a git repository."""
     from agentrunner.config.repo import git_root
 
     return git_root(Path(result.repo or "")) is not None
@@ -35,7 +35,7 @@ def is_driven(state_dir: Path, run_id: str) -> bool:
 
 
 def name_needed(state_dir: Path, run_id: str) -> str:
-    """What commands given here must call this run; "" where this repository has no other."""
+    """Return the run's name for commands given here; "" if this repository has no other run."""
     from agentrunner.storage.index import RunIndex
 
     rows = RunIndex(state_dir).runs(here())
@@ -43,7 +43,7 @@ def name_needed(state_dir: Path, run_id: str) -> str:
 
 
 def resolve(name: str | None, state_dir: str | None) -> tuple[Path, str]:
-    """State folder and id of the run called `name`, or of the newest one of this repository."""
+    """Return state folder and id of the run called `name`, or of this repository's newest one."""
     from agentrunner.storage.index import RunIndex
 
     folder = environment.state_dir(state_dir)

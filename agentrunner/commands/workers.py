@@ -1,4 +1,4 @@
-"""The workers: what is installed, what each needs, and what each can tell."""
+"""`workers`: what is installed, what each needs, and what each can report."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def workers(
 
 
 def list_workers(repo: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What is known of each kind; its `--version` is asked, nothing else is started."""
+    """Return the facts of each kind; only its `--version` is run."""
     from agentrunner.discovery.agents import NO_CLIS, adapter
     from agentrunner.registry import LOGINS, WORKERS
     from agentrunner.workers.login import login_for

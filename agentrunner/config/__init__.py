@@ -1,1 +1,1 @@
-"""What a task is and how it is written down: files, options and settings, validated once."""
+"""The task and how it is written down: task files, options and settings, validated once."""

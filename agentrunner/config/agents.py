@@ -10,15 +10,15 @@ from agentrunner.config.config_model import ENV_NAME, ConfigModel
 from agentrunner.registry import PLANNERS, WORKERS
 
 DEFAULT_META_MODEL = "gpt-5.5"
-"""Used where neither task file nor environment names one; shown by `agentrunner doctor`."""
+"""Default model if neither task file nor environment names one; shown by `agentrunner doctor`."""
 
 AUTO = "auto"
-"""The kind that is settled before a run starts, by what this machine has."""
+"""The kind that is decided before a run starts, by what this machine has."""
 
 
 See = Literal["nothing", "change", "repo"]
 SEES: tuple[See, ...] = ("nothing", "change", "repo")
-"""From the least to the most."""
+"""In order, from the least to the most."""
 
 
 class PlannerSpec(ConfigModel):
@@ -66,14 +66,14 @@ class PlannerSpec(ConfigModel):
 
 
 def seen_by(meta: PlannerSpec) -> See:
-    """What the planner may see of the code, what was left out filled in."""
+    """Return what the planner may see of the code, with the default filled in."""
     if meta.see is not None:
         return meta.see
     return "change" if meta.see_repo == "none" else "repo"
 
 
 def reads_repo(meta: PlannerSpec) -> bool:
-    """Whether a CLI reads the repository itself."""
+    """Whether the planner is a CLI that reads the repository itself."""
     return meta.see_repo == "read" and seen_by(meta) == "repo"
 
 
@@ -184,7 +184,7 @@ class WorkerSpec(ConfigModel):
 
 
 def named_workers(workers: list[WorkerSpec]) -> list[tuple[str, WorkerSpec]]:
-    """Each candidate with the name that tells it apart."""
+    """Return each worker candidate with its unique name."""
     taken: dict[str, int] = {}
     named = []
     for worker in workers:

@@ -1,4 +1,4 @@
-"""The kinds of budget that there are, and how much a run may use, as a task and a policy say it."""
+"""The kinds of budget, and the limits of a run as a task or a policy sets them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from agentrunner.config.config_model import ConfigModel
 
 @dataclass(frozen=True)
 class BudgetKind:
-    """What is limited by one key of `runner.budget`."""
+    """What one key of `runner.budget` limits."""
 
     unit: str
-    """Of 1, as people read it."""
+    """Unit for the figure 1, as people read it."""
     units: str
-    """Of any other figure."""
+    """Unit for any other figure."""
     counter: str = ""
-    """What of `Counters` is held against it; "" for the one of the same name."""
+    """The field of `Counters` that is compared with the limit; "" for the one of the same name."""
     whole: bool = True
-    """Whether it is counted; else it is measured."""
+    """Whether the figure is an integer count; else it is measured."""
     before_call: bool = True
-    """Whether it must not be spent before a call of the planner."""
+    """Whether some of it must be left before a call of the planner."""
     before_worker: bool = True
-    """Whether it must not be spent before a worker run."""
+    """Whether some of it must be left before a worker run."""
     by_talking: bool = True
-    """Whether talking about a plan spends it; its time is bounded for each message."""
+    """Whether talking about a plan uses it up; each message has a time limit of its own."""
 
 
 BUDGET_KINDS: Mapping[str, BudgetKind] = {
@@ -38,7 +38,7 @@ BUDGET_KINDS: Mapping[str, BudgetKind] = {
     "tokens": BudgetKind("token", "tokens"),
     "usd": BudgetKind("US dollar", "US dollars", whole=False),
 }
-"""By key; the first that is spent is named. A test says what else a kind needs."""
+"""By key; the first that is used up is named. A test shows what else a new kind needs."""
 
 
 class Limits(ConfigModel):

@@ -1,8 +1,8 @@
-"""Settings that stand outside of a task: the person's own file, and one in the repository.
+"""Settings outside of a task: the person's own file, and one in the repository.
 
-Both hold the section `runner` of a task file, all of it or a part. They fill in what options and
-task leave out. A repository is not trusted: its file may set only what makes a run ask more,
-prove more, or speak another language (`PROJECT_MAY`).
+Both hold the section `runner` of a task file, or part of it. They supply what options and task
+leave out. A repository is not trusted: its file may only set what makes a run ask more, prove more,
+or speak another language (`PROJECT_MAY`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from agentrunner.errors.task_files import BadValue, ProjectSetting
 from agentrunner.registry import PLACE, canonical_worker_type
 
 PROJECT_FILE = "agentrunner.yaml"
-"""In the repository's root, where a change of it is seen in every diff: not beside the notes."""
+"""In the repository's root, not beside the notes, so that every diff shows a change of it."""
 PROJECT_MAY: Mapping[str, tuple[str, ...]] = {
     "runner.completion": ("strict",),
     "runner.approve.plan": ("always",),
@@ -38,14 +38,14 @@ PROJECT_MAY: Mapping[str, tuple[str, ...]] = {
     "runner.note.detail": (),
     "runner.note.template": NOTE_TEMPLATES,
 }
-"""What a repository may set, and to what; () is to anything that the setting takes."""
-_OF_A_TASK: tuple[KeyPath, ...] = (
+"""Settings that a repository may make, with the allowed values; () allows any valid value."""
+_RELATIVE_TO_TASK: tuple[KeyPath, ...] = (
     ("runner", "patterns"),
     ("runner", "meta", "script"),
     ("runner", "sandbox", "image_from"),
 )
-"""Paths relative to a task file."""
-_KIND_S_OWN: Mapping[str, tuple[str, ...]] = {
+"""Settings that hold paths relative to a task file."""
+_KIND_SPECIFIC: Mapping[str, tuple[str, ...]] = {
     "meta": ("kind", "model", "base_url", "auth", "script"),
     "assess": ("kind", "model", "base_url"),
     "worker": (
@@ -53,7 +53,7 @@ _KIND_S_OWN: Mapping[str, tuple[str, ...]] = {
         *("env", "flags", "weight"),
     ),
 }
-"""Settings that mean something for one kind only: they are not taken over to another kind."""
+"""Settings that only make sense for one kind: they are not applied to another kind."""
 
 
 def _place(text: str) -> str:
@@ -87,40 +87,40 @@ class ConfigFile(ConfigModel):
 
 
 def notify_command(environ: Mapping[str, str]) -> str:
-    """The command of `notify` in the person's own file; "" for none. Raises UsageError."""
+    """Return the command of `notify` in the person's own file; "" for none. Raises UsageError."""
     own = user_file(environ)
-    if own is None or not _is_there(own):
+    if own is None or not _exists(own):
         return ""
-    tree = _checked(read_yaml(read_text(own, name=str(own)), str(own)))
+    tree = _validated(read_yaml(read_text(own, name=str(own)), str(own)))
     return str(tree.value.get("notify") or "")
 
 
 def read_layers(repo: Path, environ: Mapping[str, str]) -> list[YamlTree]:
-    """The settings of the repository's file and of the person's, as far as they are there.
+    """Return the settings of the repository's file and of the person's, as far as these exist.
 
-    Raises UsageError with the place of what they may not say.
+    Raises UsageError with the place of a setting that they may not make.
     """
     layers = []
     project = repo / PROJECT_FILE
-    if _is_there(project):
+    if _exists(project):
         tree = read_yaml(read_text(project, name=str(project), within=(repo,)), str(project))
-        # A task file may have that name, too.
+        # A task file may have this name, too.
         if not (isinstance(tree.value, dict) and "task" in tree.value):
-            layers.append(_checked(tree))
+            layers.append(_validated(tree))
             _refuse_all_but_harmless(tree)
     own = user_file(environ)
-    if own is not None and _is_there(own):
-        layers.append(_checked(read_yaml(read_text(own, name=str(own)), str(own))))
+    if own is not None and _exists(own):
+        layers.append(_validated(read_yaml(read_text(own, name=str(own)), str(own))))
         _refuse_relative(layers[-1])
     return layers
 
 
-def _is_there(path: Path) -> bool:
-    """Also a link that leads nowhere: then reading it fails, and is not passed over."""
+def _exists(path: Path) -> bool:
+    """Whether `path` exists, also as a dangling link, which then fails instead of being skipped."""
     return path.is_symlink() or path.exists()
 
 
-def _checked(tree: YamlTree) -> YamlTree:
+def _validated(tree: YamlTree) -> YamlTree:
     if tree.value is None:
         tree.value = {}
     try:
@@ -170,10 +170,10 @@ def _leaves(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
 
 
 def _refuse_relative(tree: YamlTree) -> None:
-    """A relative path would mean another file for every task."""
+    """Refuse relative paths, which would mean another file for every task."""
     settings = dict(_leaves(tree.value.get("runner") or {}, ("runner",)))
     template = settings.get(("runner", "note", "template"), NOTE_TEMPLATES[0])
-    own = [path for path in _OF_A_TASK if settings.get(path)]
+    own = [path for path in _RELATIVE_TO_TASK if settings.get(path)]
     own += [("runner", "note", "template")] * (template not in NOTE_TEMPLATES)
     for path in own:
         raise mistake(
@@ -189,10 +189,10 @@ def _refuse_relative(tree: YamlTree) -> None:
 
 
 def lay_under(tree: YamlTree, layers: Sequence[YamlTree]) -> None:
-    """Fill in from these, the first one first, what `tree` leaves out.
+    """Fill in what `tree` leaves out from these layers, the first one first.
 
-    What a planner may see of the code is the least of what `tree` and these say, unless an option
-    says it: a task file is code that a pull request can change.
+    What a planner may see of the code is the least that `tree` and the layers allow, unless an
+    option sets it: a task file is code that a pull request can change.
     """
     _refuse_plain_http(tree)
     for layer in layers:
@@ -205,7 +205,7 @@ def lay_under(tree: YamlTree, layers: Sequence[YamlTree]) -> None:
 
 
 def _refuse_plain_http(tree: YamlTree) -> None:
-    """A task file does not decide that the person's key may cross their network in the clear."""
+    """Refuse a task file that lets the person's key cross their network in the clear."""
     path: KeyPath = ("runner", "meta", "allow_plain_http")
     value: Any = tree.value
     for part in path:
@@ -223,7 +223,7 @@ def _refuse_plain_http(tree: YamlTree) -> None:
 
 
 def _lower_sight(tree: YamlTree, layer: YamlTree) -> None:
-    """Take the layer's `see` over a task's that is more."""
+    """Let the layer's `see` replace a wider one of the task."""
     path: KeyPath = ("runner", "meta", "see")
     mine, theirs = (_sight(one.value) for one in (tree, layer))
     if mine is None or theirs is None:
@@ -231,14 +231,14 @@ def _lower_sight(tree: YamlTree, layer: YamlTree) -> None:
     if SEES.index(mine) <= SEES.index(theirs):
         tree.value["runner"]["meta"].setdefault("see", mine)  # what `see_repo: none` means
         return
-    if tree.place(path).where.startswith("--"):  # an option of the person who starts it
+    if tree.place(path).where.startswith("--"):  # an option of the person who starts the run
         return
     tree.value["runner"]["meta"]["see"] = theirs
     _take_places(tree, layer, path, theirs)
 
 
 def _sight(value: Any) -> See | None:
-    """What `runner.meta` of a file says of it; None for nothing, and for what is no such word."""
+    """Return a file's `runner.meta.see`; None if it is missing or no valid word."""
     runner = value.get("runner") if isinstance(value, dict) else None
     meta = runner.get("meta") if isinstance(runner, dict) else None
     if not isinstance(meta, dict):
@@ -249,12 +249,12 @@ def _sight(value: Any) -> See | None:
 
 
 def _drop_foreign(runner: dict[str, Any], own: Mapping[str, Any]) -> None:
-    """Leave out what would be mixed with settings of another worker or planner."""
+    """Drop settings that would be mixed with those of another worker or planner."""
     if "worker" in own or "workers" in own:
         runner.pop("workers", None)
     if "workers" in own:
         runner.pop("worker", None)
-    for section, names in _KIND_S_OWN.items():
+    for section, names in _KIND_SPECIFIC.items():
         theirs = runner.get(section)
         if isinstance(theirs, dict) and _other_kind(theirs, own.get(section)):
             for name in names:

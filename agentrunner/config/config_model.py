@@ -1,4 +1,4 @@
-"""What people write, in task files, policies and settings: the base of its models."""
+"""The base of models that people write: task files, policies and settings."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class ConfigModel(BaseModel):
         frozen=True,
         coerce_numbers_to_str=True,
         allow_inf_nan=False,
-        defer_build=True,  # each is built when it is used, and no command uses them all
+        defer_build=True,  # built on first use, since no command uses all models
     )
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """A field is described by the text below it.
+        """Describe each field by the text below it in the source.
 
-        It is read from the source here, and not by `use_attribute_docstrings`, which parses each
-        class at every start.
+        The source is read here instead of with `use_attribute_docstrings`, which would parse every
+        class at each start.
         """
         schema = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
@@ -48,7 +48,7 @@ class ConfigModel(BaseModel):
 
 
 def _texts_below_fields(cls: type[ConfigModel]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if not issubclass(base, ConfigModel) or base is ConfigModel:
             continue
@@ -60,5 +60,5 @@ def _texts_below_fields(cls: type[ConfigModel]) -> dict[str, str]:
                     ast.AnnAssign(target=ast.Name(id=name)),
                     ast.Expr(value=ast.Constant(value=str(text))),
                 ):
-                    found[name] = inspect.cleandoc(text)
-    return found
+                    texts[name] = inspect.cleandoc(text)
+    return texts

@@ -1,4 +1,4 @@
-"""What a task is read from: a task file, a PRD with front matter, standard input, a goal."""
+"""Read the source of a task: a task file, a PRD with front matter, standard input, or a goal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STDIN = "standard input"
 
 @dataclass(frozen=True)
 class TaskSource:
-    """Where the task comes from.
+    """The source of a task.
 
     `file`: a task file or a PRD, by path; `stdin`: the text of a task file; `goal`: the
     requirements themselves; `prd`: a PRD by path, with everything else relative to the current
@@ -36,32 +36,32 @@ class TaskSource:
 
 @dataclass(frozen=True)
 class Document:
-    """A source as a tree in the shape of the task file."""
+    """A source as a tree in the shape of a task file."""
 
     tree: YamlTree
     name: str
     base_dir: Path
-    """Absolute: what relative paths mean."""
+    """Absolute; relative paths are resolved against it."""
     text: str
     path: Path | None = None
-    """Of the file it was read from."""
+    """The file it was read from."""
     stem: str = ""
-    """The file's name without its ending, from which an id is made."""
+    """The file's name without its suffix, from which an id is made."""
     title: str = ""
-    """Used where the tree has none."""
+    """The title if the tree has none."""
     is_prd: bool = False
-    """The file is itself the PRD, named by the caller."""
+    """Whether the file is itself the PRD, named by the caller."""
 
 
 def read_stdin(stream: BinaryIO) -> TaskSource:
-    """The task file that stands on standard input; raises UsageError like a file does."""
+    """Read the task file on standard input; raises UsageError as for a file."""
     data = stream.read(MAX_BYTES + 1)
     require_size(data, STDIN)
     return TaskSource("stdin", decode(data, STDIN))
 
 
 def read_document(source: TaskSource, cwd: Path) -> Document:
-    """Read a source; raises UsageError where it is unreadable or neither task file nor PRD."""
+    """Read a source; raises UsageError if it is unreadable or neither a task file nor a PRD."""
     match source.kind:
         case "stdin":
             tree = _task_tree(source.value, STDIN)
@@ -80,14 +80,14 @@ def read_document(source: TaskSource, cwd: Path) -> Document:
 
 
 def _read(path: Path, name: str) -> str:
-    """The file's text; where it is not there, the error says how one comes about."""
+    """Return the file's text; if the file is missing, the error says how to make one."""
     try:
         return read_text(path, name=name)
     except Unreadable as error:
         if path.is_dir():
             error.remedy = f"name a task file or a PRD; for the repository: --repo {name}"
         elif not os.path.lexists(path) and not error.remedy:
-            # A path with folders is likelier mistyped than not written yet.
+            # A path with folders is probably mistyped rather than not written yet.
             new = path.stem if path.name == name else ""
             first = f"agentrunner init {new} writes one" if new else "look at the path"
             error.remedy = f'{first}; in words: agentrunner run -g "what you want"'
@@ -132,7 +132,7 @@ def _goal(text: str, cwd: Path) -> Document:
 
 
 def _prd(text: str, name: str, path: Path, base_dir: Path, prd_path: str) -> Document:
-    """A PRD as the task file that its front matter and its path amount to."""
+    """Convert a PRD to a task file from its front matter and its path."""
     tree = front_matter(text, name)
     if tree is None:
         tree = YamlTree({}, {(): Place(name)})
@@ -141,8 +141,8 @@ def _prd(text: str, name: str, path: Path, base_dir: Path, prd_path: str) -> Doc
     if not isinstance(task, dict):
         raise _front_error(tree, "task", "task must hold settings, one `key: value` a line.")
     for key in [key for key in front if key not in _TOP]:
-        # `test:` at the top is `task.test:`; so is any key that is none of the three sections,
-        # so that a mistyped one is answered with what may stand here.
+        # Top-level `test:` is `task.test:`. So is any key that is not one of the three sections,
+        # which lets the answer to a mistyped one list what is allowed here.
         if key in task:
             raise _front_error(tree, key, f"{key} is given twice: here and under task.")
         task[key] = front.pop(key)
@@ -166,9 +166,9 @@ def _front_error(tree: YamlTree, key: str, message: str) -> UsageError:
 
 
 def front_matter(text: str, name: str) -> YamlTree | None:
-    """The YAML between `---` lines at the very beginning, or None.
+    """Return the YAML between `---` lines at the very beginning, or None.
 
-    Raises UsageError where it is not closed or not YAML.
+    Raises UsageError if it is not closed or not YAML.
     """
     end = _front_end(text, name)
     if end is None:
@@ -182,7 +182,7 @@ def front_matter(text: str, name: str) -> YamlTree | None:
 
 
 def _front_end(text: str, name: str) -> int | None:
-    """Index of the line that closes the front matter."""
+    """Return the index of the line that closes the front matter."""
     lines = text.split("\n")
     if lines[0].rstrip() != "---":
         return None
@@ -198,7 +198,7 @@ def _front_end(text: str, name: str) -> int | None:
 
 
 def body(text: str, name: str) -> tuple[str, int]:
-    """A PRD without its front matter, and the line of the file it begins with."""
+    """Return a PRD without its front matter, and the file's line number where that begins."""
     if front_matter(text, name) is None:
         return text, 1
     end = _front_end(text, name) or 0

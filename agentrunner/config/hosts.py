@@ -18,15 +18,15 @@ class AllowedHost:
     """One entry of an allow-list. Its text is the entry as people write it."""
 
     name: str
-    """Lower case, without a trailing dot; of a wildcard, what follows `*.`."""
+    """Lower case, without a trailing dot; for a wildcard, what follows `*.`."""
     port: int
     wildcard: bool = False
-    """Any name below `name`, and not `name` itself."""
+    """Any name below `name`, but not `name` itself."""
     address: str | None = None
-    """The one address it is dialled at, whatever DNS says; may be private."""
+    """The one address to connect to, whatever DNS says; may be private."""
 
     def covers(self, name: str, port: int) -> bool:
-        """Whether `name` (lower case, without a trailing dot) at `port` is meant."""
+        """Whether the entry matches `name` (lower case, without a trailing dot) at `port`."""
         if port != self.port:
             return False
         return name.endswith("." + self.name) if self.wildcard else name == self.name
@@ -37,17 +37,17 @@ class AllowedHost:
 
 
 def find_host(hosts: Iterable[AllowedHost], name: str, port: int) -> AllowedHost | None:
-    """The entry that lets `name` at `port` be reached: a pinned one first, a wildcard last."""
+    """Return the entry that allows `name` at `port`: pinned entries first, wildcards last."""
     found = [host for host in hosts if host.covers(name, port)]
     return min(found, key=lambda host: (host.wildcard, host.address is None), default=None)
 
 
 def canonical_name(text: str) -> str | None:
-    """A host's name in lower case and without the dot at its end; None if it is not one.
+    """Return a host name in lower case without a trailing dot; None if it is not a name.
 
-    An address is none in any spelling, that of an old C library included ("127.1", "0x7f000001",
-    "2130706433"): a name cannot end in a number. A name beyond ASCII is none: it is written as it
-    is asked for, "xn--bcher-kva.example".
+    An address is not a name in any spelling, including those of old C libraries ("127.1",
+    "0x7f000001", "2130706433"): a name cannot end in a number. Neither is a name beyond ASCII: it
+    must be written as it is looked up, "xn--bcher-kva.example".
     """
     if not text.isascii():
         return None
@@ -59,28 +59,28 @@ def canonical_name(text: str) -> str | None:
 
 
 def port_number(text: str) -> int | None:
-    """A TCP port in plain digits, or None."""
+    """Return a TCP port written in plain digits, or None."""
     port = int(text) if _PORT.fullmatch(text) else 0
     return port if 0 < port < 65536 else None
 
 
 def parse_host(text: str) -> AllowedHost:
-    """ "host:port", "*.domain:port" or "host:port@address"; raises ValueError with the reason."""
-    left, at, pin = text.strip().partition("@")
-    host, _, digits = left.rpartition(":")
+    """Parse "host:port", "*.domain:port" or "host:port@address"; raises ValueError."""
+    host_and_port, at, pin = text.strip().partition("@")
+    host, _, digits = host_and_port.rpartition(":")
     port = port_number(digits)
     if not host or port is None:
         raise ValueError(f'"{text}" names no port: write host:port, as in example.org:443')
     wildcard = host.startswith("*.")
     name = canonical_name(host.removeprefix("*."))
     if name is None:
-        raise ValueError(_no_name(text, host))
+        raise ValueError(_name_problem(text, host))
     if wildcard and ("." not in name or at):
         raise ValueError(f'"{text}" is too wide: a wildcard needs a domain of two parts, unpinned')
-    return AllowedHost(name, port, wildcard, _pinned(text, pin) if at else None)
+    return AllowedHost(name, port, wildcard, _pinned_address(text, pin) if at else None)
 
 
-def _no_name(text: str, host: str) -> str:
+def _name_problem(text: str, host: str) -> str:
     if not host.isascii():
         return f'"{text}": write the name in ASCII, as DNS has it (xn--…)'
     return (
@@ -89,7 +89,7 @@ def _no_name(text: str, host: str) -> str:
     )
 
 
-def _pinned(text: str, pin: str) -> str:
+def _pinned_address(text: str, pin: str) -> str:
     try:
         address = ipaddress.ip_address(pin)
     except ValueError:
@@ -100,6 +100,6 @@ def _pinned(text: str, pin: str) -> str:
 
 
 def checked_host(text: str) -> str:
-    """`text` if it can be read; raises ValueError as `parse_host` does."""
+    """Return `text` if it can be parsed; raises ValueError as `parse_host` does."""
     parse_host(text)
     return text.strip()

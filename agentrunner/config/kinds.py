@@ -1,6 +1,6 @@
-"""What a kind of planner, worker or sandbox is, as its class says it; outside ones say it too.
+"""The traits of a kind of planner, worker or sandbox, read from its class; also of outside kinds.
 
-Classes are asked by name through the registry, so that no list of kinds has to be kept elsewhere.
+Classes are looked up by name in the registry, so that no other list of kinds is needed.
 """
 
 from __future__ import annotations
@@ -16,71 +16,72 @@ _Traits = TypeVar("_Traits")
 
 @dataclass(frozen=True)
 class PlannerKind:
-    """Class attributes of a planner, by their names; one that is left out is as here."""
+    """Class attributes of a planner by name, with the defaults for omitted ones."""
 
     calls_model: bool = True
-    """Whether a model answers. One that is a program alone is shown no repository, and a policy's
-    models and endpoints mean nothing to it."""
+    """Whether a model answers. A planner that is only a program is shown no repository, and a
+    policy's models and endpoints do not apply to it.
+    """
     reads_prompts: bool = True
-    """Whether it reads `request.messages`; else none is made, and `request.facts` is all it has."""
+    """Whether it reads `request.messages`; else none are made, and it gets only `request.facts`."""
     is_chat_model: bool = False
-    """Whether one answer is one call of a chat model, over HTTP and by AgentRunner itself."""
+    """Whether an answer is one call of a chat model over HTTP, made by AgentRunner itself."""
     is_program: bool = False
     """Whether it starts a CLI, in a sandbox, which may have a login of its own."""
     by_code: bool = False
     """Whether asking again gives the same answer."""
     takes_schema: str | None = None
-    """How a schema holds its answers, as the end of "a schema …"; "" for not at all."""
+    """How a schema constrains its answers, as the end of "a schema …"; "" for not at all."""
     url_variable: str = ""
-    """The variable of this machine that names its endpoint."""
+    """The environment variable that names its endpoint."""
 
 
 @dataclass(frozen=True)
 class WorkerKind:
-    """Class attributes of a worker, by their names."""
+    """Class attributes of a worker by name."""
 
     needs_model: bool = True
-    """Whether it calls a model; one that does not is told no model and no endpoint."""
+    """Whether it calls a model; if not, it gets no model and no endpoint."""
 
 
 @dataclass(frozen=True)
 class SandboxKind:
-    """Class attributes of a sandbox, by their names; one that is left out is as here."""
+    """Class attributes of a sandbox by name, with the defaults for omitted ones."""
 
     has_image: bool = False
-    """Whether it is made of an image, which may bring a program that this machine has not."""
+    """Whether it is made from an image, which may contain programs that this machine lacks."""
 
 
 def planner_kind(kind: str) -> PlannerKind:
-    """What the planners of a kind are; `auto` is anything, with the endpoint of the usual kind.
+    """Return the traits of a planner kind; `auto` can be any, with the usual kind's endpoint.
 
     Raises UsageError for an unknown kind, and for one that cannot be imported.
     """
     if kind == AUTO:
         usual = planner_kind(PlannerSpec.model_fields["kind"].default)
         return PlannerKind(url_variable=usual.url_variable)
-    return _of_class(PlannerKind, PLANNERS, kind, "the planner")
+    return _read_traits(PlannerKind, PLANNERS, kind, "the planner")
 
 
 def worker_kind(kind: str) -> WorkerKind:
-    """What the workers of a kind are; `auto` is one with a model.
+    """Return the traits of a worker kind; `auto` is one with a model.
 
     Raises UsageError for an unknown kind, and for one that cannot be imported.
     """
-    return WorkerKind() if kind == AUTO else _of_class(WorkerKind, WORKERS, kind, "worker")
+    return WorkerKind() if kind == AUTO else _read_traits(WorkerKind, WORKERS, kind, "worker")
 
 
 def sandbox_kind(kind: str) -> SandboxKind:
-    """What the sandboxes of a kind are; `auto` may be one with an image.
+    """Return the traits of a sandbox kind; `auto` may be one with an image.
 
     Raises UsageError for an unknown kind, and for one that cannot be imported.
     """
     if kind == AUTO:
         return SandboxKind(has_image=True)
-    return _of_class(SandboxKind, SANDBOXES, kind, "sandbox")
+    return _read_traits(SandboxKind, SANDBOXES, kind, "sandbox")
 
 
-def _of_class(traits: type[_Traits], table: Kinds, kind: str, what: str) -> _Traits:
+def _read_traits(traits: type[_Traits], table: Kinds, kind: str, what: str) -> _Traits:
     cls: Any = load(table, kind, what)
     names = [field.name for field in fields(traits)]  # type: ignore[arg-type]
     return traits(**{name: getattr(cls, name) for name in names if hasattr(cls, name)})

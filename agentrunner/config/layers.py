@@ -1,4 +1,4 @@
-"""Options laid over a task file: `--set` first, then the named options, which win."""
+"""Apply options to a task file: `--set` first, then the named options, which win."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMED: dict[str, KeyPath] = {
 
 
 def apply_overrides(tree: YamlTree, overrides: Sequence[str]) -> None:
-    """`key.path=VALUE` each, VALUE in YAML; raises UsageError (`bad-option`)."""
+    """Apply `key.path=VALUE` texts, VALUE in YAML; raises UsageError (`bad-option`)."""
     for text in overrides:
         key, equals, value = text.partition("=")
         place = Place(f"--set {key}")
@@ -42,8 +42,8 @@ def apply_overrides(tree: YamlTree, overrides: Sequence[str]) -> None:
 
 
 def apply_options(tree: YamlTree, options: Mapping[str, Any], cwd: Path) -> None:
-    """The named options `run` has; None and False mean not given. `repo` is relative to `cwd`."""
-    if _chosen_from_list(tree, options.get("worker")):
+    """Apply the named options of `run`; None and False are skipped. `repo` is relative to `cwd`."""
+    if _choose_from_list(tree, options.get("worker")):
         options = {**options, "worker": None}
     for name, path in _NAMED.items():
         value = options.get(name)
@@ -56,10 +56,10 @@ def apply_options(tree: YamlTree, options: Mapping[str, Any], cwd: Path) -> None
         _put(tree, ("runner", "approve", moment), get_args(Moment)[1], Place("--approve"))
 
 
-def _chosen_from_list(tree: YamlTree, wanted: Any) -> bool:
-    """Whether `--worker` is the name or kind of a candidate, which then works alone.
+def _choose_from_list(tree: YamlTree, wanted: Any) -> bool:
+    """Whether `--worker` names a candidate (by name or kind), which then works alone.
 
-    Where it is neither, all candidates give way to the kind.
+    If it does not, the whole list of candidates is dropped in favour of that kind.
     """
     runner = tree.value.get("runner")
     if wanted is None or not isinstance(runner, dict):
@@ -96,7 +96,7 @@ def _moments(value: str | Sequence[str] | None) -> list[str]:
 
 
 def _put(tree: YamlTree, path: KeyPath, value: Any, place: Place) -> None:
-    """Set a value, making the mappings around it; what was written there is no longer its place."""
+    """Set a value and create the mappings around it; places of what it replaces are removed."""
     here = tree.value
     for depth, part in enumerate(path[:-1], 1):
         if here.get(part) is None:

@@ -1,7 +1,7 @@
-"""A task file, a PRD or a goal → TaskSpec: read, put together, validated as a whole.
+"""Load a task file, a PRD or a goal as a TaskSpec: read, combine, validate as a whole.
 
-Everything that a caller can get wrong is a UsageError with its place; nothing is written and no
-process started.
+Every mistake of a caller is a UsageError with its place. Nothing is written and no process is
+started.
 """
 
 from __future__ import annotations
@@ -79,10 +79,9 @@ def load_task(
 
     `overrides` are `--set key.path=VALUE` texts, `options` the named options (test, repo, meta,
     worker, model, planner_model, sandbox, max_loops, approve, strict), which win. `detect_test`
-    answers `test: auto` for a repository; `today` names a task whose title leaves nothing for an
-    id. With `auto`, a planner and a worker of which nothing is said are of kind `auto`. Raises
-    UsageError with place and remedy, and InfraError (`repo-owner`) for somebody else's
-    repository.
+    finds the command of `test: auto` in a repository. `today` becomes part of the id if the title
+    yields none. With `auto`, an unspecified planner or worker is of kind `auto`. Raises UsageError
+    with place and remedy, and InfraError (`repo-owner`) for somebody else's repository.
     """
     cwd = cwd.absolute()
     document = read_document(source, cwd)
@@ -101,7 +100,7 @@ def load_task(
 def load_settings(
     repo: Path, environ: Mapping[str, str], *, auto: bool = False
 ) -> tuple[RunnerSection, dict[str, str]]:
-    """What configuration files, environment and defaults say without a task, and the places.
+    """Return the settings without a task (files, environment, defaults), and their places.
 
     Raises UsageError as `load_task` does.
     """
@@ -114,7 +113,7 @@ def load_settings(
 
 
 def complete(tree: YamlTree, repo: Path, environ: Mapping[str, str], *, auto: bool) -> None:
-    """Fill in what options and task leave out from configuration files, and then kind `auto`."""
+    """Fill in what options and task leave out from configuration files, then kind `auto`."""
     lay_under(tree, read_layers(repo, environ))
     canonical_kinds(tree)
     if auto:
@@ -133,14 +132,15 @@ def _repo(file: TaskFile, document: Document, environ: Mapping[str, str], cwd: P
     if file.task.repo is not None:
         named = base / Path(file.task.repo)
     else:
-        named = _around(base, cwd) if document.is_prd else git_root(base) or base
+        named = _repo_around(base, cwd) if document.is_prd else git_root(base) or base
     return checked_repo(named, document.tree.place(("task", "repo")), environ)
 
 
-def _around(base: Path, cwd: Path) -> Path:
-    """What a PRD in the folder `base` is about: the repository that somebody stands in.
+def _repo_around(base: Path, cwd: Path) -> Path:
+    """Return the repository that a PRD in the folder `base` is about.
 
-    Where nobody stands in one, it is that of the PRD.
+    If the PRD lies outside of the repository around `cwd`, it is about that one; else about its
+    own. Without any repository it is `base`, or `cwd` if the PRD lies outside of that.
     """
     here, there = git_root(cwd), git_root(base)
     if here is not None and not base.resolve().is_relative_to(here.resolve()):
@@ -189,7 +189,7 @@ def _assemble(
 def _refuse_tests_without_command(
     criteria: Sequence[CriterionSpec], test: TestSpec | None, name: str
 ) -> None:
-    """Raises UsageError (`bad-check`) where a check names a test that nothing would run."""
+    """Raise UsageError (`bad-check`) if a check names a test that no command would run."""
     for criterion in criteria:
         check = criterion.check
         if test is None and check is not None and check.kind == "test" and check.name:
@@ -204,7 +204,7 @@ def _refuse_tests_without_command(
 def _prd(
     file: TaskFile, document: Document, within: tuple[Path, ...]
 ) -> tuple[str, int, Source | None]:
-    """The requirements, the line they begin in, and the file they stand in."""
+    """Return the requirements, the number of their first line, and their source file."""
     prd = file.task.prd
     place = document.tree.place(("task", "prd", "text" if prd.path is None else "path"))
     if prd.path is None:
@@ -238,7 +238,7 @@ def _source(path: Path | None, text: str) -> Source:
 def _with_test(
     task: TaskSection, tree: YamlTree, repo: Path, detect_test: DetectTest | None
 ) -> TaskSection:
-    """`test: auto` replaced by the command that was found."""
+    """Replace `test: auto` by the command that was found."""
     if task.test is None or task.test.command != "auto":
         return task
     command = detect_test(repo / task.test.cwd) if detect_test else None
@@ -254,15 +254,16 @@ def _with_test(
 
 
 def with_environment(meta: PlannerSpec, environ: Mapping[str, str]) -> PlannerSpec:
-    """A planner with what the environment says where nothing is written, then the default.
+    """Return the planner's settings with gaps filled from the environment, then from defaults.
 
-    META_TIMEOUT_SEC is for chat models: a CLI reads and starts for longer than one call of a
-    model takes. The time limit stays open without either.
-    Raises UsageError for a META_TIMEOUT_SEC that is no number.
+    META_TIMEOUT_SEC is for chat models: a CLI starts and reads for longer than one call of a model
+    takes. Without either, the time limit stays open. Raises UsageError for a META_TIMEOUT_SEC that
+    is no number.
     """
     update: dict[str, Any] = {}
     if meta.timeout_sec is None and environ.get("META_TIMEOUT_SEC"):
-        seconds = _timeout(environ["META_TIMEOUT_SEC"])  # one that is no number is told anyway
+        # A value that is no number is an error in any case
+        seconds = _timeout(environ["META_TIMEOUT_SEC"])
         if planner_kind(meta.kind).is_chat_model:
             update["timeout_sec"] = seconds
     if meta.kind == "openai-chat" and not meta.model:
@@ -272,7 +273,7 @@ def with_environment(meta: PlannerSpec, environ: Mapping[str, str]) -> PlannerSp
 
 
 def model_variable(environ: Mapping[str, str]) -> str:
-    """The variable that names the planner's model; "" where none does."""
+    """Return the variable that names the planner's model; "" if there is none."""
     return next((name for name in MODEL_VARIABLES if environ.get(name)), "")
 
 
@@ -290,7 +291,7 @@ def _timeout(text: str) -> float:
 
 
 def _places(tree: YamlTree) -> dict[str, str]:
-    """Of what a policy or an error may have to point at; criteria tell their own lines."""
+    """Return the places that a policy or an error may refer to; criteria have their own lines."""
     parts = (("runner",), ("task", "setup"), ("task", "test"))
     return {
         dotted(path): place.where
@@ -308,7 +309,7 @@ def _one_line(text: str) -> str:
 
 
 def _named_files(runner: RunnerSection) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Field of the TaskSpec, place in the task file and path of each file that settings name."""
+    """Yield the TaskSpec field, place in the task file and path of each file that settings name."""
     if runner.meta.kind == "script" and runner.meta.script:
         yield "script_text", ("runner", "meta", "script"), runner.meta.script
     if runner.patterns:
@@ -329,9 +330,9 @@ def _named_texts(
 def _named_text(
     place: Place, path: Path, name: str, within: tuple[Path, ...], other: str = ""
 ) -> str:
-    """The text of a file that a setting names; an error tells both places.
+    """Return the text of a file that a setting names; an error shows both places.
 
-    `other` is what else helps with one that lies outside.
+    `other` is a further remedy if the file is outside of the allowed folders.
     """
     try:
         return read_text(path, name=name, within=within)
@@ -345,7 +346,7 @@ def _named_text(
 def resolve_env(
     env: Mapping[str, str], environ: Mapping[str, str], key: str = "runner.worker.env"
 ) -> dict[str, str]:
-    """Variables as a task has them, with `env:NAME` looked up and `literal:` taken off.
+    """Return a task's variables with `env:NAME` looked up and `literal:` removed.
 
     Raises UsageError (`env-missing`) for a variable that is not set or empty.
     """
@@ -362,7 +363,7 @@ def resolve_env(
 
 
 def changed_sources(spec: TaskSpec) -> list[tuple[str, str]]:
-    """Files the run was made from that are different now: path and unified diff, oldest text first.
+    """Return path and unified diff of each file of the run that has changed since.
 
     A file that is gone or unreadable counts as changed; its diff says so.
     """
@@ -391,6 +392,6 @@ def _diff(before: str, now: str, path: str, label: str) -> str:
 
 
 def task_schema() -> dict[str, Any]:
-    """JSON Schema of the task file, for editors."""
+    """Return the JSON Schema of the task file, for editors."""
     schema = TaskFile.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

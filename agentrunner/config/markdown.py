@@ -1,4 +1,4 @@
-"""The little Markdown that criteria need: which lines are headings, and where code stands."""
+"""As much Markdown as criteria need: which lines are headings, and what is code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NARROW = str.maketrans("（）：０１２３４５６７８９", "():012345678
 
 @dataclass(frozen=True)
 class MarkdownLine:
-    """A line of the file; `level` and `title` are those of a heading."""
+    """A line of the file; `level` and `title` are set for headings."""
 
     number: int
     text: str
@@ -30,13 +30,13 @@ class MarkdownLine:
 
     @property
     def indent(self) -> int:
-        """Columns before the text; a tab is four, a full-width space two."""
+        """Columns before the text; a tab counts four, a full-width space two."""
         wide = self.text.replace("\t", "    ").replace("\u3000", "  ")
         return len(wide) - len(wide.lstrip())
 
 
 def lines_of(text: str, first_line: int = 1) -> Iterator[MarkdownLine]:
-    """Every line with its kind. What stands in a code fence or a comment is no heading."""
+    """Yield every line with its kind. Lines in a code fence or a comment are never headings."""
     raw = text.split("\n")
     fence, comment, skip = "", False, False
     for index, line in enumerate(raw):
@@ -46,7 +46,7 @@ def lines_of(text: str, first_line: int = 1) -> Iterator[MarkdownLine]:
             continue
         if fence:
             yield MarkdownLine(number, line, "code")
-            if _closes(line, fence):
+            if _closes_fence(line, fence):
                 fence = ""
             continue
         if comment or line.lstrip().startswith("<!--"):
@@ -60,19 +60,19 @@ def lines_of(text: str, first_line: int = 1) -> Iterator[MarkdownLine]:
             yield MarkdownLine(number, line, "heading", len(match[1]), title)
         elif not line.strip():
             yield MarkdownLine(number, line, "blank")
-        elif level := _underlined(line, raw[index + 1] if index + 1 < len(raw) else ""):
+        elif level := _underline_level(line, raw[index + 1] if index + 1 < len(raw) else ""):
             skip = True
             yield MarkdownLine(number, line, "heading", level, line.strip())
         else:
             yield MarkdownLine(number, line, "text")
 
 
-def _closes(line: str, fence: str) -> bool:
+def _closes_fence(line: str, fence: str) -> bool:
     stripped = line.strip()
     return len(stripped) >= len(fence) and set(stripped) == {fence[0]}
 
 
-def _underlined(line: str, following: str) -> int:
+def _underline_level(line: str, following: str) -> int:
     match = _UNDERLINE.match(following)
     if match is None or re.match(r"\s*(?:[-*+>|]|\d+[.)])\s*", line) or line.startswith("    "):
         return 0
@@ -80,7 +80,7 @@ def _underlined(line: str, following: str) -> int:
 
 
 def section_title(title: str) -> str:
-    """A heading's words for comparing: no numbering, emphasis, closing colon or translation."""
+    """Normalize a heading for comparison: no numbering, emphasis, closing colon or translation."""
     words = unicodedata.normalize("NFKC", title).strip().strip("*_`").strip().casefold()
     numbering = _NUMBERING.match(words)
     words = words[numbering.end() :] if numbering else words
@@ -88,39 +88,39 @@ def section_title(title: str) -> str:
 
 
 def first_heading(text: str) -> str:
-    """The title of the first heading, "" where there is none."""
+    """Return the title of the first heading, "" if there is none."""
     return next((line.title for line in lines_of(text) if line.kind == "heading"), "")
 
 
 def mask(text: str) -> str:
-    """`text` for matching, character by character as long: full-width punctuation narrowed, the
-    inside of backticks hidden as NUL. A match's positions hold for the original.
+    """Return `text` prepared for matching, with the same length: full-width punctuation is
+    narrowed, and the content of back-ticks is hidden as NUL. Match positions hold for the original.
     """
     runs = [(m.start(), m.end(), m[0]) for m in _TICKS.finditer(text)]
-    out: list[str] = []
+    masked: list[str] = []
     at = index = 0
     while index < len(runs):
         start, end, ticks = runs[index]
         close = next((n for n in range(index + 1, len(runs)) if _pairs(ticks, runs[n][2])), None)
-        out.append(text[at:start].translate(_NARROW).replace("\0", " "))
-        out.append("`" * (end - start))
+        masked.append(text[at:start].translate(_NARROW).replace("\0", " "))
+        masked.append("`" * (end - start))
         if close is None:
             at, index = end, index + 1
             continue
         inner, after, _ = runs[close]
-        out.append("\0" * (inner - end) + "`" * (after - inner))
+        masked.append("\0" * (inner - end) + "`" * (after - inner))
         at, index = after, close + 1
-    out.append(text[at:].translate(_NARROW).replace("\0", " "))
-    return "".join(out)
+    masked.append(text[at:].translate(_NARROW).replace("\0", " "))
+    return "".join(masked)
 
 
 def _pairs(opening: str, closing: str) -> bool:
-    """Runs of equal length pair; a full-width opening may be closed by a narrow backtick."""
+    """Whether two runs match: equal length, or a full-width one closed by a narrow back-tick."""
     return closing == opening or (opening == "｀" and closing == "`")
 
 
 def detect_language(text: str) -> Literal["en", "ja"]:
-    """`ja` where kana are found and kana and kanji are a tenth of the letters outside code."""
+    """Return `ja` if there are kana, and kana and kanji are a tenth of the letters outside code."""
     prose = "\n".join(line.text for line in lines_of(text) if line.kind not in ("code", "comment"))
     kana = len(re.findall(r"[぀-ゟ゠-ヿ]", prose))
     kanji = len(re.findall(r"[一-鿿㐀-䶿]", prose))

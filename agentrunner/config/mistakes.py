@@ -1,4 +1,4 @@
-"""What is wrong with a task file, said with its place and a way out."""
+"""Messages about mistakes in a task file, with the place and a remedy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS = {
     "string_type": "no text",
 }
 _SHOWN = 4
-"""Further mistakes that are listed below the first."""
+"""Number of further mistakes that are listed below the first."""
 
 
 def mistake(
@@ -36,7 +36,7 @@ def mistake(
     remedy: str = "",
     place: Place | None = None,
 ) -> UsageError:
-    """This error at the place of `path`; its source line is shown unless it may be secret."""
+    """Return the error at the place of `path`, with its source line unless that may be secret."""
     place = place or tree.place(path)
     secret = path[:2] in (("runner", "worker"), ("runner", "workers")) and "env" in path[2:4]
     return error(
@@ -48,7 +48,7 @@ def mistake(
 
 
 def dotted(path: Path) -> str:
-    """`task.acceptance_criteria[0].check`."""
+    """Format a path as `task.acceptance_criteria[0].check`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -58,7 +58,7 @@ def dotted(path: Path) -> str:
 def from_validation(
     error: ValidationError, tree: YamlTree, model: type[BaseModel] = TaskFile
 ) -> UsageError:
-    """The first of pydantic's complaints as a sentence, the next few as details."""
+    """Return the first of pydantic's errors as a sentence, with the next few as details."""
     complaints = [_complaint(details, tree, model) for details in error.errors(include_url=False)]
     # Unknown keys first: they explain what is missing.
     complaints.sort(key=lambda found: not isinstance(found, UnknownKey))
@@ -68,7 +68,7 @@ def from_validation(
 
 
 def _complaint(details: ErrorDetails, tree: YamlTree, model: type[BaseModel]) -> UsageError:
-    path = _written(details["loc"], tree, model)
+    path = _path_in_file(details["loc"], tree, model)
     whole = "the task file" if model is TaskFile else "the file"
     name, kind = dotted(path) or whole, details["type"]
     if kind == "extra_forbidden":
@@ -93,7 +93,7 @@ def _complaint(details: ErrorDetails, tree: YamlTree, model: type[BaseModel]) ->
 
 
 def wrong_value(name: str, details: ErrorDetails) -> tuple[str, str]:
-    """Why pydantic refuses the value of `name`, as a sentence, and the way out if there is one."""
+    """Return why pydantic refuses the value of `name`, as a sentence, and a remedy if any."""
     value, kind = details["input"], details["type"]
     if value is None:
         text, remedy = f"{name} is empty.", "give it a value or remove it"
@@ -113,13 +113,13 @@ def wrong_value(name: str, details: ErrorDetails) -> tuple[str, str]:
     return text, remedy
 
 
-def _written(loc: Sequence[str | int], tree: YamlTree, model: type[BaseModel]) -> Path:
-    """The part of pydantic's location that the file has: it also names members of unions."""
+def _path_in_file(loc: Sequence[str | int], tree: YamlTree, model: type[BaseModel]) -> Path:
+    """The part of pydantic's location that exists in the file; it also names union members."""
     path: Path = ()
     value = tree.value
     for part in loc:
         if isinstance(value, Mapping) and isinstance(part, str):
-            if part not in value and path and part not in _known(path, model):
+            if part not in value and path and part not in _known_keys(path, model):
                 break
             value = value.get(part)
         elif isinstance(value, list) and isinstance(part, int) and part < len(value):
@@ -131,38 +131,38 @@ def _written(loc: Sequence[str | int], tree: YamlTree, model: type[BaseModel]) -
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`did you mean X?`, or "" where nothing is near."""
+    """Return `did you mean X?`, or "" if nothing is similar."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f"did you mean {near[0]}?" if near else ""
 
 
 def _did_you_mean(path: Path, root: type[BaseModel]) -> str:
     key = str(path[-1])
-    if near := suggestion(key, _known(path[:-1], root)):
+    if near := suggestion(key, _known_keys(path[:-1], root)):
         return near
     elsewhere = [name for name in all_keys(root) if name.rsplit(".", 1)[-1] == key]
     if elsewhere:
         return f"did you mean {elsewhere[0]}?"
-    return f"known here: {', '.join(_known(path[:-1], root))}"
+    return f"known here: {', '.join(_known_keys(path[:-1], root))}"
 
 
-def _known(path: Path, root: type[BaseModel]) -> list[str]:
-    """Keys that may stand in the mapping at `path`."""
+def _known_keys(path: Path, root: type[BaseModel]) -> list[str]:
+    """Return the keys that are allowed in the mapping at `path`."""
     model: type[BaseModel] | None = root
     for part in path:
         if isinstance(part, str) and model is not None:
             info = model.model_fields.get(part)
             model = next(_models(info.annotation), None) if info else None
-    return [] if model is None else _fields(model)
+    return [] if model is None else _field_names(model)
 
 
-def _fields(model: type[BaseModel]) -> list[str]:
-    # `line` is ours: it is filled in while reading.
+def _field_names(model: type[BaseModel]) -> list[str]:
+    # `line` is internal: it is filled in while reading.
     return [name for name in model.model_fields if name != "line"]
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Models in an annotation such as `list[CriterionSpec]` or `TestSpec | None`."""
+    """Yield the models in an annotation such as `list[CriterionSpec]` or `TestSpec | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) in (list, Union, types.UnionType, Annotated):
@@ -171,9 +171,9 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def all_keys(model: type[BaseModel] = TaskFile, prefix: str = "") -> list[str]:
-    """Every setting as a dotted name."""
+    """Return every setting as a dotted name."""
     names: list[str] = []
-    for name in _fields(model):
+    for name in _field_names(model):
         names.append(prefix + name)
         for inner in _models(model.model_fields[name].annotation):
             names += all_keys(inner, f"{prefix}{name}.")

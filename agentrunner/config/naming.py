@@ -1,4 +1,4 @@
-"""Ids of tasks: which are safe as part of a file name, and those of tasks that were given none."""
+"""Task ids: which ones are safe as part of a file name, and how one is made if none is given."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import unicodedata
 from datetime import date
 
 TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
-"""Ids become file names: no separator, no leading dot or dash, nothing a shell trips on."""
+"""Ids become file names: no separator, no leading dot or dash, nothing that a shell interprets."""
 
 DEVICE_NAMES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
-"""Names that are devices on Windows, where a checkout with the task's note may go."""
+"""Names of devices on Windows, where the task's note may be checked out."""
 
 _LENGTH = 48
 
@@ -26,17 +26,17 @@ def is_safe_id(text: str) -> bool:
 
 
 def task_id_from(stem: str, title: str, today: date | None, text: str = "") -> str:
-    """A file name as it is or as a slug, else a slug of the title, else `task-MMDD-xxxx`.
+    """Return the file name as it is or as a slug, else a slug of the title, else `task-MMDD-xxxx`.
 
-    The last four are of the digest of `text`, what is to be done: two tasks of one day that have
-    neither name nor title are two, and the same one again is the same.
+    The last four characters are from the digest of `text`, the requirements: two tasks of one day
+    without name and title get different ids, the same task again gets the same one.
     """
     if is_safe_id(stem):
         return stem
-    return slug(stem) or slug(title) or _untitled(today, text)
+    return slug(stem) or slug(title) or _untitled_id(today, text)
 
 
-def _untitled(today: date | None, text: str) -> str:
+def _untitled_id(today: date | None, text: str) -> str:
     if today is None:
         return "task"
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:4]
@@ -44,9 +44,10 @@ def _untitled(today: date | None, text: str) -> str:
 
 
 def slug(text: str) -> str:
-    """`Register users over HTTP` → `register-users-over-http`; "" where most of it would be lost.
+    """`Register users over HTTP` → `register-users-over-http`; "" if most of the text would be
+    lost.
 
-    Of 「ユーザー登録 API」 only `api` would be left, which names anything.
+    For example, of 「ユーザー登録 API」 only `api` would remain, which could name anything.
     """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     words = re.sub(r"[^a-z0-9_]+", "-", plain.lower()).strip("-_")

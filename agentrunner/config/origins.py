@@ -1,4 +1,4 @@
-"""Which settings are in force, and where each comes from: for people who wonder. Pure."""
+"""Which settings are in force and where each comes from, for display. Pure."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ def settings_of(
     *,
     everything: bool = False,
 ) -> list[Setting]:
-    """Every setting that somebody wrote or the environment gives; with `everything` all of them.
+    """Return every setting that was written or comes from the environment; or all, with
+    `everything`.
 
     `places` are those of the `TaskSpec`. Literal values of a worker's variables are not shown.
     """
     values = runner.model_dump(exclude={"worker"} if runner.workers else None)
     defaults = dict(_leaves(RunnerSection().model_dump(), "runner"))
-    given = _given(runner, environ)
+    given = _from_environment(runner, environ)
     found = []
     for name, value in _leaves(values, "runner"):
         where = places.get(name, "")
@@ -37,17 +38,19 @@ def settings_of(
             variable, text = given[name]
             found.append((name, text, variable))
             continue
-        # Of a list of sections what is not written is a default.
+        # In a list of sections, everything that is not written is a default.
         is_default = "[" in name or (name in defaults and value == defaults[name])
         if not (where or is_default or _is_filled_in(name, value)):
-            where = _around(name, places)
+            where = _enclosing_place(name, places)
         if where or everything:
             found.append((name, _shown(name, value), where or DEFAULT))
     return found
 
 
-def _given(runner: RunnerSection, environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """What the environment gives where nothing is written: variable and value, by setting."""
+def _from_environment(
+    runner: RunnerSection, environ: Mapping[str, str]
+) -> dict[str, tuple[str, str]]:
+    """Return what the environment sets if nothing is written: variable and value, by setting."""
     kind = runner.meta.kind
     variables = {"runner.meta.timeout_sec": "META_TIMEOUT_SEC"}
     if kind in ("openai-chat", AUTO):
@@ -73,13 +76,13 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _is_filled_in(name: str, value: Any) -> bool:
-    """Of what reading a task fills in by itself."""
+    """Whether this is a value that reading a task fills in by itself."""
     kind = name in ("runner.meta.kind", "runner.worker.kind") and value == AUTO
     return kind or (name == "runner.meta.model" and value == DEFAULT_META_MODEL)
 
 
-def _around(name: str, places: Mapping[str, str]) -> str:
-    """The place of a short form, as `network: none` is for `network.policy`."""
+def _enclosing_place(name: str, places: Mapping[str, str]) -> str:
+    """Return the place of a short form: `network: none` is the place of `network.policy`."""
     while name.count(".") > 1 and name not in places:
         name = name[: max(name.rfind("."), name.rfind("["))]
     return places.get(name, "")

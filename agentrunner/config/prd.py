@@ -1,7 +1,7 @@
-"""Acceptance criteria read off a PRD, by rules and not by a model.
+"""Extract acceptance criteria from a PRD, by rules and not by a model.
 
-List items under a heading such as "Acceptance criteria" or 「受け入れ条件」 are the criteria; where
-there is no such heading, in any language, the open boxes (`- [ ]`) of the text are.
+The criteria are the list items under a heading such as "Acceptance criteria" or 「受け入れ条件」.
+If there is no such heading, in any language, the unticked check boxes (`- [ ]`) of the text are.
 docs/reference/task-file.md gives the grammar of an item.
 """
 
@@ -39,7 +39,7 @@ HEADINGS = frozenset(
 )
 
 MAX_LINE = 4000
-"""Characters of a criterion's line; longer ones would be slow to read, and nobody's work."""
+"""Most characters in a criterion's line; longer lines are slow to read, and nobody writes them."""
 
 MAX_CRITERIA = 200
 
@@ -70,7 +70,7 @@ _TESTS_PASS = re.compile(
     |(?:所有|全部|现有|其他|其余|的)*测试(?:都|均|全部|仍然|仍)*(?:能)?通过""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A criterion that says of the tests as a whole that they pass, and nothing else."""
+"""A criterion that only says that the tests as a whole pass."""
 _COMMAND = re.compile(r"(`+)(\0+)\1")
 _TEST = re.compile(r"test\s+(`+)(\0+)\1", re.IGNORECASE)
 _FILE = re.compile(
@@ -87,29 +87,31 @@ def read_criteria(
     *,
     written: Sequence[CriterionSpec] = (),
 ) -> list[CriterionSpec]:
-    """`written` (of the task file) and the criteria of a PRD, every one with an id.
+    """Return `written` (from the task file) and the criteria of a PRD, all with ids.
 
-    `first_line` is the line of the file that `text` begins with. Ids left out become the next
-    free `AC-n`. Raises UsageError (`bad-check`, `duplicate-id`, `empty-criteria`,
-    `lost-criteria`) with the line.
+    `first_line` is the line of the file that `text` begins with. Missing ids become the next free
+    `AC-n`. Raises UsageError (`bad-check`, `duplicate-id`, `empty-criteria`, `lost-criteria`) with
+    the line.
     """
-    drafts = [_head(item) for item in _items(text, file_name, first_line, boxes=not written)]
-    ids = _number([c.id for c in written] + [draft.id for draft in drafts], drafts, len(written))
+    drafts = [_parse_item(item) for item in _items(text, file_name, first_line, boxes=not written)]
+    ids = _assign_ids(
+        [c.id for c in written] + [draft.id for draft in drafts], drafts, len(written)
+    )
     done = [c.model_copy(update={"id": i}) for c, i in zip(written, ids, strict=False)]
     return done + [
-        _finished(draft, id_) for draft, id_ in zip(drafts, ids[len(written) :], strict=True)
+        _to_criterion(draft, id_) for draft, id_ in zip(drafts, ids[len(written) :], strict=True)
     ]
 
 
 def read_item(text: str, file_name: str, line: int) -> CriterionSpec:
-    """A criterion of the task file written as text, in the grammar of an item; its id may be ""."""
+    """Parse a task file's criterion that is text, in the grammar of an item; its id may be ""."""
     lines = [MarkdownLine(line + n, raw, "text") for n, raw in enumerate(text.strip().split("\n"))]
-    draft = _head(_Item(lines[0].text, lines[0], file_name, lines[1:]))
-    return _finished(draft, draft.id)
+    draft = _parse_item(_Item(lines[0].text, lines[0], file_name, lines[1:]))
+    return _to_criterion(draft, draft.id)
 
 
 def describe_check(check: Check | None) -> str:
-    """What deciding by this check means, in one line: the command, or what a file must hold."""
+    """Describe in one line what the check does: its command, or what a file must hold."""
     if check is None:
         return "nothing to execute"
     place = "" if check.cwd in ("", ".") else f" (in {check.cwd})"
@@ -147,7 +149,7 @@ def _about_file(check: Check) -> str:
 
 @dataclass
 class _Item:
-    """A list item as it stands in the file."""
+    """A list item as it is written in the file."""
 
     head: str
     line: MarkdownLine
@@ -157,7 +159,7 @@ class _Item:
 
 @dataclass
 class _Draft:
-    """An item of which checkbox, id and marks are read, and its check is found but not read."""
+    """An item with its checkbox, id and marks parsed, and its check found but not parsed."""
 
     item: _Item
     id: str
@@ -169,15 +171,15 @@ class _Draft:
 
 
 def _items(text: str, file_name: str, first_line: int, *, boxes: bool) -> Iterator[_Item]:
-    """Items of all sections, in order; a section without any is an error.
+    """Yield the items of all sections in order; a section without items is an error.
 
-    Where there is no section and `boxes` says so, the open boxes that stand anywhere.
+    If there is no section and `boxes` is set, yield all unticked check boxes instead.
     """
     level = 0
     opened: MarkdownLine | None = None
     sections: list[tuple[MarkdownLine, list[MarkdownLine]]] = []
     other: list[MarkdownLine] = []
-    """The heading that is no section's, and what stands under it."""
+    """The current heading that opens no section, and the lines under it."""
     lines = list(lines_of(text, first_line))
     for line in lines:
         if line.kind == "heading" and (opened is None or line.level <= level):
@@ -198,7 +200,7 @@ def _items(text: str, file_name: str, first_line: int, *, boxes: bool) -> Iterat
 
 
 def _refuse_lost(lines: Sequence[MarkdownLine], file_name: str) -> None:
-    """Criteria that stand where none are read; raises UsageError (`lost-criteria`)."""
+    """Raise UsageError (`lost-criteria`) for criteria in a place where none are read."""
     heading = lines[0] if lines and lines[0].kind == "heading" else None
     checks: list[MarkdownLine] = []
     inside = items = False
@@ -240,9 +242,10 @@ def _section_items(
 def _list_items(
     section: Iterable[MarkdownLine], file_name: str, *, is_item: re.Pattern[str] | None = None
 ) -> list[_Item]:
-    """The items of lists; what is indented below one belongs to it, but for boxes of its own.
+    """Return the items of lists, with the lines indented below them, except check boxes of their
+    own.
 
-    With `is_item` only those whose text begins so.
+    With `is_item`, return only items whose text starts with that pattern.
     """
     items: list[_Item] = []
     current: _Item | None = None
@@ -273,8 +276,8 @@ def _list_items(
     return items
 
 
-def _head(item: _Item) -> _Draft:
-    """The parts of an item's first line, and checks wherever they stand."""
+def _parse_item(item: _Item) -> _Draft:
+    """Parse an item's first line, and find checks in all of its lines."""
     text = item.head.strip()
     if ticked := _CHECKBOX.match(mask(text)):
         text = text[ticked.end() :]
@@ -289,9 +292,9 @@ def _head(item: _Item) -> _Draft:
             break
         text = text[match.end() :]
     draft = _Draft(item, id_, "", critical, [], [], [])
-    draft.description = _without_marks(text, item.line, draft)
+    draft.description = _strip_marks(text, item.line, draft)
     for line in item.more:
-        _continuation(line, draft)
+        _read_continuation(line, draft)
     if not draft.description:
         raise _error(
             EmptyCriteria, "a criterion has no text.", item.file_name, item.line, "- [ ] …"
@@ -299,20 +302,20 @@ def _head(item: _Item) -> _Draft:
     return draft
 
 
-def _continuation(line: MarkdownLine, draft: _Draft) -> None:
+def _read_continuation(line: MarkdownLine, draft: _Draft) -> None:
     text = line.text.strip()
     if line.kind == "code":
         draft.detail.append(line.text)
     elif match := _CHECK_LINE.match(mask(text)):
         draft.checks.append((text[match.start(1) :], line))
-    elif rest := _without_marks(text, line, draft, alone=True):
+    elif rest := _strip_marks(text, line, draft, alone=True):
         draft.detail.append(line.text if rest == text else rest)
     elif not text and draft.detail:
         draft.detail.append("")
 
 
-def _without_marks(text: str, line: MarkdownLine, draft: _Draft, *, alone: bool = False) -> str:
-    """`text` without a check and an `(optional)` at its end; both are noted in the draft."""
+def _strip_marks(text: str, line: MarkdownLine, draft: _Draft, *, alone: bool = False) -> str:
+    """Return `text` without a check or `(optional)` at its end; record both in the draft."""
     text = text.rstrip()
     while True:
         masked = mask(text).rstrip(".。 ")
@@ -331,8 +334,8 @@ def _without_marks(text: str, line: MarkdownLine, draft: _Draft, *, alone: bool 
     return text
 
 
-def _number(ids: list[str], drafts: Sequence[_Draft], written: int) -> list[str]:
-    """Ids with the gaps filled. Those of the task file come first; its reader compares them."""
+def _assign_ids(ids: list[str], drafts: Sequence[_Draft], written: int) -> list[str]:
+    """Fill in missing ids. The task file's come first; their duplicates are found elsewhere."""
     taken: set[str] = set()
     for index, id_ in enumerate(ids):
         if not id_:
@@ -359,7 +362,7 @@ def _number(ids: list[str], drafts: Sequence[_Draft], written: int) -> list[str]
     return numbered
 
 
-def _finished(draft: _Draft, id_: str) -> CriterionSpec:
+def _to_criterion(draft: _Draft, id_: str) -> CriterionSpec:
     item, name = draft.item, id_ or "this criterion"
     if len(draft.checks) > 1:
         raise _error(
@@ -385,7 +388,7 @@ def _finished(draft: _Draft, id_: str) -> CriterionSpec:
         description=draft.description,
         critical=draft.critical,
         check=check,
-        detail=_dedented(draft.detail),
+        detail=_dedent(draft.detail),
         line=item.line.number,
     )
 
@@ -423,7 +426,7 @@ def _read_check(text: str, line: MarkdownLine, name: str, file_name: str) -> Che
     )
 
 
-def _dedented(lines: list[str]) -> str:
+def _dedent(lines: list[str]) -> str:
     full = [line.replace("\t", "    ") for line in lines]
     margins = [len(line) - len(line.lstrip(" ")) for line in full if line.strip()]
     margin = min(margins, default=0)

@@ -1,4 +1,4 @@
-"""Which folder a task works in, found and checked without running git."""
+"""Find and check the folder in which a task works, without running git."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def git_root(start: Path) -> Path | None:
-    """The nearest folder at or above `start` that holds a `.git`; nothing is run or read."""
+    """Return the nearest folder at or above `start` that holds a `.git`; nothing is run or read."""
     for folder in (start, *start.parents):
         if os.path.lexists(folder / ".git"):
             return folder
@@ -22,11 +22,10 @@ def git_root(start: Path) -> Path | None:
 
 
 def checked_repo(path: Path, place: Place, environ: Mapping[str, str]) -> Path:
-    """`path` with links resolved, if a task may work there.
+    """Return `path` with links resolved, if a task may work there.
 
-    Raises UsageError (`bad-repo`) for a missing folder, a file, `/`, the home folder or a path
-    that is no text, and InfraError (`repo-owner`) where the folder or its `.git` belongs to
-    another user.
+    Raises UsageError (`bad-repo`) for a missing folder, a file, `/`, the home folder or a path that
+    is not UTF-8, and InfraError (`repo-owner`) if the folder or its `.git` belongs to another user.
     """
     real = Path(os.path.realpath(path))
     problem = _problem(real, environ)

@@ -1,4 +1,4 @@
-"""States of a repository in which no work can begin, seen without starting git."""
+"""Detect states of a repository in which no work can begin, without starting git."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _IN_PROGRESS = {
     "CHERRY_PICK_HEAD": ("A cherry-pick", "git cherry-pick --continue, or --abort"),
     "REVERT_HEAD": ("A revert", "git revert --continue, or --abort"),
 }
-"""What git leaves in its folder while it waits for somebody, what that is, and its ends."""
+"""Files that git keeps during an unfinished operation, the operation's name, and how to end it."""
 _BARE = ("HEAD", "objects", "refs")
 _MAX_LINK = 4096
 
 
 def refuse_bare(folder: Path) -> None:
-    """Raise UsageError (`bare-repository`) for a repository that has no files to work on.
+    """Raise UsageError (`bare-repository`) for a repository without files to work on.
 
     Also for a folder within one.
     """
@@ -36,10 +36,10 @@ def refuse_bare(folder: Path) -> None:
 
 
 def refuse_state(repo: Path, *, elsewhere: bool = False) -> None:
-    """Raise where a run could not begin, or would begin with half of a merge.
+    """Raise an error if a run could not begin, or would begin in the middle of a merge.
 
-    `elsewhere` says that the work begins with a commit, in another folder: what is in progress in
-    the checkout does not matter then. UsageError (`bare-repository`), InfraError
+    With `elsewhere` the work begins from a commit in another folder, so that an unfinished
+    operation in the checkout does not matter. Raises UsageError (`bare-repository`), InfraError
     (`repository-read-only`, `merge-in-progress`).
     """
     refuse_bare(repo)
@@ -64,7 +64,7 @@ def refuse_state(repo: Path, *, elsewhere: bool = False) -> None:
 
 
 def _git_folder(repo: Path) -> Path | None:
-    """The repository's own `.git`, also where that is a file which names it."""
+    """Return the repository's own `.git` folder, also if `.git` is a file that names it."""
     place = repo / ".git"
     if place.is_dir():
         return place

@@ -1,4 +1,4 @@
-"""What the models cannot say: short forms, kinds that exist, references that lead somewhere."""
+"""Rules beyond the models: short forms, existing kinds, references that must lead somewhere."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "npm-script": ("file", "test_name"),
     "diff": ("must_change", "must_not_change"),
 }
-"""By kind of check, the fields of which one must be given."""
+"""By kind of check, the fields of which at least one must be given."""
 
 
-_TELLING = {
+_IMPLY_KIND = {
     "meta": ("kind", "model", "base_url", "script"),
     "worker": ("kind", "model", "models", "base_url", "command", "docker_image", "flags"),
 }
-"""Settings that mean one kind of planner or worker, and so the usual one where none is named."""
+"""Settings that imply one kind of planner or worker: the usual kind if none is named."""
 
 
 def shape(tree: YamlTree, name: str) -> None:
-    """Bring short forms into the long one, in place: `test: CMD`, and criteria written as text."""
+    """Expand short forms in place: `test: CMD`, and criteria written as text."""
     task = tree.value.get("task")
     if not isinstance(task, dict):
         return
@@ -82,7 +82,7 @@ def _criterion(item: Any, path: KeyPath, tree: YamlTree, name: str) -> Any:
 
 
 def check_rules(file: TaskFile, tree: YamlTree, repo: Path, environ: Mapping[str, str]) -> None:
-    """Raises UsageError for a valid shape that cannot be carried out."""
+    """Raise UsageError for a task that is valid in shape but cannot be run."""
     _check_kinds(file, tree)
     _check_names(file, tree)
     _check_env(file, tree, environ)
@@ -90,17 +90,17 @@ def check_rules(file: TaskFile, tree: YamlTree, repo: Path, environ: Mapping[str
     _check_criteria(file.task.acceptance_criteria, tree)
     task, note = file.task, file.runner.note
     if task.test:
-        _inside(repo, task.test.cwd, tree, ("task", "test", "cwd"))
+        _require_inside(repo, task.test.cwd, tree, ("task", "test", "cwd"))
         _check_globs(task.test, tree)
-    _inside(repo, note.dir, tree, ("runner", "note", "dir"))
+    _require_inside(repo, note.dir, tree, ("runner", "note", "dir"))
     for index, criterion in enumerate(task.acceptance_criteria):
         for field in ("cwd", "path"):
             value = getattr(criterion.check, field, "") or "."
-            _inside(repo, value, tree, (*_CRITERIA, index, "check", field))
+            _require_inside(repo, value, tree, (*_CRITERIA, index, "check", field))
 
 
 def refuse_both(tree: YamlTree) -> None:
-    """Raises UsageError where one worker is written and a list of them, too."""
+    """Raise UsageError if both one worker and a list of workers are given."""
     runner = tree.value.get("runner")
     if isinstance(runner, dict) and runner.get("workers") and "worker" in runner:
         raise mistake(
@@ -113,7 +113,7 @@ def refuse_both(tree: YamlTree) -> None:
 
 
 def canonical_kinds(tree: YamlTree) -> None:
-    """Bring the kinds of workers and planners into their one spelling (`codex`, `Claude_Code`)."""
+    """Give the kinds of workers and planners their canonical spelling (`codex`, `Claude_Code`)."""
     runner = tree.value.get("runner")
     if not isinstance(runner, dict):
         return
@@ -130,21 +130,21 @@ def canonical_kinds(tree: YamlTree) -> None:
 
 
 def leave_kinds_open(tree: YamlTree) -> None:
-    """Kind `auto` for a planner and a worker of which nothing is said that only one kind means.
+    """Set kind `auto` for a planner and a worker without any setting that implies a kind.
 
-    A model without a kind, for instance, is that of the kind which was always the default; one
-    that an option names is that of whoever is chosen.
+    A model without a kind, for instance, implies the kind that was always the default. A model that
+    an option names does not: it belongs to whichever kind is chosen.
     """
     runner = tree.value.setdefault("runner", {})
-    for section, telling in _TELLING.items():
+    for section, telling in _IMPLY_KIND.items():
         if section == "worker" and runner.get("workers"):
             continue
         own = runner.setdefault(section, {})
-        if not any(own.get(name) and _tells(tree, section, name) for name in telling):
+        if not any(own.get(name) and _implies_kind(tree, section, name) for name in telling):
             own["kind"] = AUTO
 
 
-def _tells(tree: YamlTree, section: str, name: str) -> bool:
+def _implies_kind(tree: YamlTree, section: str, name: str) -> bool:
     return tree.place(("runner", section, name)).where not in ("--model", "--planner-model")
 
 
@@ -198,14 +198,14 @@ def _refuse_incomplete(tree: YamlTree, path: KeyPath, kind: str, needed: str, re
 
 
 def written_workers(runner: RunnerSection) -> list[tuple[KeyPath, WorkerSpec]]:
-    """Each candidate to work, and where it stands: `runner.worker`, or its place in the list."""
+    """Return each worker candidate and its path: `runner.worker`, or its place in the list."""
     if not runner.workers:
         return [(("runner", "worker"), runner.worker)]
     return [(("runner", "workers", i), worker) for i, worker in enumerate(runner.workers)]
 
 
 def planner_candidates(runner: RunnerSection) -> Iterator[tuple[KeyPath, str]]:
-    """Kind and place of everyone who may take a role of the planner beside `runner.meta`."""
+    """Yield path and kind of every other planner candidate beside `runner.meta`."""
     if runner.assess is not None and runner.assess.kind is not None:
         yield ("runner", "assess"), runner.assess.kind
     profiles = runner.profiles
@@ -217,7 +217,7 @@ def planner_candidates(runner: RunnerSection) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _check_names(file: TaskFile, tree: YamlTree) -> None:
-    """Candidates are told apart by their names, and the forced one is among them."""
+    """Check that candidates have different names, and that the forced one exists."""
     runner = file.runner
     seen: set[str] = set()
     for (path, worker), (name, _) in zip(
@@ -225,7 +225,7 @@ def _check_names(file: TaskFile, tree: YamlTree) -> None:
         named_workers(runner.workers or [runner.worker]),
         strict=True,
     ):
-        # A kind that is there twice gets a number; a name that somebody gave must be the only one.
+        # A kind that occurs twice gets a number; a name that somebody gave must be unique.
         if (worker.name or name) in seen:
             raise mistake(
                 tree,
@@ -257,7 +257,7 @@ def _check_env(file: TaskFile, tree: YamlTree, environ: Mapping[str, str]) -> No
 
 
 def _check_task_env(file: TaskFile, tree: YamlTree, environ: Mapping[str, str]) -> None:
-    """A secret is for the set-up alone: tests and checks run what workers wrote."""
+    """Refuse secrets outside of the set-up: tests and checks run what workers wrote."""
     for key, value in file.task.env.items():
         if env_reference(value) is not None:
             raise mistake(
@@ -275,13 +275,13 @@ def _check_task_env(file: TaskFile, tree: YamlTree, environ: Mapping[str, str]) 
 
 
 def env_reference(value: str) -> str | None:
-    """The variable that `env:NAME` names, None for a literal."""
+    """Return the variable that `env:NAME` names, None for a literal."""
     prefix, colon, name = value.partition(":")
     return name if colon and prefix == "env" else None
 
 
 def env_missing(key: str, name: str, where: str = "") -> UsageError:
-    """The error for a reference to a variable that is not set; an empty one counts as not set."""
+    """Return the error for a reference to a variable that is not set; empty counts as not set."""
     return VariableMissing(
         f"{key} takes the environment variable {name}, which is not set."
         if name
@@ -327,7 +327,7 @@ def _check_problem(check: Check) -> str:
 
 
 def _check_globs(test: TestSpec, tree: YamlTree) -> None:
-    """Paths of tests and of the product lie in the repository, and none is both."""
+    """Check that the globs of tests and product lie in the repository, and that none is in both."""
     product = {glob.strip("/") for glob in test.product}
     for key, globs in (("paths", test.paths), ("product", test.product)):
         for index, glob in enumerate(globs):
@@ -350,8 +350,8 @@ def _check_globs(test: TestSpec, tree: YamlTree) -> None:
                 )
 
 
-def _inside(repo: Path, value: str, tree: YamlTree, path: KeyPath) -> None:
-    """A folder or file that must be in the repository, with links followed."""
+def _require_inside(repo: Path, value: str, tree: YamlTree, path: KeyPath) -> None:
+    """Refuse a folder or file outside of the repository, with links followed."""
     try:
         real = Path(os.path.realpath(repo / value))
     except ValueError:

@@ -34,13 +34,13 @@ class NetworkSpec(ConfigModel):
 SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 KEPT = "50m"
-"""Files up to this size are kept where nobody says otherwise."""
+"""The size up to which files are kept if nothing else is set."""
 SMALLEST_KEPT = 1 << 20
-"""What may be no larger than this is always kept: sources, and what tests compare with."""
+"""Files up to this size are always kept: sources, and what tests compare with."""
 
 
 def size_of(text: str) -> int:
-    """ "50m" or "1.5g" as bytes; raises ValueError."""
+    """Parse "50m" or "1.5g" as bytes; raises ValueError."""
     match = SIZE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f'"{text}" is no size: a number and a unit, as in "50m" or "2g"')
@@ -48,7 +48,7 @@ def size_of(text: str) -> int:
 
 
 def file_size(text: str) -> str:
-    """A text that says how large kept files may be; raises ValueError for any other."""
+    """Return a valid size limit for kept files unchanged; raises ValueError for any other text."""
     if size_of(text) < SMALLEST_KEPT:
         raise ValueError(f'"{text}" is below 1m: files up to there are always kept')
     return text
@@ -64,7 +64,7 @@ Ecosystems = list[Annotated[str, AfterValidator(_known_ecosystem)]]
 
 
 def _caches_from_text(value: Any) -> Any:
-    """One ecosystem may stand by itself."""
+    """Allow a single ecosystem without a list."""
     return [value] if isinstance(value, str) and value not in ("auto", "none") else value
 
 
@@ -118,15 +118,15 @@ class SandboxSpec(ConfigModel):
 
     @property
     def isolates(self) -> bool:
-        """Whether commands are kept away from this machine; its own kind cannot do that."""
+        """Whether commands are isolated from this machine, as with every kind but `none`."""
         return self.kind != NO_SANDBOX
 
     @property
     def has_image(self) -> bool:
-        """Whether an image may bring a program that this machine has not."""
+        """Whether an image may provide a program that this machine lacks."""
         return sandbox_kind(self.kind).has_image
 
     @property
     def kept_bytes(self) -> int | None:
-        """`keep_files_up_to` in bytes; None where nobody says."""
+        """`keep_files_up_to` in bytes; None if it is not set."""
         return size_of(self.keep_files_up_to) if self.keep_files_up_to else None

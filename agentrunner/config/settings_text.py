@@ -1,4 +1,4 @@
-"""A setting written into a settings file as text, so that comments and order stay."""
+"""Write a setting into a settings file as text, so that comments and order are preserved."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadOption
 
 STEP = 2
-"""Blanks by which a section is indented where the file does not show it."""
+"""Indentation of a section if the file itself shows none."""
 
 
 def key_path(name: str) -> KeyPath:
-    """`worker.kind` or `runner.worker.kind` as a path; raises UsageError for what is none."""
+    """Parse `worker.kind` or `runner.worker.kind` as a path; raises UsageError otherwise."""
     parts = tuple(part.strip() for part in name.split("."))
     if not all(parts) or parts == ("runner",):
         raise BadOption(
@@ -27,21 +27,24 @@ def key_path(name: str) -> KeyPath:
 
 
 def with_setting(text: str, path: KeyPath, value: str, name: str) -> str:
-    """A settings file's text with one setting, `value` in YAML; all else stays as it is written.
+    """Return a settings file's text with one setting changed to `value` (YAML), the rest untouched.
 
-    Raises UsageError where text or value are no YAML, or where a section on the way is none.
+    Raises UsageError if text or value are not YAML, or if the path leads through a non-section.
     """
     wanted = read_yaml(value, f"the value of {'.'.join(map(str, path))}").value
     tree = read_yaml(text, name)
     if tree.value is None:
         tree.value = {}
     expected = _put(json.loads(json.dumps(tree.value)), path, wanted)
-    for changed in (_replaced(text, tree, path, wanted), _inserted(text, tree, path, wanted)):
+    for changed in (
+        _replace_line(text, tree, path, wanted),
+        _insert_lines(text, tree, path, wanted),
+    ):
         if changed is not None and _reads_as(changed, expected, name):
             return changed
     import yaml
 
-    # Written in a form that lines cannot be fitted into, such as {worker: {kind: x}}.
+    # A layout into which no line can be inserted, such as {worker: {kind: x}}.
     return str(yaml.safe_dump(expected, sort_keys=False, allow_unicode=True))
 
 
@@ -67,15 +70,15 @@ def _reads_as(text: str, expected: Any, name: str) -> bool:
         return False
 
 
-def _flow(value: Any) -> str:
-    """A value on one line, as YAML reads it; JSON is YAML."""
+def _inline(value: Any) -> str:
+    """Format a value on one line as YAML; JSON is valid YAML."""
     if isinstance(value, str) and read_plain(value) == value:
         return value
     return json.dumps(value, ensure_ascii=False)
 
 
 def read_plain(text: str) -> Any:
-    """What a plain scalar is read as; None where it is none."""
+    """Return what YAML reads a plain scalar as; None if it is not one."""
     try:
         found = read_yaml(f"key: {text}\n", "").value
     except UsageError:
@@ -83,8 +86,8 @@ def read_plain(text: str) -> Any:
     return found.get("key") if isinstance(found, Mapping) else None
 
 
-def _replaced(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str | None:
-    """The line of a scalar that is there already, with another value and the same comment."""
+def _replace_line(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str | None:
+    """The text with an existing scalar replaced in its line, keeping the comment; or None."""
     place, before = tree.places.get(path), _at(tree.value, path)
     if place is None or place.line is None or not isinstance(before, str):
         return None
@@ -93,7 +96,7 @@ def _replaced(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str | No
     head, colon, rest = line.partition(":")
     remark = rest.find(" #")
     tail = rest[len(rest[:remark].rstrip()) :] if remark >= 0 else ""
-    lines[place.line - 1] = f"{head}{colon} {_flow(wanted)}{tail}"
+    lines[place.line - 1] = f"{head}{colon} {_inline(wanted)}{tail}"
     return "\n".join(lines)
 
 
@@ -103,8 +106,8 @@ def _at(value: Any, path: KeyPath) -> Any:
     return value
 
 
-def _inserted(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str | None:
-    """Lines for what is missing, at the head of the deepest section that is there."""
+def _insert_lines(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str | None:
+    """Return the text with new lines at the start of the deepest existing section; or None."""
     depth = max(n for n in range(len(path)) if isinstance(_at(tree.value, path[:n]), dict))
     lines = text.split("\n") if text.strip() else []
     if depth == 0:
@@ -125,4 +128,4 @@ def _inserted(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str | No
 def _block(path: KeyPath, wanted: Any, indent: int) -> list[str]:
     *sections, last = path
     lines = [f"{'':{indent + STEP * n}}{part}:" for n, part in enumerate(sections)]
-    return [*lines, f"{'':{indent + STEP * len(sections)}}{last}: {_flow(wanted)}"]
+    return [*lines, f"{'':{indent + STEP * len(sections)}}{last}: {_inline(wanted)}"]

@@ -1,7 +1,7 @@
 """The task file as models: what a person writes, with every default filled in.
 
 `load.py` reads a file into a `TaskSpec`; nothing here touches the disk. Field names, types and
-defaults are those of the reference, docs/reference/task-file.md.
+defaults are documented in docs/reference/task-file.md.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _text(value: str) -> str:
 
 
 LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
-"""Beside LD_*: they make programs load code before they start."""
+"""Besides LD_*: variables that make programs load code before they start."""
 Variables = dict[Annotated[str, AfterValidator(_variable)], Annotated[str, AfterValidator(_text)]]
 
 
@@ -252,7 +252,7 @@ class ApproveSpec(ConfigModel):
 
 
 NOTE_TEMPLATES = ("core", "architecture")
-"""Built-in templates of the note, the usual one first: `notes/templates/NAME.md.j2`."""
+"""Built-in templates of the note, the default one first: `notes/templates/NAME.md.j2`."""
 
 
 class NoteSpec(ConfigModel):
@@ -301,7 +301,7 @@ class RunnerSection(ConfigModel):
 
     @model_validator(mode="after")
     def _first_worker(self) -> RunnerSection:
-        """Of several candidates the first stands as `worker` as well."""
+        """Set `worker` to the first of several candidates."""
         if self.workers:
             if "worker" in self.model_fields_set and self.worker != self.workers[0]:
                 raise ValueError("give worker or workers, not both")
@@ -310,7 +310,7 @@ class RunnerSection(ConfigModel):
 
 
 def number_from_text(value: Any) -> Any:
-    """The version of a file as a number; YAML is read without types."""
+    """Convert the version of a file to a number, since YAML is read without types."""
     return 1 if value == "1" else value
 
 
@@ -420,28 +420,28 @@ class TaskSpec(BaseModel):
 
     @property
     def wanted(self) -> str:
-        """All that was asked for, as text: the PRD, and criteria with their details."""
+        """Everything that was asked for, as text: the PRD, and criteria with their details."""
         parts = [self.prd_text, *(f"{one.description}\n{one.detail}" for one in self.criteria)]
         return "\n\n".join(parts)
 
     @property
     def shown_repo(self) -> str:
-        """The repository as people know it: where the run is listed, and its note is left."""
+        """The repository as people know it: the run is listed and its note is left there."""
         return self.landing.repo if self.landing else self.plan_repo or self.repo
 
     @property
     def part_of(self) -> Literal["plan"] | None:
-        """What carries it out as a part of itself, and goes on with what becomes of it."""
+        """`plan` if a plan executes this task and continues with its result, else None."""
         return "plan" if self.plan_repo else None
 
     @property
     def candidates(self) -> list[tuple[str, TaskSpec]]:
-        """Who may work, by name, each as the task in which it is `runner.worker`."""
+        """All workers by name, each as a copy of the task in which it is `runner.worker`."""
         workers = self.runner.workers or [self.runner.worker]
         return [(name, self.with_worker(worker)) for name, worker in named_workers(workers)]
 
     def with_worker(self, worker: WorkerSpec) -> TaskSpec:
-        """The same task with another `runner.worker`."""
+        """Return the same task with another `runner.worker`."""
         if worker is self.runner.worker:
             return self
         runner = self.runner.model_copy(update={"worker": worker})

@@ -1,4 +1,4 @@
-"""Small text files that people name: read once, bounded, and never waited for."""
+"""Read small text files that people name: once, with a size limit, without ever blocking."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadEncoding, FileOutside, FileTooLarge, Unreadable
 
 MAX_BYTES = 1 << 20
-"""Of a task file, a PRD or anything they name."""
+"""Size limit of a task file, a PRD or any file they name."""
 
 
 def read_text(path: Path, *, name: str, within: Sequence[Path] = ()) -> str:
-    """The text of a regular UTF-8 file, line ends as `\\n`, without a BOM.
+    r"""Return the text of a regular UTF-8 file, line ends as `\\n`, without a BOM.
 
-    `name` is what messages call it; with `within`, the file with all links followed must stand
-    below one of these folders. Raises UsageError (`unreadable`, `outside`, `too-large`,
-    `encoding`) without ever blocking: a FIFO or a device is refused, not read.
+    Messages call the file `name`. With `within`, the file with all links followed must be below one
+    of these folders. Raises UsageError (`unreadable`, `outside`, `too-large`, `encoding`) without
+    ever blocking: a FIFO or a device is refused, not read.
     """
     real = Path(os.path.realpath(path))
     if within and not any(real.is_relative_to(os.path.realpath(root)) for root in within):
@@ -38,7 +38,7 @@ def read_text(path: Path, *, name: str, within: Sequence[Path] = ()) -> str:
 
 def _read_bytes(real: Path, path: Path, name: str) -> bytes:
     try:
-        # Asked before opening: opening some devices has effects.
+        # Checked before opening, since opening some devices has effects.
         _require_regular(real.stat(), name)
         fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with open(fd, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
@@ -51,7 +51,7 @@ def _read_bytes(real: Path, path: Path, name: str) -> bytes:
 
 
 def require_size(data: bytes, name: str) -> None:
-    """Raises UsageError (`too-large`) for more than MAX_BYTES."""
+    """Raise UsageError (`too-large`) for more than MAX_BYTES."""
     if len(data) > MAX_BYTES:
         raise FileTooLarge(f"{name} is larger than 1 MiB.", path=name)
 
@@ -70,7 +70,7 @@ def _require_regular(status: os.stat_result, name: str) -> None:
 def _unreadable(error: OSError | ValueError, path: Path, name: str) -> UsageError:
     missing = isinstance(error, OSError) and error.errno in (errno.ENOENT, errno.ENOTDIR)
     if missing:
-        near = _near(path, name)
+        near = _similar_name(path, name)
         return Unreadable(
             f"{name} does not exist.",
             path=name,
@@ -80,7 +80,7 @@ def _unreadable(error: OSError | ValueError, path: Path, name: str) -> UsageErro
     return Unreadable(f"{name} cannot be read: {reason}.", path=name)
 
 
-def _near(path: Path, name: str) -> str:
+def _similar_name(path: Path, name: str) -> str:
     try:
         names = [entry.name for entry in os.scandir(path.parent)][:1000]
     except (OSError, ValueError):
@@ -90,7 +90,7 @@ def _near(path: Path, name: str) -> str:
 
 
 def decode(data: bytes, name: str) -> str:
-    """UTF-8 bytes as text, line ends as `\\n`, BOM dropped; the error names another encoding."""
+    r"""Decode UTF-8, line ends as `\\n`, BOM dropped; the error names another likely encoding."""
     guess = _other_encoding(data)
     if not guess:
         try:
@@ -119,7 +119,7 @@ def decode(data: bytes, name: str) -> str:
 
 
 def _quoted(name: str) -> str:
-    """For a shell; `shlex` would also quote what is merely not ASCII."""
+    """Quote a name for a shell; `shlex` would also quote names that are merely not ASCII."""
     return name if re.fullmatch(r"[\w./][\w@%+=:,./-]*", name) else shlex.quote(name)
 
 
@@ -127,7 +127,7 @@ Guess = tuple[str, str] | None
 
 
 def _other_encoding(data: bytes) -> Guess:
-    """Encodings that can be told without doubt, also where the bytes happen to be valid UTF-8."""
+    """Detect encodings that are beyond doubt, even if the bytes happen to be valid UTF-8."""
     if data.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
         return "UTF-32", "UTF-32"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -143,7 +143,7 @@ def _other_encoding(data: bytes) -> Guess:
 
 
 def _guess_japanese(data: bytes) -> Guess:
-    """The encoding under which the bytes read most like Japanese."""
+    """Return the encoding with which the bytes look most like Japanese."""
     best: tuple[float, Guess] = (0.3, None)
     for codec, code, spoken in (
         ("cp932", "CP932", "CP932 (Shift_JIS)"),
@@ -154,7 +154,7 @@ def _guess_japanese(data: bytes) -> Guess:
         except UnicodeDecodeError:
             continue
         foreign = [char for char in text if char > "\x7f"]
-        # Half-width katakana are what EUC-JP looks like when read as CP932.
+        # EUC-JP read as CP932 looks like half-width katakana.
         plausible = sum(1 for char in foreign if re.match(r"[぀-ヿ一-鿿、-〿！-～]", char))
         score = plausible / max(1, len(foreign))
         if score > best[0]:

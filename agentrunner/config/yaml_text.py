@@ -1,6 +1,6 @@
-"""YAML as people write it: scalars keep their text, and every key knows its line.
+"""YAML as people write it: scalars stay text, and the line of every key is recorded.
 
-Types are decided later, by the models: `id: 001` stays "001".
+The models decide types later: `id: 001` stays "001".
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Place:
 
 @dataclass
 class YamlTree:
-    """A document and where each of its values stands."""
+    """A document, and where each of its values was written."""
 
     value: Value
     places: dict[Path, Place] = field(default_factory=dict)
 
     def place(self, path: Path) -> Place:
-        """The place of this value, or of the nearest one around it."""
+        """Return the place of this value, or of the nearest one around it."""
         for end in range(len(path), -1, -1):
             if path[:end] in self.places:
                 return self.places[path[:end]]
@@ -57,7 +57,7 @@ class YamlTree:
 
 
 def read_yaml(text: str, name: str, *, first_line: int = 1) -> YamlTree:
-    """One YAML document; raises UsageError with the line (`yaml-syntax`, `duplicate-key`, …)."""
+    """Parse one YAML document; raises UsageError with line (`yaml-syntax`, `duplicate-key`, …)."""
     return _Reader(text, name, first_line).tree()
 
 
@@ -111,7 +111,7 @@ class _Reader(YamlReader):
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> UsageError:
         mark = error.problem_mark
-        # The end of the document is reported as a line that is not there.
+        # The end of the document is reported as a line that does not exist.
         index = min(mark.line if mark else 0, len(self._lines) - 1)
         problem = error.problem or "it cannot be read"
         source = self._lines[index]

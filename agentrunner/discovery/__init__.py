@@ -1,4 +1,5 @@
-"""What a repository and this machine offer: for `init`, `doctor`, `test: auto` and who works.
+"""What a repository and this machine provide: for `init`, `doctor`, `test: auto` and kind `auto`.
 
-Repositories are read as data: small regular files inside them, nothing executed, git not asked.
+Repositories are read as data: only small regular files inside them. Nothing is executed and git is
+not run.
 """

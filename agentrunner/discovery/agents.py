@@ -1,7 +1,7 @@
-"""Who plans and who works where that is left to this machine: the kind `auto`.
+"""Choose planner and worker where the task leaves that to this machine: the kind `auto`.
 
-`look` finds out what is here; what is chosen follows from that alone. It is settled before a run
-is saved, so that a run goes on with those it was started with.
+`look` collects facts; the choice depends on those alone. It is made before a run is saved, so that
+a run continues with the planner and worker it was started with.
 """
 
 from __future__ import annotations
@@ -33,71 +33,73 @@ from agentrunner.workers.base import Worker
 from agentrunner.workers.login import login_for
 
 NO_CLIS = frozenset({"command", "mock"})
-"""Workers that are whatever a task says, so that none of them is chosen."""
+"""Workers that are whatever a task defines, so they are never chosen."""
 USUAL_WORKER = "codex-cli"
-"""Taken where no CLI is installed: an image may have it."""
+"""Chosen where no CLI is installed: an image may contain it."""
 _RUNS_LOOKED_AT = 20
 
 Auth = Literal["key", "login"]
 Barred = Callable[[str], str]
-"""Why a kind must not be chosen; "" where it may."""
+"""Returns why a kind must not be chosen; "" if it may."""
 
 
 @dataclass(frozen=True)
 class Cli:
-    """A CLI on this machine, as far as it matters for a choice."""
+    """What matters about a CLI of this machine for a choice."""
 
     kind: str
     installed: bool
-    """Whether it is found outside the repository."""
+    """Whether it was found outside the repository."""
     ready: str = ""
-    """Why it can be used ("CODEX_API_KEY is set"); "" where it cannot."""
+    """Why it can be used ("CODEX_API_KEY is set"); "" if it cannot."""
     auth: Auth = "key"
     cure: str = ""
-    """What would make it usable."""
+    """The remedy that would make it usable."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What this machine has."""
+    """What this machine provides."""
 
     workers: tuple[Cli, ...]
-    """In the order of preference."""
+    """In order of preference."""
     planners: tuple[Cli, ...]
     api_key: str = ""
-    """Why a chat model can be asked; "" where it cannot."""
+    """Why a chat model can be called; "" if it cannot."""
     last_used: str = ""
     """The worker of the newest run in this repository that had one."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Who was chosen, and why."""
+    """The chosen kind, and why."""
 
     kind: str
     reason: str
     auth: Auth | None = None
-    """With what; None leaves it as it is written."""
+    """The credential to use; None leaves the setting unchanged."""
     ready: bool = True
-    """Whether it was seen on this machine."""
+    """Whether it was found on this machine."""
 
 
 def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
-    """A chat model, else a CLI with a way to its model, else the checks alone if there are any.
+    """Choose a chat model, else a CLI that can reach its model, else the checklist if provable.
 
-    `provable` says whether the task has a test command or a check that can be run. Raises
-    InfraError (`no-planner`) with all ways to get one.
+    `provable` is whether the task has a test command or an executable check. Raises InfraError
+    (`no-planner`) with all ways to get a planner.
     """
     if facts.api_key and not barred("openai-chat"):
         return Choice("openai-chat", facts.api_key)
     able = [cli for cli in facts.planners if cli.installed and cli.ready]
     for cli in able:
         if not barred(cli.kind):
-            return Choice(cli.kind, cli.ready + _kept_away(_before(cli, able), barred), cli.auth)
+            return Choice(
+                cli.kind, cli.ready + _exclusions(_preferred_over(cli, able), barred), cli.auth
+            )
     if provable and not barred("checklist"):
         able += [Cli("openai-chat", True)] * bool(facts.api_key)
         why = "no model can be asked here, and there is something to execute"
-        return Choice("checklist", why + _kept_away(able, barred))
+        return Choice("checklist", why + _exclusions(able, barred))
     ways = [("openai-chat", "export OPENAI_API_KEY=…")]
     ways += [(cli.kind, _lacking(cli)) for cli in facts.planners]
     ways += [("checklist", "a test command (--test CMD), or a criterion with a check")]
@@ -111,22 +113,22 @@ def choose_planner(facts: Facts, barred: Barred, *, provable: bool) -> Choice:
 
 
 def choose_worker(facts: Facts, barred: Barred, sandbox_kind: str) -> Choice:
-    """The CLI that is installed and has a way to its model; of several the one last used here.
+    """Choose the installed CLI that can reach its model; of several, the one last used here.
 
-    Where none is installed, one that has a way to its model, which the image of a sandbox may have.
-    Raises InfraError (`worker-not-ready`) with what each of those that are installed lacks.
+    If none is installed, choose one that can reach its model, since the sandbox's image may contain
+    it. Raises InfraError (`worker-not-ready`) with what each installed CLI lacks.
     """
     installed = [cli for cli in facts.workers if cli.installed]
     able = [cli for cli in installed if cli.ready and not barred(cli.kind)]
     if able:
         last = next((cli for cli in able if cli.kind == facts.last_used), able[0])
-        reason = last.ready + _kept_away(_before(last, installed), barred)
+        reason = last.ready + _exclusions(_preferred_over(last, installed), barred)
         if len(able) > 1:
             names = ", ".join(cli.kind for cli in able)
             used = "used last in this repository" if last.kind == facts.last_used else "the first"
             reason += f"; {used} of {names}"
         return Choice(last.kind, reason, last.auth)
-    # An image by name: then what its image has counts more than what this machine has.
+    # With an image named, its content counts more than what this machine has.
     image_by_name = sandbox_kind != AUTO and kinds.sandbox_kind(sandbox_kind).has_image
     allowed = [cli for cli in facts.workers if not barred(cli.kind)]
     keyed = [cli for cli in allowed if cli.ready]
@@ -155,17 +157,17 @@ def choose_worker(facts: Facts, barred: Barred, sandbox_kind: str) -> Choice:
 
 
 def _lacking(cli: Cli) -> str:
-    """What it needs before it can be used."""
+    """Return what the CLI needs before it can be used."""
     install = "" if cli.installed else "install it (how: agentrunner workers)"
     return ", then ".join(filter(None, (install, cli.cure))) or "agentrunner doctor"
 
 
-def _before(taken: Cli, candidates: Sequence[Cli]) -> Sequence[Cli]:
+def _preferred_over(taken: Cli, candidates: Sequence[Cli]) -> Sequence[Cli]:
     return candidates[: candidates.index(taken)]
 
 
-def _kept_away(candidates: Sequence[Cli], barred: Barred) -> str:
-    """Those that a policy keeps away, for the reason why another one was taken."""
+def _exclusions(candidates: Sequence[Cli], barred: Barred) -> str:
+    """Return which candidates policies exclude, as part of the reason for the choice."""
     barriers = [f"; not {cli.kind}: {barred(cli.kind)}" for cli in candidates if barred(cli.kind)]
     return "".join(barriers)
 
@@ -174,7 +176,7 @@ def _listed(kinds: Sequence[str]) -> str:
     return f"{', '.join(kinds)} {'is' if len(kinds) == 1 else 'are'}"
 
 
-# -- looking --------------------------------------------------------------------------------------
+# -- collecting facts -----------------------------------------------------------------------------
 
 
 def look(
@@ -187,14 +189,14 @@ def look(
     no_login: Sequence[str] = (),
     replays: bool = False,
 ) -> Facts:
-    """What is installed here, what has a key or a login, and what was used last in `repo`.
+    """Return what is installed here, what has a key or a login, and what was used last in `repo`.
 
-    Nothing is started. `auth` is what the task says of the worker; of `worker` and `meta` those
-    in `no_login` may not use a login. A run that `replays` a recording needs neither.
+    Nothing is started. `auth` is the task's setting for the worker. `no_login` names those of
+    `worker` and `meta` that may not use a login. A run that `replays` a recording needs neither.
     """
     workers = tuple(
         _cli(worker, runner, environ, auth, "worker" not in no_login, replays)
-        for kind in registry.WORKERS.own  # others are taken by name
+        for kind in registry.WORKERS.own  # outside kinds are only chosen by name
         if kind not in NO_CLIS
         for worker in [adapter(kind, repo)]
     )
@@ -212,20 +214,20 @@ def look(
 def planners(
     repo: Path | None, environ: Mapping[str, str], auth: Auth | None = None, *, login: bool = True
 ) -> tuple[Cli, ...]:
-    """The CLIs that can plan, the first choice first; they take nothing from `worker.env`."""
+    """The CLIs that can plan, in order of preference; `worker.env` does not apply to them."""
     found = []
     workers = registry.WORKERS.own
     for kind in registry.PLANNERS.own:
         if kind not in workers or not planner_kind(kind).is_program:
             continue
         worker = adapter(kind, repo)
-        ready, how, cure = _way(worker, environ, {}, auth, login)
+        ready, how, cure = _access(worker, environ, {}, auth, login)
         found.append(Cli(kind, _is_installed(worker), ready, how, cure))
     return tuple(found)
 
 
 def adapter(kind: str, repo: Path | None) -> Worker:
-    """The adapter of a kind with default settings; it takes no program from inside `repo`."""
+    """Return a kind's adapter with default settings; it accepts no program from inside `repo`."""
     worker: Worker = registry.load(registry.WORKERS, kind, "worker")(WorkerSpec(kind=kind), repo)
     return worker
 
@@ -248,12 +250,12 @@ def _cli(
     if replays:
         return Cli(worker.kind, installed, "a recording answers in its model's place")
     own = resolve_env(runner.worker.env, environ)
-    ready, how, cure = _way(worker, environ, own, auth, login)
+    ready, how, cure = _access(worker, environ, own, auth, login)
     return Cli(worker.kind, installed, ready, how, cure)
 
 
 def _obstacle(worker: Worker, settings: SandboxSpec) -> str:
-    """What this sandbox lacks for it; "" for nothing."""
+    """Return what the sandbox settings lack for this worker; "" for nothing."""
     if not settings.isolates:
         return "" if worker.confines_itself else "it works in a sandbox only: --sandbox auto"
     network = settings.network
@@ -264,14 +266,14 @@ def _obstacle(worker: Worker, settings: SandboxSpec) -> str:
     return f"runner.sandbox.network: {{allow: [{', '.join(lacking)}]}}" if lacking else ""
 
 
-def _way(
+def _access(
     worker: Worker,
     environ: Mapping[str, str],
     own: Mapping[str, str],
     auth: Auth | None,
     login: bool,
 ) -> tuple[str, Auth, str]:
-    """Why its model can be asked, with what, and what would help if it cannot be."""
+    """Return why its model can be called, the credential for it, and the remedy if it cannot."""
     cures = []
     if auth != "login":
         for name in worker.key_names:
@@ -293,7 +295,7 @@ def _last_used(repo: Path, state_dir: Path) -> str:
     try:
         rows = RunIndex(state_dir).runs(repo)
     except (OSError, sqlite3.Error):
-        return ""  # whoever starts a run is told by what needs it
+        return ""  # whatever needs the index reports this error
     for row in [row for row in rows if row.rounds][:_RUNS_LOOKED_AT]:
         try:
             kind = load_spec(RunFolder.open(state_dir, row.run_id)).runner.worker.kind
@@ -304,7 +306,7 @@ def _last_used(repo: Path, state_dir: Path) -> str:
     return ""
 
 
-# -- settling -------------------------------------------------------------------------------------
+# -- applying the choice --------------------------------------------------------------------------
 
 
 def settle(
@@ -315,9 +317,9 @@ def settle(
     *,
     replays: bool = False,
 ) -> tuple[TaskSpec, list[InfraError]]:
-    """The task with a concrete planner and worker, and why they were taken in `chosen`.
+    """Return the task with concrete planner and worker, and the reasons for them in `chosen`.
 
-    Where there is none to choose, the usual one stands in its place, and the error (`no-planner`,
+    If nothing can be chosen, the default kind is used and the error (`no-planner`,
     `worker-not-ready`) is in the list.
     """
     runner = spec.runner
@@ -357,12 +359,12 @@ def settle(
 
 
 def by_policies(policies: Sequence[Policy], section: str) -> Barred:
-    """What keeps kinds of `worker` or `meta` away."""
+    """Return a function that says why policies exclude a kind of `worker` or `meta`."""
     return lambda kind: barred(kind, section, policies)
 
 
 def _written_auth(spec: TaskSpec) -> Auth | None:
-    """What the task says of its worker's credential, if it does."""
+    """Return the credential that the task sets for its worker, if it does."""
     auth = spec.runner.worker.auth
     return auth if auth == "login" or "runner.worker.auth" in spec.places else None
 

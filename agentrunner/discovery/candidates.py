@@ -1,4 +1,4 @@
-"""Every command that may test a repository, the likeliest first: what a trial then tries."""
+"""List every command that may test a repository, the most likely first, for trials."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from agentrunner.discovery.targets import by_script, by_target
 from agentrunner.discovery.workflows import ci_tests
 
 MOST = 12
-"""Candidates of one repository."""
+"""Most candidates per repository."""
 
 
 def candidates_of(repo: Path) -> list[FoundCommand]:
-    """What CI runs, then what the repository calls its tests, then what its build files say.
+    """Return the commands of CI, then the repository's own test scripts, then those of build files.
 
-    Commands that first install something come last, those that CI has before others.
+    Commands that must install something come after all others.
     """
     by_command: dict[str, FoundCommand] = {}
-    for found in _all(repo):
+    for found in _find_all(repo):
         by_command.setdefault(found.command, found)
     ranked = sorted(by_command.values(), key=lambda found: bool(found.needs))
     return ranked[:MOST]
 
 
-def _all(repo: Path) -> Iterator[FoundCommand]:
+def _find_all(repo: Path) -> Iterator[FoundCommand]:
     yield from ci_tests(repo)
     yield from by_script(repo)
     yield from by_target(repo)

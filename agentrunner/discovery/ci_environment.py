@@ -1,7 +1,6 @@
-"""What CI sets for the tests that decides how they read time and text: language, zone, CI itself.
+"""The variables that CI sets for tests and that affect time and text: language, time zone, `CI`.
 
-Nothing else of CI's environment is looked at: the rest may be a secret, or mean something there
-alone.
+The rest of CI's environment is ignored: it may be secret, or only make sense there.
 """
 
 from __future__ import annotations
@@ -15,30 +14,30 @@ from agentrunner.discovery.workflows import test_steps
 
 NAMES = re.compile(r"LANG|LC_[A-Z]+|TZ|CI")
 _VALUE = re.compile(r"[\w.@:+/-]{1,64}")
-"""A plain value: no expression of a workflow, nothing that a shell reads."""
+"""A plain value: no workflow expression, nothing that a shell interprets."""
 
 
 @dataclass(frozen=True)
 class CiEnvironment:
-    """Variables that all steps of CI which run tests agree on."""
+    """Variables on which all CI steps that run tests agree."""
 
     env: dict[str, str]
     where: str = ""
-    """The file that says so first."""
+    """The first file that sets them."""
 
     @property
     def text(self) -> str:
-        """As in a task file: "{TZ: Asia/Tokyo}"."""
+        """The variables as in a task file: "{TZ: Asia/Tokyo}"."""
         return "{" + ", ".join(f'{name}: "{value}"' for name, value in self.env.items()) + "}"
 
     def without(self, names: Collection[str]) -> CiEnvironment:
-        """The others of them."""
+        """Return the same without these variables."""
         env = {name: value for name, value in self.env.items() if name not in names}
         return replace(self, env=env)
 
 
 def ci_environment(repo: Path) -> CiEnvironment:
-    """The language, time zone and `CI` that CI sets where it runs the tests.
+    """Return the language, time zone and `CI` that CI sets where it runs the tests.
 
     A name that steps set to different values is left out: nobody can say which one is meant.
     """

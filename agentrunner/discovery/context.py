@@ -1,7 +1,7 @@
-"""What a planner should know of a repository before it plans: its tree, its own words, its tools.
+"""What a planner should know of a repository before it plans: tree, documentation, tools.
 
-Everything but the commands is read from a snapshot, in which ignored folders are not, links lead
-nowhere outside, and nothing can block or change while it is read.
+Everything but the commands is read from a snapshot: it has no ignored folders and no links that
+lead outside, and reading it cannot block or race with changes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_DEPTH = 4
 LINE_CHARS = 120
 README_CHARS = 6_000
 INSTRUCTION_CHARS = 4_000
-"""Of one file of instructions."""
+"""Limit for one file of instructions."""
 MOST_SUFFIXES = 8
 
 INSTRUCTIONS = (
@@ -41,7 +41,7 @@ INSTRUCTIONS = (
     ".cursorrules",
     ".github/copilot-instructions.md",
 )
-"""What a repository tells agents; material for a planner, never its orders."""
+"""Files with instructions for agents; material for a planner, never its orders."""
 _READMES = ("readme.md", "readme.rst", "readme.txt", "readme", "readme.adoc", "readme.ja.md")
 _STACK = (
     ("pyproject.toml", "Python"),
@@ -64,16 +64,16 @@ _STACK = (
     ("pubspec.yaml", "Dart"),
     ("Dockerfile", "Docker"),
 )
-"""What a file of this name, at the top or one folder below it, says of the stack."""
+"""The technology that a file name implies, at the top or one folder below."""
 
 
 def repository_context(
     snapshots: Snapshots, tree: str, repo: Path, redact: Redact, asked: str = ""
 ) -> Facts:
-    """Facts about the tree without secrets, JSON-native, bounded. Blocking.
+    """Return facts about the tree without secrets, JSON-native, limited in size. Blocking.
 
-    The commands for tests and set-up are read off the work tree, as `test: auto` reads them. Files
-    that `asked` names come first in the outline.
+    The commands for tests and set-up are read from the work tree, as for `test: auto`. Files that
+    `asked` names come first in the outline.
     """
     from agentrunner.discovery.outline import outline_of
 
@@ -87,9 +87,9 @@ def repository_context(
 
 
 def facts_of(paths: Collection[str], read: Read, redact: Redact) -> Facts:
-    """Tree, stack, README and instructions of a repository with these files. Pure but for `read`.
+    """Return tree, stack, README and instructions of a repository. Pure but for `read`.
 
-    `read` gives a file's content and None for what is no file.
+    `read` returns a file's content, or None for what is no file.
     """
     names = sorted(paths)
     return {
@@ -110,19 +110,19 @@ def _command(found: FoundCommand | None, redact: Redact) -> Facts | None:
 
 
 def tree_lines(paths: Collection[str]) -> list[str]:
-    """Files and folders in as many levels as there is room for; a folder below them with a count.
+    """Return files and folders, as many levels as fit; deeper folders are shown with a file count.
 
-    At least the top level is shown, cut where even that is too long.
+    At least the top level is shown, truncated if even that is too long.
     """
     lines: list[str] = []
     for depth in range(MOST_DEPTH, 0, -1):
-        lines = _to_depth(paths, depth)
+        lines = _lines_to_depth(paths, depth)
         if len(lines) <= MOST_LINES and sum(map(len, lines)) <= MOST_TREE_CHARS:
             return lines
     return _cut(lines)
 
 
-def _to_depth(paths: Iterable[str], depth: int) -> list[str]:
+def _lines_to_depth(paths: Iterable[str], depth: int) -> list[str]:
     shown: dict[str, int] = {}
     for path in paths:
         parts = path.split("/")
@@ -152,7 +152,7 @@ def _cut(lines: list[str]) -> list[str]:
 
 
 def _suffixes(paths: Iterable[str]) -> dict[str, int]:
-    """How many files there are of the most frequent types."""
+    """Return the number of files of the most frequent types."""
     found = Counter(clean(PurePosixPath(path).suffix.lower())[:LINE_CHARS] for path in paths)
     del found[""]
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
@@ -160,7 +160,7 @@ def _suffixes(paths: Iterable[str]) -> dict[str, int]:
 
 
 def _stack(paths: Iterable[str]) -> list[str]:
-    """Each technology with the first file that tells of it: "Python: pyproject.toml"."""
+    """Return each technology with the first file that implies it: "Python: pyproject.toml"."""
     near = sorted((path for path in paths if path.count("/") <= 1), key=lambda p: (p.count("/"), p))
     found: dict[str, str] = {}
     for pattern, what in _STACK:
@@ -170,34 +170,34 @@ def _stack(paths: Iterable[str]) -> list[str]:
     return [f"{what}: {path}" for what, path in found.items()]
 
 
-# -- its own words ------------------------------------------------------------------------------
+# -- documentation ------------------------------------------------------------------------------
 
 
 def _readme(paths: Collection[str], read: Read, redact: Redact) -> Facts | None:
     top = {path.lower(): path for path in paths if "/" not in path}
     for name in _READMES:
-        if name in top and (shown := _shown(top[name], read, redact, README_CHARS)):
+        if name in top and (shown := _read_beginning(top[name], read, redact, README_CHARS)):
             return shown
     return None
 
 
 def _instructions(paths: Collection[str], read: Read, redact: Redact) -> list[Facts]:
-    """Each file that says something else than those before it."""
+    """Return each file of instructions whose text differs from the earlier ones."""
     found: list[Facts] = []
     for name in INSTRUCTIONS:
-        shown = _shown(name, read, redact, INSTRUCTION_CHARS) if name in paths else None
+        shown = _read_beginning(name, read, redact, INSTRUCTION_CHARS) if name in paths else None
         if shown and all(shown["text"] != other["text"] for other in found):
             found.append(shown)
     return found
 
 
-def _shown(path: str, read: Read, redact: Redact, most: int) -> Facts | None:
-    """The beginning of a text file; None for one that is empty, large, no UTF-8 or binary."""
+def _read_beginning(path: str, read: Read, redact: Redact, most: int) -> Facts | None:
+    """Return the beginning of a text file; None if it is empty, large, not UTF-8 or binary."""
     data = read(path)
     if not data or len(data) > MAX_BYTES or data.startswith(LARGE_MARK):
         return None
     try:
-        text = redact(decode(data, path)).strip()  # before the cut, which could halve a secret
+        text = redact(decode(data, path)).strip()  # before the cut, which could split a secret
     except UsageError:
         return None
     if not text:

@@ -1,4 +1,4 @@
-"""The files of a checkout without running git: those its index lists, else those on the disk."""
+"""List the files of a checkout without running git: from its index, else from the disk."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from agentrunner.discovery.git import git_dir
 
 MOST_FILES = 200_000
 MOST_INDEX = 64_000_000
-"""Bytes of an index that is read."""
+"""Largest index that is read, in bytes."""
 MOST_BYTES = 400_000
-"""Of one file."""
+"""Most bytes read of one file."""
 _FOLDER_MODE = 0o040000
 
 
 def files_of(repo: Path, most: int = MOST_FILES) -> list[str] | None:
-    """Paths of the files in a checkout, at most `most`; None where there are more.
+    """Return the paths of the files in a checkout; None if there are more than `most`.
 
-    What git tracks, by its index; without one, all files that lie there. Names that are not UTF-8
-    and files that are gone are left out. Blocking.
+    These are the files of git's index; without an index, all files on disk. Names that are not
+    UTF-8 and missing files are left out. Blocking.
     """
     index = _index_of(repo)
     found = _tracked(index, _hash_size(repo)) if index is not None else None
@@ -32,7 +32,7 @@ def files_of(repo: Path, most: int = MOST_FILES) -> list[str] | None:
 
 
 def reader_of(repo: Path) -> Callable[[str], bytes | None]:
-    """Reads files of a checkout, at most their first 400,000 bytes; links stay inside of it."""
+    """Return a reader of a checkout's files (first 400,000 bytes); links must stay inside it."""
     root = Path(os.path.realpath(repo))
 
     def read(path: str) -> bytes | None:
@@ -69,7 +69,7 @@ def _hash_size(repo: Path) -> int:
 
 
 def _tracked(index: bytes, hash_size: int) -> list[str] | None:
-    """The paths of an index of version 2 to 4; None where it cannot be read."""
+    """Return the paths of an index of version 2 to 4; None if it cannot be read."""
     try:
         magic, version, count = struct.unpack_from(">4sII", index)
         if magic != b"DIRC" or version not in (2, 3, 4) or b"link" in index[-200:-hash_size]:
@@ -81,21 +81,21 @@ def _tracked(index: bytes, hash_size: int) -> list[str] | None:
 
 def _entries(index: bytes, version: int, count: int, hash_size: int) -> list[str]:
     found: dict[str, None] = {}
-    at, before = 12, b""
+    offset, previous = 12, b""
     for _ in range(count):
-        start = at
-        mode = struct.unpack_from(">I", index, at + 24)[0]
-        flags = struct.unpack_from(">H", index, at + 40 + hash_size)[0]
-        at += 42 + hash_size + 2 * bool(flags & 0x4000)
+        start = offset
+        mode = struct.unpack_from(">I", index, offset + 24)[0]
+        flags = struct.unpack_from(">H", index, offset + 40 + hash_size)[0]
+        offset += 42 + hash_size + 2 * bool(flags & 0x4000)
         if version == 4:
-            strip, at = _varint(index, at)
-            end = index.index(b"\0", at)
-            name = before[: len(before) - strip] + index[at:end]
-            at, before = end + 1, name
+            strip, offset = _varint(index, offset)
+            end = index.index(b"\0", offset)
+            name = previous[: len(previous) - strip] + index[offset:end]
+            offset, previous = end + 1, name
         else:
-            end = index.index(b"\0", at)
-            name = index[at:end]
-            at = start + ((end - start) // 8 + 1) * 8
+            end = index.index(b"\0", offset)
+            name = index[offset:end]
+            offset = start + ((end - start) // 8 + 1) * 8
         if mode & 0o170000 not in (_FOLDER_MODE, 0o160000):
             try:
                 found[name.decode("utf-8")] = None
@@ -104,13 +104,13 @@ def _entries(index: bytes, version: int, count: int, hash_size: int) -> list[str
     return list(found)
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Git's offset encoding: how many bytes of the name before are dropped."""
-    value = data[at] & 0x7F
-    while data[at] & 0x80:
-        at += 1
-        value = ((value + 1) << 7) | (data[at] & 0x7F)
-    return value, at + 1
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
+    """Decode git's offset encoding: how many bytes of the previous name are dropped."""
+    value = data[offset] & 0x7F
+    while data[offset] & 0x80:
+        offset += 1
+        value = ((value + 1) << 7) | (data[offset] & 0x7F)
+    return value, offset + 1
 
 
 def _on_disk(repo: Path, most: int) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""A command that was found in a repository, and readers that all finders use."""
+"""A command found in a repository, and the readers that all finders use."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class FoundCommand:
     command: str
     where: str
     needs: str = field(default="", compare=False)
-    """Why it cannot work before something was installed with the network; "" where it may."""
+    """Why it cannot work before something is installed from the network; "" if it may."""
 
 
 def line_of(text: str, pattern: str) -> int:
-    """The first line that begins with a match, 0 for none."""
+    """Return the number of the first line that starts with a match, 0 for none."""
     expression = re.compile(pattern)
     lines = enumerate(text.split("\n"), 1)
     return next((number for number, line in lines if expression.match(line[:500])), 0)
 
 
 def read_json(text: str) -> Any:
-    """The value of a JSON text, None where it is damaged."""
+    """Return the value of a JSON text, None if it is invalid."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -35,7 +35,7 @@ def read_json(text: str) -> Any:
 
 
 def read_toml(text: str) -> Any:
-    """The value of a TOML text, None where it is damaged."""
+    """Return the value of a TOML text, None if it is invalid."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError):
@@ -43,12 +43,12 @@ def read_toml(text: str) -> Any:
 
 
 def mapping(value: Any) -> dict[str, object]:
-    """The value where it is a mapping, else an empty one."""
+    """Return the value if it is a mapping, else {}."""
     return value if isinstance(value, dict) else {}
 
 
 def texts(value: Any) -> list[str]:
-    """The texts of a list; a text alone counts as a list of one."""
+    """Return the texts in a list; a single text counts as a list of one."""
     if isinstance(value, str):
         return [value]
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

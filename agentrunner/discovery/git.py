@@ -1,4 +1,4 @@
-"""Facts about a repository's git folder without running git, which would obey its settings."""
+"""Read facts from a repository's git folder without running git, which would obey its settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GITDIR = re.compile(r"gitdir: (\S.{0,4000}?)\s*")
 
 
 def read_branch(repo: Path) -> str | None:
-    """The branch checked out in `repo`, "detached at 1a2b3c4", or None where that can't be told."""
+    """Return the branch checked out in `repo`, "detached at 1a2b3c4", or None if unknown."""
     head = _small(git_dir(repo) / "HEAD")
     if match := _REF.fullmatch(head):
         return match[1] if match[1].isprintable() else None
@@ -25,7 +25,7 @@ def read_branch(repo: Path) -> str | None:
 
 
 def git_dir(repo: Path) -> Path:
-    """`.git`, or where a worktree's `.git` file points."""
+    """Return `.git`, or the folder that a worktree's `.git` file names."""
     place = repo / ".git"
     if place.is_dir() or not os.path.lexists(place):
         return place

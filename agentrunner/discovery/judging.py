@@ -1,7 +1,7 @@
-"""What one trial of a test command showed, by the table of its runner. Pure.
+"""Judge one trial of a test command by a table of test runners. Pure.
 
-An exit code says little without its runner: 5 of pytest is "no tests", 5 of make is nothing. What
-neither the runner's counts nor this table explain is never called a start of the tests.
+An exit code means little without its runner: 5 is "no tests" for pytest and nothing for make. A run
+that neither the runner's counts nor this table explain never counts as a start of the tests.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.rooms.start_up import NO_TESTS, why_not_started
 
 Kind = Literal["passes", "red", "no_count", "running", "unclear", "not_tried", "no_tests", "fails"]
-"""`no_count`: exit 0, and nothing counts tests; `unclear`: tests passed, and yet it ends red;
-`running`: it was still at work when its time was up."""
+"""`no_count`: exit 0, but no test counts; `unclear`: tests passed, but the command failed;
+`running`: the time limit ended it.
+"""
 
 
 @dataclass(frozen=True)
 class ExitMeaning:
-    """What an exit code says, where the runner's own words show that it was the runner's."""
+    """The meaning of an exit code, if the output shows that it came from this runner."""
 
     runner: str
     code: int
     text: str
     shown_by: str = ""
-    """Words of the runner: uv, make or a shell may end with the same code."""
+    """Output of the runner: uv, make or a shell may end with the same code."""
 
 
 NOT_COLLECTED = "the tests could not be collected"
@@ -49,7 +50,7 @@ MEANINGS = (
     ExitMeaning(r"\bnextest\b", 4, NO_TESTS),
     ExitMeaning(r"\bcargo\b", 101, "it does not compile, or a package is missing", r"^error"),
 )  # fmt: skip
-"""Exit codes that a runner's manual explains; those of red tests are told by their counts."""
+"""Exit codes that a runner's manual explains; red tests are known by their counts instead."""
 _TELLING = (
     re.compile(r"(?m)^.*\b\w*(?:Error|Exception)\b: .*$"),
     re.compile(r"(?m)^\S+:\d+:in [`']\S+': (.* \([A-Z][\w:]*\))$"),
@@ -58,38 +59,38 @@ _TELLING = (
         r"|^.*(?:not found|no such|cannot |can't locate |could not |unable to |failed to ).*$"
     ),
 )
-"""Words of an exception, the second of Ruby's, say more than words of whoever passes it on."""
+"""Words of an exception (the second pattern is Ruby's) say more than those of a wrapper."""
 _LINE = 160
 
 
 @dataclass(frozen=True)
 class TriedCommand:
-    """A test command, and what was seen when it was tried."""
+    """A test command, and the result of its trial."""
 
     found: FoundCommand
-    """With the command as it was run, where it had to be fixed."""
+    """The command as it was run, with fixes if it needed some."""
     kind: Kind = "not_tried"
     summary: str = ""
-    """In one line: "41 passed, 1 failed, 3.8 s"."""
+    """One line: "41 passed, 1 failed, 3.8 s"."""
     exit_code: int | None = None
     passed: int = 0
     failed: int = 0
     failing: tuple[str, ...] = ()
-    """Names of tests that are red before anything was changed."""
+    """Names of tests that were red before any change."""
     duration_sec: float = 0
     lacks: tuple[str, ...] = ()
-    """A sentence for each thing that a sandbox does not have: a database, a browser, Docker."""
+    """A sentence for each thing that a sandbox does not provide: a database, a browser, Docker."""
     offline: bool = False
-    """It failed for want of the network."""
+    """Whether it failed because the network was unavailable."""
 
     @property
     def runs(self) -> bool:
-        """Whether tests were seen to run to their end."""
+        """Whether tests ran to their end."""
         return self.kind in ("passes", "red")
 
 
 def not_tried(found: FoundCommand, why: str = "") -> TriedCommand:
-    """A candidate that nobody ran."""
+    """Return the entry of a candidate that was not run."""
     return TriedCommand(
         found, summary=f"not tried: {why or found.needs}" if why or found.needs else ""
     )
@@ -98,9 +99,9 @@ def not_tried(found: FoundCommand, why: str = "") -> TriedCommand:
 def judge(
     found: FoundCommand, ran: CommandOutcome, output: str, repo: Path, runners: Sequence[str] = ()
 ) -> TriedCommand:
-    """What this run of the command shows; `output` is all that was kept of it.
+    """Judge one run of the command; `output` is all that was kept of it.
 
-    `runners` are the shell texts behind the command, among which its runner is looked for.
+    `runners` are the shell texts behind the command, in which its test runner is looked for.
     """
     took = f"{ran.duration_sec:.1f} s" if ran.duration_sec < 10 else f"{ran.duration_sec:.0f} s"
     counts = ran.counts
@@ -154,7 +155,7 @@ OFFLINE = re.compile(
     r"|dns error|failed to fetch|could not fetch|unknown host|download of .* failed"
     r"|failed to establish a new connection|getaddrinfo"
 )
-"""Words of tools that wanted the network and had none."""
+"""Messages of tools that needed the network but had none."""
 
 
 _IMPORT_FAILS = re.compile(r"(?m)^E\s+((?:Import|ModuleNotFound|Attribute|Name|Syntax)Error: .*)$")
@@ -163,10 +164,9 @@ _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
 
 def own_imports(output: str, repo: Path) -> list[str]:
-    """Names that tests want of the project's own modules, and that are not there yet.
+    """Return names that tests import from the project's own modules and that do not exist yet.
 
-    [] where something else is missing as well, such as a package: then nothing is known of the
-    tests.
+    [] if anything else is missing as well, such as a package: then the tests are unknown.
     """
     names: list[str] = []
     for error in _IMPORT_FAILS.findall(output):
@@ -181,7 +181,7 @@ def own_imports(output: str, repo: Path) -> list[str]:
 
 
 def _lies_in(path: str, repo: Path) -> bool:
-    """Whether a file of a trial's folder is one of the repository."""
+    """Whether a path in a trial's folder is also a file of the repository."""
     parts = Path(path).parts[1:]
     return any((repo / Path(*parts[at:])).is_file() for at in range(len(parts)))
 
@@ -192,7 +192,7 @@ def _is_own(module: str, repo: Path, folders: Sequence[str] = (".", "src", "lib"
 
 
 def telling_line(output: str) -> str:
-    """The line that says most plainly why a command failed; its last one where none does."""
+    """Return the line that explains best why a command failed; by default the last line."""
     end = output[-20_000:]
     found = (pattern.search(end) for pattern in _TELLING)
     hits = [hit[hit.lastindex or 0] for hit in found if hit]
@@ -208,7 +208,7 @@ _OF_MAKE = re.compile(r"(?m)^g?make(?:\[\d+\])?: \*\*\* .*\bError (\d+)")
 
 
 def _inner_code(exit_code: int, output: str) -> int:
-    """The exit code of what make ran, which it prints; make's own is 2 whatever that was."""
+    """Return the exit code of the command that make ran; make's own code is always 2."""
     hit = _OF_MAKE.search(output) if exit_code == 2 else None
     return int(hit[1]) if hit else exit_code
 
@@ -235,10 +235,10 @@ _ORDER: dict[Kind, int] = {
 
 
 def ranked(seen: Sequence[TriedCommand]) -> list[TriedCommand]:
-    """The best first: what ran tests, the most that passed, the fewest that failed, the faster.
+    """Sort the best first: ran tests, most passed, fewest failed, fastest.
 
-    `seen` stands in the order of the table, which decides where nothing else does. A command that
-    only lacked the network stays among those that were not tried.
+    `seen` is in the order of the table, which decides ties. A command that only lacked the network
+    is grouped with those that were not tried.
     """
 
     def key(item: tuple[int, TriedCommand]) -> tuple[int, int, int, int, int]:
@@ -250,7 +250,7 @@ def ranked(seen: Sequence[TriedCommand]) -> list[TriedCommand]:
             group = 1
         if one.kind == "not_tried" and one.found.needs:
             index += len(seen)
-        # Times within a factor of four are alike: they differ from trial to trial.
+        # Times within a factor of four count as equal: they vary from trial to trial.
         slow = max(0, int(one.duration_sec)).bit_length() // 2 if one.runs else 0
         counted = (-one.passed, one.failed) if group == 0 else (0, 0)
         return (group, *counted, slow, index)
@@ -262,9 +262,10 @@ _UNKNOWN = re.compile(r"error: unrecognized arguments: (.+)")
 
 
 def from_the_root(command: str, output: str, repo: Path) -> str:
-    """The command by `python -m pytest`, which finds modules at the root as `pytest` does not.
+    """Return the command as `python -m pytest`, which can import modules at the root, unlike
+    `pytest`.
 
-    "" where nothing there is missing: what cannot be imported lies elsewhere, or nowhere.
+    "" if that would not help: the missing module is elsewhere, or does not exist.
     """
     hit = re.match(r"(?:(\S+/)(?=pytest\b))?pytest\b(?!\S)", command)
     missing = {name.split(".")[0] for name in _NO_MODULE.findall(output)}
@@ -275,9 +276,9 @@ def from_the_root(command: str, output: str, repo: Path) -> str:
 
 
 def without_missing_plugins(command: str, output: str) -> str:
-    """The command without options of pytest plug-ins that are not installed; "" where none is.
+    """Return the command without options of missing pytest plug-ins; "" if that changes nothing.
 
-    pytest names them. Where they stand in its configuration, that is set aside.
+    pytest names the unknown options. If they are in its configuration, `addopts` is cleared.
     """
     hit = _UNKNOWN.search(output)
     if hit is None or not re.search(r"\bpytest\b", command):
@@ -289,7 +290,7 @@ def without_missing_plugins(command: str, output: str) -> str:
         if words[index].partition("=")[0] in unknown:
             left_out = True
             valued = "=" not in words[index] and index + 1 < len(words)
-            # A plug-in's option may have its value in the next word; a path is no such value.
+            # A plug-in's option may have its value in the next word; a path is never such a value.
             index += 2 if valued and re.fullmatch(r"\w+", words[index + 1]) else 1
         else:
             kept.append(words[index])

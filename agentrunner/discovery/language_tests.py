@@ -1,4 +1,4 @@
-"""How a project is tested by the usual tool of its language, seen by its files."""
+"""Find the usual test command of a project's language by its files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLAIN = (
 
 
 def language_tests(repo: Path) -> Iterator[FoundCommand]:
-    """Test commands of every language whose manifest stands at the top."""
+    """Yield test commands of every language whose manifest is at the top."""
     yield from _cargo(repo)
     for name, command in _PLAIN:
         if exists(repo, name):
@@ -41,16 +41,16 @@ def _cargo(repo: Path) -> Iterator[FoundCommand]:
     text = read_inside(repo, "Cargo.toml")
     if not exists(repo, "Cargo.toml"):
         return
-    # Without a package of its own at the top, cargo takes all members by itself.
+    # Without a package of its own at the top, cargo tests all members anyway.
     both = {"workspace", "package"} <= mapping(read_toml(text)).keys()
     line = line_of(text, r"\s*\[workspace\]") if both else 0
-    if both and (where := _says_workspace(repo)):
+    if both and (where := _workspace_in_ci(repo)):
         yield FoundCommand("cargo test --workspace", where)
     yield FoundCommand("cargo test", f"Cargo.toml, line {line}" if line else "Cargo.toml")
 
 
-def _says_workspace(repo: Path) -> str:
-    """The CI file whose tests are of the whole workspace, "" for none."""
+def _workspace_in_ci(repo: Path) -> str:
+    """Return the CI file and line that test the whole workspace, "" for none."""
     pattern = r".*\btest\b.*\s--(?:workspace|all)(?:\s|$)"
     for name in [*names_inside(repo, ".github/workflows", (".yml", ".yaml")), ".gitlab-ci.yml"]:
         if line := line_of(read_inside(repo, name), pattern):
@@ -81,7 +81,7 @@ def _ruby(repo: Path) -> Iterator[FoundCommand]:
 
 
 def _dotnet(repo: Path) -> Iterator[FoundCommand]:
-    """A solution or project at the top, or in the folder of the sources."""
+    """Yield the command for a solution or project at the top, or in the source folder."""
     for folder in (".", "src", "Src"):
         for name in names_inside(repo, folder, (".sln", ".slnx", ".csproj", ".fsproj")):
             yield FoundCommand(
@@ -102,7 +102,7 @@ def _php(repo: Path) -> Iterator[FoundCommand]:
         if exists(repo, name):
             own = exists(repo, "vendor/bin/phpunit")
             if there and not own:
-                # Its libraries come from elsewhere, as a distribution's packages do.
+                # Its libraries come from elsewhere, for example from a distribution's packages.
                 yield FoundCommand("phpunit", name)
             lacks = needs or ("" if own else "vendor/bin/phpunit is not there yet")
             yield FoundCommand("vendor/bin/phpunit", name, lacks)
@@ -122,11 +122,11 @@ def _perl(repo: Path) -> Iterator[FoundCommand]:
 
 
 def _native(repo: Path) -> Iterator[FoundCommand]:
-    """C and C++; a folder in which it was built before is used again."""
+    """Yield commands for C and C++; an existing build folder is used again."""
     if exists(repo, "CMakeLists.txt"):
         yield FoundCommand(built_first(repo, "ctest --output-on-failure"), "CMakeLists.txt")
     if exists(repo, "meson.build"):
-        built = _built(repo, "build.ninja")
+        built = _existing_build(repo, "build.ninja")
         first = "" if built else "meson setup build && "
         yield FoundCommand(f"{first}meson test -C {built or 'build'}", "meson.build")
     if exists(repo, "configure"):
@@ -138,13 +138,13 @@ _TEST_DIR = re.compile(r"\s--test-dir(?:=|\s+)(\S+)")
 _OFF = re.compile(
     r"(?im)^\s*(?:cmake_dependent_)?option\s*\(\s*(\w*TEST(?:S|ING)?)\s+(?:\"[^\"]*\"\s+)?(?:OFF\b|NO\b|FALSE\b|\))"
 )
-"""An option of CMake that builds the tests, and is off unless somebody asks for it."""
+"""A CMake option that builds the tests and is off by default."""
 
 
 def built_first(repo: Path, line: str) -> str:
-    """A ctest command behind what builds its tests, in the folder that it names or a usual one."""
+    """Return a ctest command preceded by the build, in the folder it names or a usual one."""
     named = _TEST_DIR.search(line)
-    known = named[1].strip("\"'") if named else _built(repo, "CMakeCache.txt") or "build"
+    known = named[1].strip("\"'") if named else _existing_build(repo, "CMakeCache.txt") or "build"
     configure = f"cmake -S . -B {known}"
     options = _OFF.findall(read_inside(repo, "CMakeLists.txt"))
     configure += "".join(f" -D{name}=ON" for name in dict.fromkeys(options))
@@ -153,8 +153,8 @@ def built_first(repo: Path, line: str) -> str:
     return f"{first}cmake --build {known} && ctest --test-dir {known} {rest}".strip()
 
 
-def _built(repo: Path, mark: str) -> str:
-    """The build folder of somebody who has built here; "" for none."""
+def _existing_build(repo: Path, mark: str) -> str:
+    """Return an existing build folder with this file; "" for none."""
     for name in ("build", "_build", "out", "builddir", "cmake-build-debug"):
         if exists(repo, f"{name}/{mark}"):
             return name

@@ -1,4 +1,4 @@
-"""Who could plan and who could work on this machine."""
+"""Which planners and workers this machine has."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from agentrunner.workers.base import Probe, Worker
 
 @dataclass(frozen=True)
 class Offer:
-    """A kind of planner, and what it still needs (""  for nothing)."""
+    """A kind of planner, and what it still needs ("" for nothing)."""
 
     kind: str
     needs: str = ""
 
 
 def available_workers(repo: Path | None = None) -> dict[str, Probe]:
-    """Every worker kind that is a program of its own, with what was found of it outside `repo`."""
+    """Return every worker kind that is a program, with what was found of it outside `repo`."""
     probes: dict[str, Probe] = {}
     for kind in registry.WORKERS:
         if kind not in NO_CLIS:
@@ -30,13 +30,13 @@ def available_workers(repo: Path | None = None) -> dict[str, Probe]:
                 adapter = registry.load(registry.WORKERS, kind, "worker")
                 worker: Worker = adapter(WorkerSpec(kind=kind), repo)
                 probes[kind] = worker.probe()
-            except UsageError as error:  # of somebody else's worker
+            except UsageError as error:  # an outside worker failed to load
                 probes[kind] = Probe(path=None, problem=error.message)
     return probes
 
 
 def available_planners(environ: Mapping[str, str], repo: Path | None = None) -> list[Offer]:
-    """Planners that can plan a real task, the ready ones first."""
+    """Return the planners that can plan a real task, ready ones first."""
     key = "" if environ.get("OPENAI_API_KEY") else "OPENAI_API_KEY is not set"
     offers = [Offer("openai-chat", key)]
     for cli in planners(repo, environ):

@@ -1,4 +1,4 @@
-"""How a JavaScript project is tested."""
+"""Find the test command of a JavaScript project."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _MANAGERS = (
 )
 _COMMANDS = {manager: command for _, manager, command in _MANAGERS}
 _INSTALLED = ("node_modules", ".pnp.cjs", ".pnp.js")
-"""Where packages are once they are installed; the last two are Yarn's."""
+"""Where installed packages are; the last two are Yarn's."""
 
 
 def node_tests(repo: Path) -> Iterator[FoundCommand]:
-    """The script called test, by the package manager of the lock file; Deno's tests."""
+    """Yield the script `test`, run by the lock file's package manager, and Deno's tests."""
     text = read_inside(repo, "package.json")
     package = mapping(read_json(text))
     script = mapping(package.get("scripts")).get("test")
@@ -37,16 +37,16 @@ def node_tests(repo: Path) -> Iterator[FoundCommand]:
 
 
 def missing_packages(repo: Path) -> str:
-    """Why nothing of a package.json can start yet; "" where its packages are there or none is."""
+    """Return why no script of package.json can run yet; "" if packages are present or unneeded."""
     package = mapping(read_json(read_inside(repo, "package.json")))
     wanted = any(package.get(key) for key in ("dependencies", "devDependencies"))
-    root = git_root(repo) or repo  # a workspace has the packages of its parts at the top
+    root = git_root(repo) or repo  # a workspace has its members' packages at the top
     there = any(exists(place, name) for place in {repo, root} for name in _INSTALLED)
     return "node_modules is not there yet" if wanted and not there else ""
 
 
 def _command(repo: Path, package: dict[str, object]) -> str:
-    """Of the manager that package.json names, else of the one whose lock file is there."""
+    """Return the command of the manager that package.json names, else of the lock file's."""
     named = str(package.get("packageManager", "")).partition("@")[0]
     locked = next((command for lock, _, command in _MANAGERS if exists(repo, lock)), "npm test")
     return _COMMANDS.get(named, locked)

@@ -1,7 +1,7 @@
-"""What a repository defines: classes and functions by their heads, small files whole. Blocking.
+"""The outline of a repository: heads of classes and functions, small files whole. Blocking.
 
-Sources are hostile. They are parsed by a child that has no keys, no network where the kernel can
-take it away, and little memory; a file that is too slow or too large for it has no outline.
+Sources may be hostile. A child process parses them, with no keys, little memory and, where the
+kernel allows it, no network. A file that is too slow or too large for it has no outline.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.languages import language_of
 
 MOST_TOKENS = 4_000
-"""Of the outline of a repository."""
+"""Limit for the outline of a repository."""
 LEAST_TOKENS = 40
-"""Left, with which no further file is looked at."""
+"""Remaining tokens below which no further file is added."""
 BATCH = 50
-"""Files that one child reads."""
+"""Files that one child process reads."""
 MOST_FILES = 400
-"""That are looked at."""
+"""Most files that are read."""
 FILE_CHARS = 2_000
-"""Of the outline of one file."""
+"""Limit for the outline of one file."""
 WHOLE_CHARS = 1_200
-"""A file that is no longer is shown whole."""
+"""A file up to this size is shown whole."""
 MOST_BYTES = 256 << 10
-"""Of one file."""
+"""Largest file that is read."""
 FILE_SEC = 2.0
-"""That the child may take for one file."""
+"""Time limit of the child for one file."""
 ALL_SEC = 20.0
-"""For all of them."""
+"""Time limit for all files."""
 MOST_STARTS = 3
 """How often a child is started; a file that kills one is left out."""
 MEMORY = 256 << 20
-"""Of the child."""
+"""Memory limit of the child."""
 _TEST = re.compile(r"(?:^|[/_.])(?:tests?|spec|__tests__|fixtures|testdata|vendor)(?:[/_.]|$)")
-"""Parts of a path whose files come last: names of tests are told elsewhere."""
+"""Paths of files that come last, since names of tests are shown elsewhere."""
 
 Outline = dict[str, Any]
 
 
 def outline_of(snapshots: Snapshots, tree: str, redact: Redact, asked: str = "") -> Outline | None:
-    """What the files of a tree define, within `MOST_TOKENS`; None where nothing can be said.
+    """Return what the files of a tree define, within `MOST_TOKENS`; None if there is nothing.
 
-    Files that `asked` names come first, then those near the top. Of what git ignores, of files for
-    credentials and of links nothing is told. Raises GitFailed.
+    Files that `asked` names come first, then those near the top. Files that git ignores, credential
+    files and links are left out. Raises GitFailed.
     """
     from agentrunner.text.tokens import tokens
 
@@ -89,7 +89,7 @@ def outline_of(snapshots: Snapshots, tree: str, redact: Redact, asked: str = "")
     return {"files": shown, **({"further_files": more} if more > 0 else {})}
 
 
-def _unshown(path: str, data: bytes) -> bool:
+def _is_hidden(path: str, data: bytes) -> bool:
     return is_binary(data) or is_stand_in(data) or holds_credentials(path, data)
 
 
@@ -98,7 +98,7 @@ def _has_code(path: str) -> bool:
 
 
 def _ranked(listed: dict[str, Entry], asked: str) -> list[str]:
-    """Files of code, and any that is named: those first, tests and what lies deep last."""
+    """Return code files and named files: named ones first, tests and deep paths last."""
     words = set(re.findall(r"[\w.\-/]*\w", asked))
 
     def named(path: str) -> bool:
@@ -113,14 +113,14 @@ def _ranked(listed: dict[str, Entry], asked: str) -> list[str]:
 def _texts(
     snapshots: Snapshots, tree: str, paths: Sequence[str], redact: Redact
 ) -> Iterator[tuple[str, str]]:
-    """Each file that can be told of with its text: whole where it is small, else its heads."""
+    """Yield each readable file with its text: small files whole, others as their heads."""
     until = time.monotonic() + ALL_SEC
-    for at in range(0, len(paths), BATCH):  # as many as there is room for are read, no more
+    for at in range(0, len(paths), BATCH):  # read only as many as there is room for
         read = snapshots.read_many(tree, paths[at : at + BATCH])
         batch = [
             (path, read[path])
             for path in paths[at : at + BATCH]
-            if path in read and not _unshown(path, read[path])
+            if path in read and not _is_hidden(path, read[path])
         ]
         long = [one for one in batch if len(one[1]) > WHOLE_CHARS and _has_code(one[0])]
         heads = _heads(long, until)
@@ -136,21 +136,21 @@ def _texts(
 
 
 def _heads(sources: Sequence[tuple[str, bytes]], until: float) -> dict[str, list[str]]:
-    """The heads of each file, as children find them; files that kill one are left out."""
+    """Return the heads of each file, found by child processes; files that kill one are left out."""
     found: dict[str, list[str]] = {}
     left = list(sources)
     for _ in range(MOST_STARTS):
         if not left:
             break
-        done = _by_child(left, found, until)
-        left = left[done + 1 :]  # the one that it did not live to tell of is left out
+        done = _run_child(left, found, until)
+        left = left[done + 1 :]  # the file that killed the child is left out
     return found
 
 
-def _by_child(
+def _run_child(
     sources: Sequence[tuple[str, bytes]], found: dict[str, list[str]], until: float
 ) -> int:
-    """How many files one child has told of; what it told is added to `found`."""
+    """Return how many files one child finished; their heads are added to `found`."""
     command = [sys.executable, "-I", "-m", "agentrunner.discovery.outline_child", str(MEMORY)]
     environ = {"PATH": os.defpath, "LANG": "C.UTF-8"}  # without any key
     with subprocess.Popen(
@@ -159,7 +159,7 @@ def _by_child(
     ) as child:  # fmt: skip
         try:
             for number, (path, data) in enumerate(sources):
-                lines = _asked(child, language_of(path) or "", data, until)
+                lines = _ask_child(child, language_of(path) or "", data, until)
                 if lines is None:
                     return number
                 found[path] = lines
@@ -168,10 +168,10 @@ def _by_child(
             child.kill()
 
 
-def _asked(
+def _ask_child(
     child: subprocess.Popen[bytes], language: str, data: bytes, until: float
 ) -> list[str] | None:
-    """What the child tells of one file; None where it is gone or takes too long."""
+    """Return the heads of one file from the child; None if it died or takes too long."""
     assert child.stdin is not None and child.stdout is not None
     order = json.dumps({"language": language, "source": data.decode("utf-8", "replace")})
     try:
@@ -180,7 +180,7 @@ def _asked(
     except OSError:
         return None
     answer = b""
-    # The first answer takes the child's own start, too.
+    # The first answer includes the child's start.
     end = min(until, time.monotonic() + FILE_SEC + ALL_SEC / 4)
     while not answer.endswith(b"\n"):
         ready, _, _ = select([child.stdout], [], [], max(0.0, end - time.monotonic()))

@@ -1,6 +1,6 @@
-"""The child that reads sources: an order a line on standard input, the heads a line back.
+"""The child process that parses sources: one request per line on stdin, the heads per line back.
 
-It gives up what it does not need before it reads anything: network, memory, processes and files.
+Before it reads anything it gives up what it does not need: network, memory, processes, files.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
 """Flags of unshare(2)."""
 FILE_SEC = 2
-"""Of one file; the alarm ends the child."""
+"""Limit per file; the alarm ends the child."""
 
 
 def main() -> None:
-    """Answer each order until standard input ends."""
+    """Answer each request until standard input ends."""
     from agentrunner.verification.syntax.heads import heads_of
 
-    _give_up(int(sys.argv[1]))
+    _drop_privileges(int(sys.argv[1]))
     for line in sys.stdin.buffer:
         order = json.loads(line)
         signal.alarm(FILE_SEC)
@@ -33,7 +33,7 @@ def main() -> None:
         sys.stdout.flush()
 
 
-def _give_up(memory: int) -> None:
+def _drop_privileges(memory: int) -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     for what, most in (
         (resource.RLIMIT_AS, used + memory),
@@ -44,7 +44,7 @@ def _give_up(memory: int) -> None:
             resource.setrlimit(what, (most, most))
     unshare = getattr(os, "unshare", None)  # from Python 3.12 on
     if unshare is not None:
-        with contextlib.suppress(OSError):  # where the kernel lets a user do it
+        with contextlib.suppress(OSError):  # where the kernel allows it to users
             unshare(NEW_USER | NEW_NETWORK)
 
 

@@ -1,4 +1,4 @@
-"""What is missing outside of a checkout (installed packages), and what commits of ours bypass."""
+"""What another checkout lacks (installed packages), and filters that our commits bypass."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _FILTER = re.compile(r"(?m)^[^#\n]*\sfilter=(\S+)")
 
 
 def not_taken_along(checkout: Path, there: Collection[str], setting: str) -> list[str]:
-    """One sentence where installed packages of a checkout are missing elsewhere; else nothing.
+    """Return a sentence if installed packages of a checkout are missing elsewhere, as a list.
 
-    `there` are the names at the top of the other place, and `setting` how a set-up is given, with
-    `{}` for the command, quoted.
+    `there` are the names at the top of the other place. `setting` is the way to give a set-up
+    command, with `{}` for the quoted command.
     """
     names = sorted(name for name in PACKAGE_FOLDERS.difference(there) if (checkout / name).is_dir())
     if not names:
@@ -32,5 +32,5 @@ def not_taken_along(checkout: Path, there: Collection[str], setting: str) -> lis
 
 
 def filters_of(repo: Path) -> list[str]:
-    """The filters that the attributes at the top name, as `lfs`: git runs a program for each."""
+    """Return filters in the top-level attributes, such as `lfs`: git runs a program for each."""
     return sorted(set(_FILTER.findall(read_inside(repo, ".gitattributes"))))

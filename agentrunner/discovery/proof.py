@@ -10,15 +10,15 @@ from agentrunner.discovery.files import MOST_FILES, files_of, reader_of
 from agentrunner.verification.checks import commands_of
 
 MOST_FILES_AT_START = 20_000
-"""Of a repository for which a run's header says it; `validate` takes larger ones."""
+"""Largest repository for which a run's header shows it; `validate` accepts larger ones."""
 
 
 @dataclass(frozen=True)
 class ProofInputs:
-    """The lists `tests`, `product` and `unsure`, and what is wrong with the task's globs."""
+    """The lists `tests`, `product` and `unsure`, and problems of the task's globs."""
 
     lists: dict[str, object] | None = None
-    """None where nothing is executed, or there are too many files to look at."""
+    """None if nothing is executed, or there are too many files."""
     problems: list[str] = field(default_factory=list)
     """Sentences with the place in the task file."""
 
@@ -26,7 +26,7 @@ class ProofInputs:
 def proof_inputs(
     spec: TaskSpec, *, most_files: int = MOST_FILES, most_listed: int | None = None
 ) -> ProofInputs:
-    """What decides about a task, by the files that are there now. Blocking; runs nothing."""
+    """The inputs of the proof, judged by the files that exist now. Blocking; runs nothing."""
     repo = Path(spec.repo)
     read = reader_of(repo)
     if not commands_of(spec, read):

@@ -1,4 +1,4 @@
-"""Protected paths that a task asks for: said before a worker is paid, not after."""
+"""Find protected paths that a task wants changed, to report them before a worker is paid."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from agentrunner.verification.inputs.asked import named_new
 from agentrunner.verification.inputs.steering import is_executable_config, matches
 
 FREE = ".gitattributes"
-"""A question only where it names a driver, which nobody knows yet."""
+"""Only matters if it will name a driver, which nobody knows yet."""
 
 
 def asked_protected(spec: TaskSpec) -> list[str]:
-    """A sentence for each path that the task asks for and that a person would be asked about."""
+    """Return a sentence for each requested path whose change a person would have to approve."""
     named = named_new(spec.wanted)
     for criterion in spec.criteria:
         check = criterion.check

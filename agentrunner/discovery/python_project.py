@@ -1,4 +1,4 @@
-"""What a Python project says of its tests: its runner, its groups, its environments."""
+"""What a Python project says about its tests: runner, dependency groups, environments."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class PythonProject:
 
     repo: Path
     text: str = ""
-    """Of pyproject.toml."""
+    """The content of pyproject.toml."""
     tables: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, repo: Path) -> PythonProject:
-        """The project of this folder; an empty one where it is none."""
+        """Read the project of this folder; it is empty where there is none."""
         text = read_inside(repo, "pyproject.toml")
         return cls(repo, text, mapping(read_toml(text)))
 
@@ -43,17 +43,17 @@ class PythonProject:
 
     @property
     def prefix(self) -> str:
-        """What starts a program in the environment of the lock file's tool: "uv run "."""
+        """The prefix that runs a program in the environment of the lock file's tool: "uv run "."""
         found = next((text for lock, text in _PREFIXES if exists(self.repo, lock)), "")
         return found or ("uv run " if "uv" in self.tools and not self.environments else "")
 
     def runner(self, program: str) -> str:
-        """The prefix for a program of the tests, with the group that has it, where it needs one."""
+        """The prefix for a test program, with the group that installs it if one is needed."""
         option = self.group_option(program) if self.prefix == "uv run " else ""
         return self.prefix + (f"{option} " if option else "")
 
     def group_option(self, program: str = "pytest") -> str:
-        """`--group tests` where only that group installs the program and no default has it."""
+        """Return `--group tests` if only that group installs the program; "" if a default does."""
         groups = mapping(self.tables.get("dependency-groups"))
         holding = [name for name in groups if program in _group(groups, name)]
         default = self.default_groups
@@ -64,13 +64,13 @@ class PythonProject:
         if holding:
             if any(name in default for name in holding):
                 return ""
-            return f"--group {min(holding, key=_least)}"
+            return f"--group {min(holding, key=_group_preference)}"
         extra = self._extra(program)
         return f"--extra {extra}" if extra else ""
 
     @property
     def default_groups(self) -> list[str]:
-        """What `uv sync` installs without being told."""
+        """The groups that `uv sync` installs by default."""
         chosen = mapping(self.tools.get("uv")).get("default-groups")
         groups = list(mapping(self.tables.get("dependency-groups")))
         return groups if chosen == "all" else texts(chosen) if chosen is not None else ["dev"]
@@ -83,11 +83,11 @@ class PythonProject:
     def _extra(self, program: str) -> str:
         extras = mapping(mapping(self.tables.get("project")).get("optional-dependencies"))
         holding = [name for name, needs in extras.items() if program in _names(texts(needs))]
-        return min(holding, key=_least) if holding else ""
+        return min(holding, key=_group_preference) if holding else ""
 
     @property
     def requirement_files(self) -> list[str]:
-        """Those that install pytest."""
+        """Requirement files that install pytest."""
         names = [
             name.removeprefix("./")
             for folder in (".", "requirements")
@@ -99,7 +99,7 @@ class PythonProject:
         ]
 
     def configured_by(self) -> str:
-        """Where pytest is configured, with the line; "" where it is not."""
+        """Return where pytest is configured, with the line; "" if it is not."""
         if "pytest" in self.tools:
             line = line_of(self.text, r"\s*\[\s*tool\s*\.\s*pytest\b")
             return f"pyproject.toml, line {line}"
@@ -113,7 +113,7 @@ class PythonProject:
         return ""
 
     def scripts(self) -> list[tuple[str, str]]:
-        """Commands that are called test in a table of the project's own tool."""
+        """Return commands called `test` in a table of the project's own tool."""
         tables = (
             ("pdm run ", mapping(mapping(self.tools.get("pdm")).get("scripts"))),
             ("poe ", mapping(mapping(self.tools.get("poe")).get("tasks"))),
@@ -131,7 +131,7 @@ class PythonProject:
 
     @property
     def environments(self) -> list[str]:
-        """Virtual environments at the top of the repository that exist."""
+        """Existing virtual environments at the top of the repository."""
         return [name for name in (".venv", "venv") if exists(self.repo, f"{name}/pyvenv.cfg")]
 
     def has(self, program: str) -> bool:
@@ -144,13 +144,13 @@ def _hatch_scripts(tools: Mapping[str, Any]) -> dict[str, object]:
     return mapping(default.get("scripts"))
 
 
-def _least(name: str) -> tuple[bool, int, str]:
-    """Sort key of groups: those called after tests, the plainest name first."""
+def _group_preference(name: str) -> tuple[bool, int, str]:
+    """Sort key of groups: names that start with "test" first, then the shortest."""
     return (not name.lower().startswith("test"), len(name), name)
 
 
 def _group(groups: Mapping[str, Any], name: str, depth: int = 0) -> set[str]:
-    """Names of the packages of a group; groups that it includes are followed."""
+    """Return the package names of a group, including those of groups it includes."""
     content = groups.get(name)
     found = set(_names(texts(content)))
     for item in content if isinstance(content, list) and depth < 10 else ():

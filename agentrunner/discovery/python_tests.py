@@ -1,4 +1,4 @@
-"""How a Python project is tested."""
+"""Find the test commands of a Python project."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from agentrunner.discovery.python_project import PythonProject
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 
 _ENVIRONMENTS = (("tox", ".tox"), ("nox", ".nox"))
-"""Tools that make environments of their own, and the folders where these then are."""
+"""Tools that create environments of their own, and the folders of these."""
 
 
 def python_tests(repo: Path) -> Iterator[FoundCommand]:
-    """Test commands of a Python project, the likeliest first."""
+    """Yield test commands of a Python project, the most likely first."""
     project = PythonProject.read(repo)
     for command, where in project.scripts():
         yield FoundCommand(command, where)
-    plain = _plain(project)
+    plain = _direct_command(project)
     if plain is not None:
         yield plain
         if project.prefix and plain.command.startswith(project.prefix) and project.environments:
-            # Without a tool that would first look whether everything is up to date.
+            # Without the tool, which would first check whether everything is up to date.
             bare = re.sub(r"^.*?\brun (?:--\w+ \S+ )*", "", plain.command)
             yield FoundCommand(bare, f"{project.environments[0]}/")
     yield from environment_makers(project, bool(plain))
 
 
 def environment_makers(project: PythonProject, tests_known: bool) -> Iterator[FoundCommand]:
-    """Tox, nox and hatch, which install into environments of their own before they test."""
+    """Yield commands of tox, nox and hatch, which install into their own environments first."""
     repo, prefix = project.repo, project.prefix
     places = {
         "tox": "tox.ini" if exists(repo, "tox.ini") else "pyproject.toml",
@@ -47,8 +47,8 @@ def environment_makers(project: PythonProject, tests_known: bool) -> Iterator[Fo
         yield FoundCommand("hatch test", "pyproject.toml", "hatch first installs, with the network")
 
 
-def _plain(project: PythonProject) -> FoundCommand | None:
-    """The test tool itself."""
+def _direct_command(project: PythonProject) -> FoundCommand | None:
+    """Return the command that runs the test tool itself."""
     repo = project.repo
     where = project.configured_by()
     if where:
@@ -60,7 +60,7 @@ def _plain(project: PythonProject) -> FoundCommand | None:
 
 
 def _by_files(project: PythonProject) -> FoundCommand | None:
-    """Tests that nothing configures: what the first file of them imports tells the runner."""
+    """Guess the runner of unconfigured tests by the imports of the first test file."""
     repo = project.repo
     for folder in ("tests", "test", "."):
         names = [n for n in names_inside(repo, folder, (".py",)) if Path(n).name.startswith("test")]

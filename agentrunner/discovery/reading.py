@@ -1,4 +1,4 @@
-"""Files of a repository that may be hostile."""
+"""Read files of a repository that may be hostile."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from agentrunner.config.text_files import read_text
 from agentrunner.errors import UsageError
 
 _FILES = 50
-"""Of a folder, in the order of their names."""
+"""Most files per folder, in the order of their names."""
 
 
 def read_inside(repo: Path, name: str) -> str:
-    """A small UTF-8 text file of the repository; "" where it is missing, foreign or no such file.
+    """Return a small UTF-8 text file of the repository; "" if it is missing, outside or other.
 
     Links are followed only within the repository.
     """
@@ -29,7 +29,7 @@ def exists(repo: Path, name: str) -> bool:
 
 
 def names_inside(repo: Path, folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """Paths of a folder's files with these endings, relative to the repository."""
+    """Return the paths of a folder's files with these suffixes, relative to the repository."""
     place = Path(os.path.realpath(repo / folder))
     if not place.is_relative_to(os.path.realpath(repo)):
         return []
@@ -38,5 +38,5 @@ def names_inside(repo: Path, folder: str, suffixes: tuple[str, ...]) -> list[str
             names = sorted(entry.name for entry in entries if entry.name.endswith(suffixes))
     except OSError:
         return []
-    # A line break in a name would go on as a setting in the file that `init` writes.
+    # A line break in a name could become a setting in the file that `init` writes.
     return [f"{folder}/{name}" for name in names[:_FILES] if name.isprintable()]

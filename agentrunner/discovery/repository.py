@@ -1,4 +1,4 @@
-"""How a repository is tested and made ready, read off its files."""
+"""Find how a repository is tested, from its files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agentrunner.discovery.found import FoundCommand
 
 
 def detect_tests(repo: Path) -> FoundCommand | None:
-    """How the repository is tested: what CI runs, else what its build files say, else None.
+    """Return how the repository is tested: by CI, else by its build files, else None.
 
     Nothing is tried: a command that was seen to run is better (`commands/trying.py`).
     """
@@ -17,6 +17,6 @@ def detect_tests(repo: Path) -> FoundCommand | None:
 
 
 def detect_test(repo: Path) -> str | None:
-    """The command alone, for `test: auto`."""
+    """Return the command alone, for `test: auto`."""
     found = detect_tests(repo)
     return found.command if found else None

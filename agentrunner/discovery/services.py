@@ -1,4 +1,4 @@
-"""What a suite needs beside its packages: a database, a browser, Docker. One sentence each."""
+"""What a test suite needs besides packages: a database, a browser, Docker. A sentence for each."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _MANIFESTS = (
 
 
 def lacking(output: str) -> tuple[str, ...]:
-    """A sentence for each of them that the output of a test command complains of."""
+    """Return a sentence for each service whose absence the output of a test command shows."""
     return tuple(SENTENCES[kind] for kind, words in _OUTPUT.items() if words.search(output))
 
 
 def likely_lacking(repo: Path) -> list[str]:
-    """The same read off the files, each with the file that says so: before anything is tried."""
+    """The same judged by files, each with the file that shows it, before anything is tried."""
     return [f"{where}: {SENTENCES[kind]}" for kind, where in _by_files(repo)]
 
 

@@ -1,4 +1,4 @@
-"""What makes a repository ready: the command that installs what its lock file fixes."""
+"""Find the set-up command of a repository: it installs what the lock file pins."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SETUPS = (
     ("mix.lock", "mix deps.get"),
 )
 LOCKED = frozenset({"uv.lock", *(name for name, _ in _SETUPS)})
-"""Files that fix what is installed, so that a set-up command is no guess."""
+"""Files that pin what is installed, so that the set-up command is certain."""
 _WITHOUT_LOCK = (
     ("package.json", "npm install"),
     ("Gemfile", "bundle install"),
@@ -38,7 +38,7 @@ _WITHOUT_LOCK = (
 
 
 def detect_setup(repo: Path) -> FoundCommand | None:
-    """What installs the dependencies that a lock file fixes."""
+    """Return the command that installs the dependencies of a lock file."""
     if exists(repo, "uv.lock"):
         option = PythonProject.read(repo).group_option()
         return FoundCommand("uv sync --frozen" + f" {option}" * bool(option), "uv.lock")
@@ -51,9 +51,9 @@ def detect_setup(repo: Path) -> FoundCommand | None:
 
 
 def setup_for(repo: Path, part: str) -> FoundCommand | None:
-    """As `propose_setup`, for the tests of a part of `repo`; it runs at the root.
+    """Like `propose_setup`, for the tests of a part of `repo`; the command runs at the root.
 
-    A lock file counts before a manifest, and the part's own before that of the root.
+    A lock file is preferred to a manifest, and the part's own file to that of the root.
     """
     if part == ".":
         return propose_setup(repo)
@@ -67,7 +67,7 @@ def setup_for(repo: Path, part: str) -> FoundCommand | None:
 
 
 def propose_setup(repo: Path) -> FoundCommand | None:
-    """As `detect_setup`; without a lock file what the manifest says. Its versions may differ."""
+    """Like `detect_setup`; without a lock file use the manifest, whose versions may differ."""
     if found := detect_setup(repo):
         return found
     if found := _by_requirements(repo):
@@ -81,7 +81,7 @@ def propose_setup(repo: Path) -> FoundCommand | None:
 
 
 def _by_requirements(repo: Path) -> FoundCommand | None:
-    """Into an environment of the project, which the sandbox then finds."""
+    """Return a command that installs into a project environment, which the sandbox then finds."""
     project = PythonProject.read(repo)
     make = "python3 -m venv .venv && .venv/bin/pip install "
     if project.test_extra:

@@ -1,4 +1,4 @@
-"""The file that `agentrunner init` writes: a person fills it in and runs it."""
+"""The file that `agentrunner init` writes, for a person to fill in and run."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def render_task_file(
     part: str = ".",
     yaml: bool = False,
 ) -> str:
-    """A PRD with front matter (or, with `yaml`, a task file) for a task called `name`.
+    """Return a PRD with front matter (or, with `yaml`, a task file) for a task called `name`.
 
-    `name` is a safe task id; `hosts` are what the set-up fetches from, `env` is a mapping of
-    variables as YAML, `part` the folder that the tests run in. What is left to the person is
-    refused by `validate` until written.
+    `name` is a safe task id, `hosts` are the hosts that the set-up fetches from, `env` is a mapping
+    of variables as YAML, and `part` is the folder in which the tests run. `validate` refuses the
+    file until the person has filled in the rest.
     """
     margin = "  " if yaml else ""
     inside = part != "."
@@ -107,5 +107,5 @@ def _setting(
 
 
 def _quoted(text: str) -> str:
-    """As a double-quoted YAML scalar, of which JSON's strings are a part."""
+    """Format as a double-quoted YAML scalar; JSON strings are valid ones."""
     return json.dumps(text, ensure_ascii=False)

@@ -35,12 +35,13 @@ INSTALLS = re.compile(
     r"|uv (?:sync|pip install)|pdm (?:sync|install)|apt(?:-get)? install|brew install|cargo install"
     r"|curl|wget|git clone)\b[^\n]*"
 )
-"""A step that needs the network, unless what it fetches is there: worth a sentence, and a later
-place among the proposals. What really happens only a trial tells."""
+"""A step that needs the network, unless what it fetches is already present: reason for a remark and
+for a lower rank. Only a trial shows what really happens.
+"""
 
 
 def by_target(repo: Path) -> Iterator[FoundCommand]:
-    """`make test`, `just test` or `task test`; the target `check` where there is no `test`."""
+    """Yield `make test`, `just test` or `task test`; the target `check` if there is no `test`."""
     for name, tool in _FILES:
         text = read_inside(repo, name)
         for target in ("test", "tests", "check") if tool == "make" else ("test", "tests"):
@@ -51,7 +52,7 @@ def by_target(repo: Path) -> Iterator[FoundCommand]:
 
 
 def by_script(repo: Path) -> Iterator[FoundCommand]:
-    """An executable that is called test: `scripts/test`, `./run_tests.sh`."""
+    """Yield executables that are called test: `scripts/test`, `./run_tests.sh`."""
     for folder in _SCRIPT_FOLDERS:
         for path in names_inside(repo, folder, ("",)):
             name = path.removeprefix("./")
@@ -65,7 +66,7 @@ def _is_script(repo: Path, name: str) -> bool:
 
 
 def installs(repo: Path, command: str, script: str = "") -> str:
-    """What the command fetches before it tests, as a sentence; "" where nothing is seen.
+    """Return what the command fetches before it tests, as a sentence; "" if nothing is found.
 
     Recipes of make, just and package managers are followed; of scripts only `script` is read.
     """

@@ -1,4 +1,4 @@
-"""Which version of a worker's CLI a sandbox has: asked there, once for each image and binary."""
+"""Find the version of a worker's CLI in a sandbox, once per image and binary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.member import Member
 
 CACHE = "versions.json"
-"""Its usual name below the state folder."""
+"""Usual file name in the state folder."""
 _TIMEOUT_SEC = 60.0
 _KEPT = 200
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*", re.ASCII)
@@ -21,11 +21,11 @@ _LONGEST = 60
 
 
 async def sandbox_version(sandbox: Sandbox, member: Member, cache: Path) -> str:
-    """The version that this worker's CLI says it has in this sandbox; "" where it does not tell.
+    """Return the version that this worker's CLI reports in this sandbox; "" if it reports none.
 
-    `cache` is a file of ours, made where it is missing: the same program in the same image is not
-    asked again. Programs that are no CLI of a known kind are not asked at all. Never raises for
-    what the program does, OSError where `cache` cannot be written.
+    `cache` is our own file, created if missing, so that the same program in the same image is not
+    run again. Programs that are no CLI of a known kind are not run at all. Program failures raise
+    nothing; OSError if `cache` cannot be written.
     """
     worker = member.worker
     if not isinstance(worker, CliWorker):
@@ -34,14 +34,14 @@ async def sandbox_version(sandbox: Sandbox, member: Member, cache: Path) -> str:
     known = read_json(cache) or {}
     if isinstance(known.get(key), str):
         return str(known[key])
-    version = await _asked(sandbox, member, worker)
+    version = await _run_version(sandbox, member, worker)
     if version:
         kept = [*known.items()][1 - _KEPT :]
         write_private(cache, json.dumps(dict([*kept, (key, version)])).encode(), sync=False)
     return version
 
 
-async def _asked(sandbox: Sandbox, member: Member, worker: CliWorker) -> str:
+async def _run_version(sandbox: Sandbox, member: Member, worker: CliWorker) -> str:
     request = Request(
         command=(worker.program(), "--version"),
         workdir=Path(member.spec.repo),
@@ -57,7 +57,7 @@ async def _asked(sandbox: Sandbox, member: Member, worker: CliWorker) -> str:
 
 
 def _key(sandbox: Sandbox, program: str) -> str:
-    """What the answer depends on: sandbox, image, and the file where it is on this machine."""
+    """Cache key: sandbox, image, and the program's file on this machine."""
     facts = [sandbox.kind, sandbox.image, program]
     try:
         status = Path(program).stat() if Path(program).is_absolute() else None

@@ -1,4 +1,4 @@
-"""The test commands that a repository's CI runs."""
+"""Find the test commands that a repository's CI runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agentrunner.errors import UsageError
 
 _LINE = 300
 _MOST = 3
-"""Commands of CI."""
+"""Most commands taken from CI."""
 _COMMAND = re.compile(
     r"""(?:[A-Z_][A-Z0-9_]*=[\w./:-]*\s+)*                # variables set for it
     (?:(?:uv|poetry|pdm|pipenv|hatch|rye)\s+run\s+(?:--?[\w-]+(?:[=\s][\w.-]+)?\s+)*
@@ -35,24 +35,24 @@ _COMMAND = re.compile(
     (?=$|[\s:])[^|&;<>`$\\]*""",
     re.VERBOSE,
 )
-"""A plain command: nothing that only means something in CI, and no second command."""
+"""A plain command: nothing that only makes sense in CI, and no second command."""
 _EXPRESSION = re.compile(r"\$\{\{\s*env\.(\w+)\s*\}\}|\$\{(\w+)\}|\$(\w+)")
 _PLAIN_VALUE = re.compile(r"[\w./:= -]*")
 _ENVIRONMENTS = re.compile(r"\b(tox|nox|hatch)\b")
-_OF_CI = re.compile(
+_CI_OPTIONS = re.compile(
     r"\s(?:(?:-n|--numprocesses|--dist|--maxprocesses)(?:=|\s+|(?<=-n))\w+"
     r"|--(?:cov-report|cov-config|junit-?xml|color|report-log)\s+[^\s-]\S*"
     r"|--(?:cov|cov-\w[\w-]*|junit-?xml|color|report-log)(?:=\S*|(?=\s|$)))(?=\s|$)"
 )
-"""Options of pytest that are for CI's machines and reports: many processes, coverage, files."""
+"""Options of pytest for CI's machines and reports: many processes, coverage, files."""
 _UV = re.compile(r"uv run (?=(?:python3? -m )?pytest\b)")
-_SOME = re.compile(r"\s(?:-e|-f|-s|--session|--skip-env)\b")
-"""Only some of their environments: linters, documentation."""
+_SELECTION = re.compile(r"\s(?:-e|-f|-s|--session|--skip-env)\b")
+"""Only some of the tool's environments: linters, documentation."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """One text that CI runs in the root of the repository."""
+    """A text that CI runs in the root of the repository."""
 
     path: KeyPath
     text: str
@@ -60,10 +60,10 @@ class _Step:
 
 
 def ci_tests(repo: Path) -> list[FoundCommand]:
-    """The test commands of the CI files, those that a contributor would type first.
+    """Return the test commands of the CI files, the one that a contributor would type first.
 
-    A file called test or ci comes before one that releases and also tests; of one file's commands
-    the shortest runs the most. Tools that install environments of their own come last.
+    A file called test or ci comes before one that releases and also tests. The shortest of a file's
+    commands runs the most. Tools that install environments of their own come last.
     """
     ranked: list[tuple[tuple[bool, bool, int, int, int], FoundCommand]] = []
     for name in _files(repo):
@@ -78,7 +78,7 @@ def ci_tests(repo: Path) -> list[FoundCommand]:
                     continue
                 where = f"{name}, line {_line(tree, step.path, step.text, offset)}"
                 maker = bool(_ENVIRONMENTS.search(line))
-                if maker and _SOME.search(line):
+                if maker and _SELECTION.search(line):
                     continue
                 found = FoundCommand(_runnable(repo, line), where, _needs(repo, line, maker))
                 other = re.search(r"test|ci\b", name.rsplit("/", 1)[-1]) is None
@@ -88,7 +88,7 @@ def ci_tests(repo: Path) -> list[FoundCommand]:
 
 
 def test_steps(repo: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Each step of CI that runs a test command: its file, and the variables that CI sets for it."""
+    """Yield the file and CI's variables of each CI step that runs a test command."""
     for name in _files(repo):
         try:
             tree = read_yaml(read_inside(repo, name), name)
@@ -100,7 +100,7 @@ def test_steps(repo: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def _shortest(ranked: Sequence[FoundCommand]) -> list[FoundCommand]:
-    """Of each tool the first, which runs the most; the others select some of its tests."""
+    """Keep each tool's first command, which runs the most; the others select some of its tests."""
     kept: dict[str, FoundCommand] = {}
     for found in ranked:
         tool = re.split(r"\s-|\s\S*/|:", found.command)[0]
@@ -109,7 +109,7 @@ def _shortest(ranked: Sequence[FoundCommand]) -> list[FoundCommand]:
 
 
 def ci_services(repo: Path) -> list[tuple[str, str]]:
-    """What CI starts beside the tests (image or name), each with the file that says so."""
+    """Return what CI starts besides the tests (image or name), each with its file."""
     found = []
     for name in _files(repo):
         try:
@@ -135,7 +135,7 @@ def _files(repo: Path) -> list[str]:
 
 
 def _lines(step: _Step) -> Iterator[tuple[int, str]]:
-    """Its commands: variables that the workflow sets are put in, continued lines are joined."""
+    """Yield the step's commands with the workflow's variables inserted, continued lines joined."""
     waiting, start = "", 0
     for offset, line in enumerate(step.text.split("\n")):
         start = start if waiting else offset
@@ -144,12 +144,12 @@ def _lines(step: _Step) -> Iterator[tuple[int, str]]:
             waiting = waiting[:-1].rstrip() + " "
             continue
         if len(waiting) < _LINE:
-            yield start, _resolved(waiting, step.env)
+            yield start, _resolve(waiting, step.env)
         waiting = ""
 
 
-def _resolved(line: str, env: Mapping[str, str]) -> str:
-    """The line with the values of its variables; as it is where one has no plain value."""
+def _resolve(line: str, env: Mapping[str, str]) -> str:
+    """Replace variables in the line by their values, except those without a plain value."""
 
     def value(hit: re.Match[str]) -> str:
         found = env.get(hit[1] or hit[2] or hit[3])
@@ -170,23 +170,23 @@ def _is_test(repo: Path, line: str) -> bool:
 
 
 def _runnable(repo: Path, line: str) -> str:
-    """`make test` with what makes the Makefile first, where there is none yet."""
+    """Add what creates the Makefile or build first; adapt pytest commands for people."""
     if re.match(r"make (test|check)$", line) and not exists(repo, "Makefile"):
         for name, first in (("Makefile.PL", "perl Makefile.PL"), ("configure", "./configure")):
             if exists(repo, name):
                 return f"{first} && {line}"
     if re.search(r"\bpytest\b", line):
-        return _for_people(repo, line)
+        return _without_ci_options(repo, line)
     if line.startswith("ctest"):
         return built_first(repo, line)
     return line
 
 
-def _for_people(repo: Path, line: str) -> str:
-    """pytest as a contributor types it, with the dependency group that installs it."""
+def _without_ci_options(repo: Path, line: str) -> str:
+    """Return a pytest command as a contributor types it, with the group that installs it."""
     before = ""
     while before != line:
-        before, line = line, _OF_CI.sub("", line)
+        before, line = line, _CI_OPTIONS.sub("", line)
     if _UV.match(line) and (option := PythonProject.read(repo).group_option()):
         line = line.replace("uv run ", f"uv run {option} ", 1)
     return line
@@ -207,19 +207,19 @@ def _needs(repo: Path, line: str, maker: bool) -> str:
 
 
 def _line(tree: YamlTree, path: KeyPath, text: str, offset: int) -> int:
-    """A block's text begins in the line after its key."""
+    """Return the line number in the file; a block's text begins in the line after its key."""
     place = tree.place(path)
     block = "\n" in text or bool(re.search(r":\s*[|>][+-]?\d?\s*(?:#.*)?$", place.source_line))
     return (place.line or 0) + offset + (1 if block else 0)
 
 
 def _github(value: Any) -> Iterator[_Step]:
-    """`run:` texts of steps that run in the repository's root."""
+    """Yield `run:` texts of steps that run in the repository's root."""
     outer = _env(mapping(value))
     for job, content in mapping(mapping(value).get("jobs")).items():
         steps = mapping(content).get("steps")
         steps = steps if isinstance(steps, list) else []
-        if "defaults" in mapping(content) or any(map(_of_another, steps)):
+        if "defaults" in mapping(content) or any(map(_uses_other_repository, steps)):
             continue
         env = {**outer, **_env(mapping(content))}
         for index, step in enumerate(steps):
@@ -228,8 +228,8 @@ def _github(value: Any) -> Iterator[_Step]:
                 yield _Step(("jobs", job, "steps", index, "run"), run, {**env, **_env(step)})
 
 
-def _of_another(step: Any) -> bool:
-    """Whether it checks out another repository, whose tests are then run."""
+def _uses_other_repository(step: Any) -> bool:
+    """Whether a step checks out another repository, whose tests would then be run."""
     return "repository" in mapping(mapping(step).get("with"))
 
 
@@ -239,14 +239,14 @@ def _env(content: Mapping[str, Any], key: str = "env") -> dict[str, str]:
 
 
 def _text_of(value: Any) -> str:
-    """As CI hands it to a process: YAML's true is the text "true"."""
+    """Format a value as CI passes it to a process: YAML's true becomes the text "true"."""
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)
 
 
 def _gitlab(value: Any) -> Iterator[_Step]:
-    """`script:` lines of all jobs."""
+    """Yield the `script:` lines of all jobs."""
     outer = _env(mapping(value), "variables")
     for job, content in mapping(value).items():
         script = mapping(content).get("script")

@@ -1,6 +1,6 @@
-"""The note of a task, and of a plan: what a reviewer reads to decide, and another agent to go on.
+"""The note of a task or plan: for a reviewer to decide, and for another agent to continue.
 
-`view` gathers the facts, `render` words them in English or Japanese, `writer` puts the file in
+`view` collects the facts, `render` words them in English or Japanese, `writer` puts the file into
 the repository without following anything that a worker may have planted there.
 """
 
@@ -31,7 +31,7 @@ _WHERE = {"build_view": "view", "render_note": "render"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: a bill alone must not wait for the templates of a note."""
+    """Import names on demand: a bill alone must not load the templates of a note."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"agentrunner.notes.{_WHERE.get(name, 'writer')}"), name)

@@ -1,4 +1,4 @@
-"""The part of the note that tells what happened: meta calls, worker runs, other decisions."""
+"""The history part of the note: planner calls, worker runs, other decisions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MAX_COMMANDS = 10
 MAX_CHANGES = 10
 MAX_DECISIONS = 20
 FULL_ENTRIES = 10
-"""How many of the newest calls and runs a full note shows the text of."""
+"""How many of the newest calls and runs a full note shows with their text."""
 
 
 def build_log(reading: NoteSources) -> Log:
-    """The newest calls and runs in their order, and how many older ones are left out."""
+    """Return the newest calls and runs in order, and how many older ones are left out."""
     calls = [record.data for record in reading.history.meta_calls]
     runs = reading.worker_runs
     old_calls, old_runs = len(calls) - FULL_ENTRIES, len(runs) - FULL_ENTRIES
@@ -49,7 +49,7 @@ def build_log(reading: NoteSources) -> Log:
 
 
 def summary_of(reading: NoteSources) -> str:
-    """The model's latest word on the whole: its assessment, else why it asked to complete."""
+    """Return the model's latest text about the whole: assessment, completion reason or summary."""
     assessment = reading.context.get("assessment")
     if assessment and assessment.summary:
         return assessment.summary
@@ -112,7 +112,7 @@ def _run(
 
 
 def _command(data: Mapping[str, Any]) -> CommandRow:
-    """With a status in the timeline's words where the worker gave only an exit code."""
+    """Derive the status from the exit code if the worker gave no more than that."""
     status, exit_code = str(data.get("status") or ""), data.get("exit_code")
     if status in ("", "completed") and exit_code is not None:
         status = "passed" if exit_code == 0 else "failed"

@@ -1,8 +1,8 @@
-"""Untrusted text as Markdown that says what it says and forges nothing.
+"""Escape untrusted text as Markdown that shows it faithfully and forges nothing.
 
-Everything that comes from a model, a worker, a repository or a PRD passes one of these: outside
-a fence, no heading, list, checkbox, link, image, HTML or table cell can come of it. All but
-`fence` return one line. The results are `Markup`, which templates print as it is.
+All text from a model, a worker, a repository or a PRD passes one of these functions: outside a
+fence it cannot become a heading, list, checkbox, link, image, HTML or table cell. All but `fence`
+return one line. The results are `Markup`, which templates print unchanged.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _CODE = re.compile(r"(?<!`)`([^`|\\]+)`(?!`)")
 
 
 def flat(text: str, limit: int = 0) -> str:
-    """`text` on one line, not yet escaped, cut to `limit` characters (0: whole)."""
+    """Return `text` on one line, not yet escaped, cut to `limit` characters (0: whole)."""
     line = " ".join(text.split())
     return line[: limit - 1].rstrip() + "…" if 0 < limit < len(line) else line
 
 
 def inline(text: object, limit: int = 0) -> Markup:
-    """`text` as plain words, for paragraphs, list items, headings and table cells.
+    """Escape `text` as plain words, for paragraphs, list items, headings and table cells.
 
-    Words between single backticks are shown as code.
+    Words between single back-ticks are shown as code.
     """
     parts = _CODE.split(flat(str(text), limit))
-    # Every other part stood between backticks.
+    # Every other part was between back-ticks.
     return Markup("").join(
         code(part) if index % 2 and part.strip() else _words(f"`{part}`" if index % 2 else part)
         for index, part in enumerate(parts)
@@ -48,7 +48,7 @@ def _words(text: str) -> Markup:
 
 
 def code(text: object, limit: int = 0) -> Markup:
-    """`text` as a code span; nothing for nothing."""
+    """Format `text` as a code span; "" for empty text."""
     line = flat(str(text), limit)
     if not line:
         return Markup("")
@@ -69,7 +69,7 @@ def cell_code(text: object, limit: int = 0) -> Markup:
 
 
 def fence(text: object, info: str = "text") -> Markup:
-    """`text` as a fenced block, whose fence is longer than any run of backticks within."""
+    """Format `text` as a fenced block, with a fence longer than any run of back-ticks in it."""
     body = re.sub(r"\r\n?", "\n", str(text)).strip("\n")
     ticks = "`" * max(3, _longest_run(body) + 1)
     return Markup(f"{ticks}{info}\n{body}\n{ticks}")

@@ -1,4 +1,4 @@
-"""What a task note says, before it is worded: plain facts, in no language and not yet escaped."""
+"""The content of a task note before it is worded: plain facts, in no language, not escaped."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from agentrunner.state.lifecycle import EndName, NextStep, end_of
 from agentrunner.state.run_state import EvidenceKind, Grade
 
 Label = EndName | Literal["UNPROVEN", "WAITING", "INTERRUPTED"]
-"""The end of a run, COMPLETE without a proof, or why it stands still."""
+"""The end of a run, COMPLETE without a proof, or why the run does not continue."""
 Shown = Literal["passed", "failed", "open"]
 
 
 def next_step_of(label: Label) -> NextStep | None:
-    """What the note has its reader do about an end; None where the run stands still."""
+    """Return what the reader should do about an end; None if the run has not ended."""
     if label == "UNPROVEN":
         return "use"
     end = end_of(label)
@@ -29,7 +29,7 @@ def fell_short(label: Label) -> bool:
 
 @dataclass(frozen=True)
 class Line:
-    """A sentence: its key in the phrase tables, and what is filled in."""
+    """A sentence: its key in the phrase tables, and the values to insert."""
 
     key: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -42,7 +42,7 @@ def line(key: str, **values: Any) -> Line:
 
 @dataclass(frozen=True)
 class Attachment:
-    """A file of the run's folder; `text` only where the note is to be full."""
+    """A file of the run's folder; `text` is only set for a full note."""
 
     path: str
     size: int
@@ -58,11 +58,11 @@ class CriterionRow:
     description: str
     critical: bool
     status: Shown
-    """`open` also where only the model calls it met and the task admits no such word."""
+    """`open` also if only the model calls it met and the task does not accept that."""
     evidence: EvidenceKind
     proof: Line
     grade: Grade = "none"
-    """What the evidence is worth; `none` until completion was asked for."""
+    """What the evidence is worth; `none` until completion was requested."""
 
     @property
     def needs_eyes(self) -> bool:
@@ -72,7 +72,7 @@ class CriterionRow:
 
 @dataclass(frozen=True)
 class RedRow:
-    """A red test: its name with its place, and the first line of what it says."""
+    """A red test: its name with its place, and the first line of its message."""
 
     title: str
     message: str
@@ -80,7 +80,7 @@ class RedRow:
 
 @dataclass(frozen=True)
 class TestFacts:
-    """The test command, now and before the run. None: the output does not tell."""
+    """The test command, now and before the run. None: the output does not show it."""
 
     __test__ = False
 
@@ -91,9 +91,9 @@ class TestFacts:
     finding: str = ""
     failing: tuple[str, ...] = ()
     red: tuple[RedRow, ...] = ()
-    """The first of them with their messages, where these are known."""
+    """The first red tests with their messages, if these are known."""
     red_more: int = 0
-    """How many more there are."""
+    """Number of further red tests."""
     before_exit: int | None = None
     before_passed: int | None = None
     before_failed: int | None = None
@@ -104,7 +104,7 @@ class TestFacts:
 
     @property
     def green(self) -> bool:
-        """Exit 0 and nothing that says otherwise."""
+        """Whether it exits 0 and no finding contradicts that."""
         return self.exit_code == 0 and not self.finding
 
 
@@ -124,7 +124,7 @@ class PlannerCallRow:
 
 @dataclass(frozen=True)
 class CommandRow:
-    """A command that a worker says it ran."""
+    """A command that a worker reports."""
 
     command: str
     status: str
@@ -132,7 +132,7 @@ class CommandRow:
 
 @dataclass(frozen=True)
 class WorkerRunRow:
-    """One worker run with the decision that ordered it."""
+    """One worker run, with the decision for it."""
 
     number: int
     id: str
@@ -152,21 +152,21 @@ class WorkerRunRow:
     changes_omitted: int = 0
     output: Attachment | None = None
     errors: Attachment | None = None
-    """Standard error, where the worker wrote any."""
+    """Standard error, if the worker wrote any."""
 
 
 @dataclass(frozen=True)
 class Log:
-    """What happened, newest kept where there is too much."""
+    """The history, with only the newest entries if there are too many."""
 
     meta_calls: tuple[PlannerCallRow, ...] = ()
     meta_calls_omitted: int = 0
     runs: tuple[WorkerRunRow, ...] = ()
     runs_omitted: int = 0
     decisions: tuple[Line, ...] = ()
-    """Those that ordered no worker."""
+    """Decisions that started no worker."""
     notes: tuple[Line, ...] = ()
-    """Questions, answers, edits, acceptances, warnings, what is open."""
+    """Questions, answers, edits, acceptances, warnings, open points."""
 
 
 @dataclass(frozen=True)
@@ -186,78 +186,78 @@ class RunFigures:
     completion: str
     changed: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
-    """Those of the changed files that are gone."""
+    """The changed files that were deleted."""
     added_lines: int = 0
     removed_lines: int = 0
     protected_touched: bool = False
     waited: float = 0
-    """Seconds that it waited for people, quotas and providers; 0 where that is hardly any."""
+    """Seconds that the run waited for people, quotas and providers; 0 if negligible."""
     hosts_reached: tuple[str, ...] = ()
-    """As host:port, in the order of their first time."""
+    """As host:port, in the order of first use."""
     hosts_refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class BillLine:
-    """What calls of one model cost."""
+    """The cost of calls of one model."""
 
     who: str
     """The role, its candidate, and the worker run."""
     model: str
     calls: int | None
-    """None where nobody counted them."""
+    """None if they were not counted."""
     tokens_in: int
     tokens_out: int
     known: Literal["counted", "reported", "unknown"]
     unknown_calls: int = 0
     usd: float | None = None
-    """None where nobody knows."""
+    """None if unknown."""
     unpriced: bool = False
-    """Whether some of the calls have a cost that nobody knows, so that `usd` is the least."""
+    """Whether the cost of some calls is unknown, so that `usd` is a minimum."""
     subscription: bool = False
-    """Whether it is part of a subscription, so that no price is paid for it."""
+    """Whether a subscription covers the calls, so that no price is paid for them."""
     tokens_cached: int = 0
     """The part of `tokens_in` that came from a cache."""
 
     @property
     def cached_share(self) -> int:
-        """The same in per cent."""
+        """The cached share of the input, in per cent."""
         return min(100, round(100 * self.tokens_cached / self.tokens_in)) if self.tokens_in else 0
 
 
 @dataclass(frozen=True)
 class PersonRow:
-    """What a person decided."""
+    """A person's decision."""
 
     at: str
     by: str
     asked: str
     decision: str
-    """A phrase's key: answer, approve, reject, message or accept."""
+    """Key of a phrase: answer, approve, reject, message or accept."""
     text: str
 
 
 @dataclass(frozen=True)
 class NoteView:
-    """All that a template can show. Texts are one-to-one what came in, secrets removed."""
+    """Everything that a template can show. Texts are unchanged except that secrets are removed."""
 
     run_id: str
     task_id: str
     title: str
     repo: str
     host: str
-    """`user@machine` where the commands are to be given."""
+    """`user@machine` where the commands must be given."""
     state: str
     label: Label
     started_at: str
     finished_at: str
     """Empty while the run waits."""
     period: str
-    """Start to end or now, as short as can be."""
+    """From start to end or now, as short as possible."""
     tree: str
     verdict: tuple[Line, ...]
     basis: tuple[Line, ...]
-    """What the verdict rests on, or why it is none."""
+    """What the verdict rests on, or why there is none."""
     decide: tuple[Line, ...]
     criteria: tuple[CriterionRow, ...]
     criteria_omitted: int
@@ -265,26 +265,26 @@ class NoteView:
     proof: tuple[str, ...]
     facts: RunFigures
     bill: tuple[BillLine, ...]
-    """The newest lines, and last their sum where there are several."""
+    """The newest lines, then their sum if there are several."""
     bill_omitted: int
     risks: tuple[str, ...]
-    """The model's words."""
+    """In the model's words."""
     commands: tuple[Line, ...]
     summary: str
-    """The model's words."""
+    """In the model's words."""
     prd_summary: str
     prd_text: str
     people: tuple[PersonRow, ...]
-    """What people decided, the newest last."""
+    """People's decisions, newest last."""
     people_older: tuple[str, ...]
-    """The decisions before those, in one line each."""
+    """The decisions before those, one line each."""
     people_omitted: int
-    """How many are in the run log only."""
+    """Number of decisions that only the run log has."""
     log: Log
     full: bool
-    """`note.detail: full`."""
+    """Whether `note.detail` is `full`."""
 
     def first(self, limit: int) -> tuple[CriterionRow, ...]:
-        """At most `limit` criteria in their order, those that need eyes before the others."""
+        """Return at most `limit` criteria in order, preferring those that a person should see."""
         ranked = sorted(self.criteria, key=lambda row: not row.needs_eyes)[: max(0, limit)]
         return tuple(row for row in self.criteria if row in ranked)

@@ -1,7 +1,6 @@
-"""The note of a plan: where its tasks stand, what was merged, what is open, what it cost.
+"""The note of a plan: the state of its tasks, what was merged, what is open, what it cost.
 
-`plan_note` is pure: facts in, Markdown out. Whoever carries a plan out calls `write_plan_note`
-after each change.
+`plan_note` is pure: facts in, Markdown out. The executor calls `write_plan_note` after each change.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from agentrunner.state.lifecycle import END_STATES, Tone
 from agentrunner.text.terminal import sanitize
 
 MAX_DRAWN = 120
-"""Tasks in a diagram: what renders them gives up on larger ones."""
+"""Most tasks in a diagram: renderers give up on larger ones."""
 MAX_EVENTS = 200
 DAY_SEC = 86_400
 MAX_LABEL = 40
-"""Characters of a title in a diagram."""
+"""Most characters of a title in a diagram."""
 
 EventKind = Literal[
     "changed",
@@ -51,41 +50,41 @@ _STYLES: Mapping[str, str] = {
     "VALIDATING": "active",
     "FIXING": "active",
 }
-"""How a diagram marks a task; others are not marked."""
+"""How a diagram marks a task; other states are not marked."""
 _UNDRAWABLE = re.compile(r"[^\w \-.,/+…\u3001-\u303f\u30fb\uff01-\uff5e]+")
-"""Mermaid ends labels, nodes, comments and its own syntax with the rest; its syntax is ASCII."""
+"""Other characters end labels, nodes or comments in Mermaid, whose own syntax is ASCII."""
 
 
 @dataclass(frozen=True)
 class PlanRow:
-    """A phase or a task of the plan, in the order of the tree."""
+    """A phase or task of the plan, in the order of the tree."""
 
     title: str
     depth: int = 0
-    """0 for what is directly below the root."""
+    """0 for entries directly below the root."""
     task_id: str = ""
     """"" for a phase."""
     status: str = ""
     """As people see it."""
     detail: str = ""
-    """What its latest run came to, in one sentence."""
+    """The outcome of its latest run, in one sentence."""
     depends_on: tuple[str, ...] = ()
     run_id: str = ""
     started_at: str = ""
-    """Of its first run; UTC, ISO 8601."""
+    """Start of its first run; UTC, ISO 8601."""
     ended_at: str = ""
     """"" while it is worked on."""
     commit: str = ""
-    """What was merged into the plan's branch."""
+    """The commit merged into the plan's branch."""
     files: tuple[str, ...] = ()
-    """That the commit changes."""
+    """Files that the commit changes."""
     notes: tuple[str, ...] = ()
-    """Names of its runs' notes beside this one, in the order of the runs."""
+    """File names of its runs' notes beside this one, in the order of the runs."""
 
 
 @dataclass(frozen=True)
 class PlanQuestion:
-    """What only a person can say."""
+    """A question that only a person can answer."""
 
     number: int
     text: str
@@ -94,7 +93,7 @@ class PlanQuestion:
 
 @dataclass(frozen=True)
 class NotedEvent:
-    """Something that happened."""
+    """An event for the note."""
 
     at: str
     """UTC, ISO 8601."""
@@ -105,32 +104,32 @@ class NotedEvent:
 
 @dataclass(frozen=True)
 class PlanFacts:
-    """All that the note of a plan tells."""
+    """Everything that the note of a plan shows."""
 
     plan_id: str
-    """Safe as a part of a file's name."""
+    """Safe as part of a file name."""
     goal: str
     version: int
     branch: str
-    """Of the user's repository, where all is merged."""
+    """The branch of the user's repository into which everything is merged."""
     rows: tuple[PlanRow, ...] = ()
     questions: tuple[PlanQuestion, ...] = ()
-    """Those that are open."""
+    """Open questions."""
     events: tuple[NotedEvent, ...] = ()
     """In order."""
     bills: Mapping[str, Sequence[BillEntry]] | None = None
-    """By task id, or "" for the planning: rows as `money.bill.bill_of` gives them."""
+    """By task id, or "" for the planning: rows as `money.bill.bill_of` returns them."""
     pull_request: str = ""
-    """Its address."""
+    """Its URL."""
 
 
 def plan_note(
     facts: PlanFacts, language: Language, *, now: datetime, redact: Callable[[str], str] = str
 ) -> str:
-    """The note as Markdown, under 1 MiB.
+    """Return the note as Markdown, under 1 MiB.
 
-    `now` is an aware time, whose zone all times are shown in. Every text is stripped of terminal
-    controls and passed through `redact`.
+    `now` is an aware time; all times are shown in its zone. Terminal controls are removed from all
+    texts, which then pass through `redact`.
     """
     plan: PlanFacts = map_texts(replace(facts, bills=None), lambda text: redact(sanitize(text)))
     tasks = [row for row in plan.rows if row.task_id]
@@ -165,8 +164,8 @@ def write_plan_note(
 ) -> WrittenNote:
     """Write the note to `repo/note_dir/plan-<id>.md`, or else to the file `fallback`.
 
-    Raises UsageError for an id that is no file name, InfraError where neither place can be
-    written. Blocking.
+    Raises UsageError for an id that is no file name, InfraError if neither place can be written.
+    Blocking.
     """
     text = plan_note(facts, language, now=now, redact=redact)
     return write_marked(
@@ -175,7 +174,7 @@ def write_plan_note(
 
 
 def gantt(rows: Sequence[PlanRow], now: datetime) -> str:
-    """A Mermaid Gantt chart of the tasks that were begun; "" where none was."""
+    """Return a Mermaid Gantt chart of the tasks that have begun; "" if there are none."""
     lines = []
     section, shown, drawn = "", "", 0
     for row in rows:
@@ -196,9 +195,10 @@ def gantt(rows: Sequence[PlanRow], now: datetime) -> str:
 
 
 def _span(row: PlanRow, now: datetime) -> tuple[int, int]:
-    """From the start of a task to its end, or until now."""
+    """Return start and end of a task in seconds; now, if it has not ended."""
     begun = _seconds(row.started_at, now)
-    return begun, max(_seconds(row.ended_at, now), begun + 1)  # nothing would be drawn as a day
+    # Mermaid would draw a zero length as a day
+    return begun, max(_seconds(row.ended_at, now), begun + 1)
 
 
 def _bar(row: PlanRow, now: datetime) -> str:
@@ -215,7 +215,7 @@ def _seconds(moment: str, now: datetime) -> int:
 
 
 def dependency_graph(tasks: Sequence[PlanRow]) -> str:
-    """A Mermaid graph of which task waits for which; "" for no tasks."""
+    """Return a Mermaid graph of the tasks' dependencies; "" for no tasks."""
     drawn = tasks[:MAX_DRAWN]
     names = {row.task_id: f"t{number}" for number, row in enumerate(drawn, 1)}
     if not names:
@@ -238,12 +238,12 @@ def _graph_lines(tasks: Sequence[PlanRow], names: Mapping[str, str]) -> Iterator
 
 
 def label(text: str) -> str:
-    """A text as a label of a diagram: words alone, so that nothing of it is read as syntax."""
+    """Return a text as a diagram label: words only, so that nothing is read as syntax."""
     return flat(_UNDRAWABLE.sub(" ", text), MAX_LABEL) or "-"
 
 
 def _bill(bills: Mapping[str, Sequence[BillEntry]]) -> tuple[BillLine, ...]:
-    """A line for each task, and last their sum where there are several."""
+    """Return a line for each task, then their sum if there are several."""
     lines = []
     for task_id, rows in bills.items():
         if rows:

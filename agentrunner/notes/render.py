@@ -1,7 +1,7 @@
-"""From facts to Markdown: templates, phrase tables in two languages, and a limit of size.
+"""Render facts as Markdown: templates, phrase tables in two languages, and a size limit.
 
-Every value that a template prints is escaped unless it already is Markup (`finalize`), so that
-a template, also a person's own, cannot forget it.
+Every value that a template prints is escaped unless it already is Markup (`finalize`), so that no
+template, not even a person's own, can forget it.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from agentrunner.notes.note_model import Label, Line, NoteView, TestFacts, next_
 Language = Literal["en", "ja"]
 MAX_BYTES = 1024 * 1024 - 1
 TOP_LINES = 40
-"""Lines from the title to the rule under the summary, at most."""
+"""Most lines from the title to the rule under the summary."""
 _TOP_FIXED = 24
-"""Of them, lines that are always there."""
+"""The part of these lines that is always present."""
 _UNESCAPED = ("safe", "forceescape", "tojson", "urlize", "xmlattr")
-"""Filters of jinja whose results would pass as escaped."""
+"""Jinja filters whose results would count as escaped."""
 _TEMPLATE_FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError)
-"""What a person's own template can raise."""
+"""Exceptions that a person's own template can raise."""
 MARKER = "<!-- agentrunner-note "
-"""Begins the first line of a note; a JSON object and ` -->` follow."""
+"""Start of a note's first line; a JSON object and ` -->` follow."""
 
 
 def render_note(
     view: NoteView, template: str, language: Language, template_text: str | None = None
 ) -> str:
-    """The note as Markdown, under 1 MiB.
+    """Return the note as Markdown, under 1 MiB.
 
-    `template` is of NOTE_TEMPLATES; `template_text`, a person's own template, wins over
-    it. Raises UsageError where that template cannot be rendered.
+    `template` is one of NOTE_TEMPLATES; `template_text`, a person's own template, takes precedence.
+    Raises UsageError if that template cannot be rendered.
     """
     words, environment = _words(language), _environment(language)
     if template_text is None:
@@ -60,7 +60,7 @@ def render_note(
 
 
 def render_plan(language: Language, **values: Any) -> str:
-    """The note of a plan without its first line, by its built-in template."""
+    """Return the note of a plan without its first line, from its built-in template."""
     text = _environment(language).get_template("plan.md.j2").render(**values)
     return _fit(text.strip() + "\n", _words(language), "agentrunner plan status")
 
@@ -74,7 +74,7 @@ class Words:
         self.language = language
 
     def __call__(self, key: str, **values: Any) -> Markup:
-        """A phrase with its values, which are escaped as the phrase says."""
+        """Return a phrase with its values, escaped as the phrase specifies."""
         phrase = self._phrases[key]
         if not isinstance(phrase, str):
             phrase = phrase["one" if values.get("n") == 1 else "other"]
@@ -84,19 +84,19 @@ class Words:
         return Markup(text.rstrip() if values else text)
 
     def say(self, sentence: Line) -> Markup:
-        """A sentence of the view."""
+        """Return a sentence of the view."""
         return self(sentence.key, **sentence.values)
 
     def sentences(self, several: Iterable[Line]) -> Markup:
-        """Sentences, one after another."""
+        """Return several sentences, joined."""
         return self("sentence_gap").join(map(self.say, several))
 
     def counts(self, test: TestFacts) -> Markup:
-        """What the test command says now."""
+        """Return the present test counts."""
         return self._counts(test.exit_code, test.passed, test.failed)
 
     def counts_before(self, test: TestFacts) -> Markup:
-        """What it said before the run."""
+        """Return the test counts before the run."""
         if test.before_exit is None:
             return self("tests_no_before")
         before = self._counts(test.before_exit, test.before_passed, test.before_failed)
@@ -108,7 +108,7 @@ class Words:
         return self("tests_counts", passed=passed, failed=failed or 0)
 
     def duration(self, seconds: float) -> str:
-        """A duration as people say it."""
+        """Format a duration for people."""
         hour, minute, second = ("時間", "分", "秒") if self.language == "ja" else ("h", "m", "s")
         if seconds < 60:
             return f"{seconds:.1f} {second}"
@@ -118,7 +118,7 @@ class Words:
         return f"{minutes // 60} {hour} {minutes % 60} {minute}"
 
     def tokens(self, number: int) -> Markup:
-        """A number of tokens, rounded: "433k tokens", or "43.3 万トークン"."""
+        """Round a number of tokens: "433k tokens", or "43.3 万トークン"."""
         if self.language == "ja":
             amount = f"{number / 10_000:.1f} 万" if number >= 10_000 else f"{number} "
         elif number >= 1_000_000:
@@ -179,7 +179,7 @@ def _environment(language: Language) -> SandboxedEnvironment:
     environment = SandboxedEnvironment(
         loader=DictLoader({name: _resource(name) for name in names}),
         undefined=StrictUndefined,
-        autoescape=True,  # so that blocks and macros give Markup, which is not escaped again
+        autoescape=True,  # so that blocks and macros return Markup, which is not escaped again
         finalize=_plain,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -210,7 +210,7 @@ def _codes(texts: Sequence[str]) -> Markup:
 
 
 def size(count: int) -> str:
-    """A number of bytes as people say it."""
+    """Format a number of bytes for people."""
     if count < 1024:
         return f"{count} B"
     return f"{count / 1024:.1f} KiB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MiB"
@@ -227,7 +227,7 @@ def _rendered(template: Template, view: NoteView) -> str:
 
 
 def _heading(label: Label) -> str:
-    """Over what a person has to do, as a key of the phrase tables."""
+    """Return the heading above what a person has to do, as a key of the phrase tables."""
     if label == "WAITING":
         return "heading_answer"
     if label == "INTERRUPTED":
@@ -240,16 +240,16 @@ def _marker(view: NoteView) -> str:
 
 
 def marker(facts: Mapping[str, str]) -> str:
-    """The first line of a note: whose it is, for `writer` and for other tools."""
-    # No sequence that ends an HTML comment can stand in it.
+    """Return the first line of a note: its owner, for `writer` and for other tools."""
+    # It must not contain a sequence that ends an HTML comment.
     text = json.dumps({"version": 1, **facts}).replace("--", "-\\u002d").replace(">", "\\u003e")
     return f"{MARKER}{text} -->"
 
 
 def _fit(text: str, words: Words, command: str) -> str:
-    """`text` cut to the limit at a line's end, with what was open closed and a word about it.
+    """Cut `text` to the limit at a line end, close what is open, and add a notice.
 
-    `command` is what shows all of it.
+    `command` is the one that shows everything.
     """
     raw = text.encode("utf-8", "replace")
     if len(raw) <= MAX_BYTES:
@@ -261,7 +261,7 @@ def _fit(text: str, words: Words, command: str) -> str:
 
 
 def _closing(text: str) -> str:
-    """What closes a fence and a `<details>` that are open at the end of our own Markdown."""
+    """Return what closes an open fence and `<details>` at the end of our own Markdown."""
     ticks, details = "", False
     for line in text.splitlines():
         run = line[: len(line) - len(line.lstrip("`"))]

@@ -1,4 +1,4 @@
-"""What the note says in sentences: verdict, what to decide, what to do, what else is known.
+"""The note's sentences: verdict, decisions to make, next commands, other facts.
 
 Sentences are keys of the phrase tables with values, so that both languages say the same.
 """
@@ -28,11 +28,11 @@ from agentrunner.state.run_state import Criterion, Finding
 from agentrunner.verification.verdict import approval_of, worker_trouble
 
 MAX_UNSEEN = 3
-"""Files that are named as not seen."""
+"""Files that are named as not shown to the judge."""
 MAX_DECIDE = 5
 MAX_NOTES = 60
 MAX_CARRIED = 40
-"""Files that are named."""
+"""Most files that are named."""
 KNOWN_FINDINGS = frozenset(
     {
         "tests_changed",
@@ -48,7 +48,7 @@ KNOWN_REASONS = frozenset(
 
 
 def label_of(reading: NoteSources) -> Label:
-    """The one word at the top."""
+    """Return the label at the top of the note."""
     result, verdict = reading.result, reading.context.get("verdict")
     if reading.waiting:
         return "WAITING"
@@ -65,7 +65,7 @@ def label_of(reading: NoteSources) -> Label:
 def verdict(
     reading: NoteSources, criteria: Sequence[CriterionRow], test: TestFacts | None
 ) -> tuple[Line, ...]:
-    """What was executed and how it came out; nothing of the model's."""
+    """Return what was executed and with which outcome; nothing from the model."""
     executed = [row for row in criteria if row.evidence in ("checked", "tested")]
     green = sum(row.status == "passed" for row in executed)
     lines: list[Line] = []
@@ -92,12 +92,12 @@ def _tests_in_short(test: TestFacts) -> Line:
 
 
 def basis(reading: NoteSources, criteria: Sequence[CriterionRow], label: Label) -> tuple[Line, ...]:
-    """Where the verdict rests on words, and why the run ended or stands still."""
+    """Return what the verdict leaves to words, and why the run ended or does not continue."""
     lines: list[Line] = []
     judged = sum(row.critical and row.evidence == "judged" for row in criteria)
     if judged:
         lines.append(line("judged_criteria", n=judged))
-    lines += _taken_back(reading)
+    lines += _withdrawn_checks(reading)
     if label == "UNPROVEN":
         lines.append(line("unproven"))
     if label == "WAITING":
@@ -111,8 +111,8 @@ def basis(reading: NoteSources, criteria: Sequence[CriterionRow], label: Label) 
     return tuple(lines)
 
 
-def _taken_back(reading: NoteSources) -> list[Line]:
-    """Whose checks were withdrawn or replaced after work had begun, and by whom."""
+def _withdrawn_checks(reading: NoteSources) -> list[Line]:
+    """Return whose checks were withdrawn or replaced after work had begun, and by whom."""
     late = [c for c in reading.context.get("criteria", []) if c.former and c.former[-1].worker_runs]
     lines = []
     for by in ("planner", "person"):
@@ -140,19 +140,19 @@ def _why_it_ended(reading: NoteSources) -> list[Line]:
 def decide(
     reading: NoteSources, criteria: Sequence[CriterionRow], test: TestFacts | None, label: Label
 ) -> tuple[Line, ...]:
-    """What a person has to look at, the gravest first; for FAILED, what is missing."""
+    """Return what a person has to look at, most serious first; for FAILED, what is missing."""
     if reading.waiting:
         lines = _question(reading.waiting)
     elif label == "INTERRUPTED":
         lines = [line("decide_interrupted")]
     else:
         failed = next_step_of(label) == "retry"
-        lines = [*_red(criteria, test)]
+        lines = [*_red_lines(criteria, test)]
         ill = failed or reading.result.reason == "stuck"
         trouble = worker_trouble(reading.context.get("recent") or ()) if ill else ""
         lines += [line("words", text=trouble)] if trouble else []
         lines += [_finding(one) for one in _findings(reading) if one.blocks or not failed]
-        lines += [] if failed else [_look(row) for row in criteria if _on_word(row)]
+        lines += [] if failed else [_look_line(row) for row in criteria if _is_judged_only(row)]
         lines += [
             line("decide_open", id=row.id, text=row.description)
             for row in criteria
@@ -169,11 +169,11 @@ def decide(
     return (line("decide_committed" if reading.result.commit else "decide_nothing"),)
 
 
-def _on_word(row: CriterionRow) -> bool:
+def _is_judged_only(row: CriterionRow) -> bool:
     return row.critical and row.evidence == "judged" and row.status != "failed"
 
 
-def _look(row: CriterionRow) -> Line:
+def _look_line(row: CriterionRow) -> Line:
     return line("decide_judged", id=row.id, text=row.description)
 
 
@@ -186,7 +186,7 @@ def _question(waiting: InboxItem) -> list[Line]:
     return lines
 
 
-def _red(criteria: Sequence[CriterionRow], test: TestFacts | None) -> list[Line]:
+def _red_lines(criteria: Sequence[CriterionRow], test: TestFacts | None) -> list[Line]:
     lines = []
     if test is not None and test.exit_code == 0 and test.finding:
         lines.append(line("missing_finding", command=test.command, text=test.finding))
@@ -228,7 +228,7 @@ def _proof_or_words(reading: NoteSources, *, alone: bool) -> list[Line]:
 
 
 def proof(reading: NoteSources, item: CriterionResult, criterion: Criterion | None) -> Line:
-    """What was run or read for a criterion, and what came out."""
+    """Return what was run or read for a criterion, and its outcome."""
     evidence, kind = reading.context.get("evidence"), item.evidence
     outcomes = {check.criterion_id: check for check in (evidence.checks if evidence else ())}
     outcome = outcomes.get(item.id)
@@ -251,7 +251,7 @@ def proof(reading: NoteSources, item: CriterionResult, criterion: Criterion | No
 
 
 def _judged(reading: NoteSources, item: CriterionResult) -> Line:
-    """The model's word, and how much of the change it was shown."""
+    """Return that it is the model's judgement, and how much of the change the model saw."""
     if item.status == "failed":
         return line("proof_called_failed")
     assessment = reading.context.get("assessment")
@@ -267,7 +267,7 @@ def _judged(reading: NoteSources, item: CriterionResult) -> Line:
 def commands(
     reading: NoteSources, criteria: Sequence[CriterionRow], label: Label
 ) -> tuple[Line, ...]:
-    """Commands to paste, at most four."""
+    """Return commands to paste, at most four."""
     run = shlex.quote(reading.result.run_id or "")
     waiting = reading.waiting
     if reading.spec.part_of:
@@ -322,7 +322,7 @@ def _accept(run: str, criteria: Sequence[CriterionRow]) -> Line:
 def _commands_of_plan(
     reading: NoteSources, run: str, criteria: Sequence[CriterionRow], label: Label
 ) -> tuple[Line, ...]:
-    """Of a plan's task: what is said to it is said to the plan, which goes on with it."""
+    """Return the commands for a plan's task: messages go to the plan, which continues with them."""
     say = f"agentrunner plan answer {shlex.quote(reading.spec.task_id)}"
     see = line("do_see", diff=f"agentrunner diff {run}")
     go_on = line("do_resume", command="agentrunner plan run")
@@ -346,7 +346,7 @@ def _commands_of_plan(
 
 
 def notes(reading: NoteSources) -> tuple[Line, ...]:
-    """What else the next reader should know, in the order of the log."""
+    """Return what else the next reader should know, in the order of the log."""
     history, now = reading.history, reading.now
     answers = {record.key: record.data for record in history.answers}
     lines = []
@@ -386,7 +386,7 @@ def notes(reading: NoteSources) -> tuple[Line, ...]:
 
 
 def _landing(reading: NoteSources) -> list[Line]:
-    """Where the work went, and what of the checkout was and was not part of it."""
+    """Return where the work went, and which files of the checkout were and were not part of it."""
     landing, made = reading.spec.landing, reading.result.commit
     lines = []
     if made:

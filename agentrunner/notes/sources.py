@@ -1,4 +1,4 @@
-"""What `build_view` reads from, and small helpers for times and files."""
+"""The sources that `build_view` reads, and small helpers for times and files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History
 
 TAIL_CHARS = 6 * 1024
-"""Of one file in a full note."""
+"""Limit for one file in a full note."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class NoteSources:
     now: datetime
     tail: Callable[[FileRef], str]
     in_git: bool = True
-    """Whether there is anything to commit to."""
+    """Whether there is a git repository to commit to."""
 
     @property
     def worker_runs(self) -> list[Mapping[str, Any]]:
@@ -40,14 +40,14 @@ class NoteSources:
 
     @property
     def waiting(self) -> InboxItem | None:
-        """The question that is open."""
+        """The open question, if any."""
         return self.result.waiting
 
 
 def attachment(
     ref: FileRef | Mapping[str, Any] | None, reading: NoteSources, *, recent: bool = True
 ) -> Attachment | None:
-    """The file a record names, with the end of its text if it is recent and the note full."""
+    """The file that a record names, with the end of its text if recent and the note is full."""
     if ref is None:
         return None
     if not isinstance(ref, FileRef):
@@ -60,9 +60,9 @@ def attachment(
 
 
 def end_of(text: str, size: int) -> str:
-    """The end of a text, from the beginning of a line where it has one; `…` stands for the rest.
+    """Return the end of a text, from a line start if possible; `…` stands for the rest.
 
-    `size`, in bytes, is that of the file that `text` is the end of.
+    `size` is the size in bytes of the file that `text` is the end of.
     """
     kept = text[-TAIL_CHARS:]
     if len(kept) == len(text) and len(text.encode("utf-8", "replace")) >= size:
@@ -72,13 +72,13 @@ def end_of(text: str, size: int) -> str:
 
 
 def local_time(moment: str, now: datetime) -> str:
-    """An ISO 8601 time in the zone of `now`: "2026-11-21 14:02:10 +09:00"; as it is if none."""
+    """Format an ISO 8601 time in the zone of `now`: "2026-11-21 14:02:10 +09:00", or as it is."""
     parsed = _parse(moment, now)
     return f"{parsed:%Y-%m-%d %H:%M:%S} {_offset(parsed)}" if parsed else moment
 
 
 def period(start: str, now: datetime) -> str:
-    """From `start` until `now`: "2026-11-21 14:02–14:21 +09:00"."""
+    """Format the time from `start` until `now`: "2026-11-21 14:02–14:21 +09:00"."""
     begun = _parse(start, now)
     if begun is None:
         return f"{now:%Y-%m-%d %H:%M} {_offset(now)}"

@@ -1,4 +1,4 @@
-"""From a run to what its note says: `build_view` joins the result, the state and the run log."""
+"""From a run to its note's content: `build_view` joins the result, the state and the run log."""
 
 from __future__ import annotations
 
@@ -56,13 +56,12 @@ def build_view(
     redact: Callable[[str], str] = str,
     in_git: bool = True,
 ) -> NoteView:
-    """What the note of a run says at this moment, at its end or while it waits.
+    """Return the content of a run's note at this moment, at its end or while it waits.
 
-    `result` is how it stands, `host` the
-    `user@machine` on which commands are to be given, `now` an aware time, whose zone all times
-    are shown in. `tail` reads the end of a file of the run's folder; it is asked only for what is
-    shown; without `in_git` no commit is offered. Every text is stripped of terminal controls and
-    passed through `redact`.
+    `result` is the run's present state. `host` is the `user@machine` where commands must be given.
+    `now` is an aware time; all times are shown in its zone. `tail` reads the end of a file of the
+    run's folder, and is only called for what is shown. Without `in_git` no commit is offered.
+    Terminal controls are removed from all texts, which then pass through `redact`.
     """
     reading = NoteSources(result, context, spec, history, now, tail, in_git)
     label = sentences.label_of(reading)
@@ -111,11 +110,11 @@ def build_view(
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """A copy of a dataclass, mapping or sequence with every text in it changed."""
+    """Copy a dataclass, mapping or sequence with every text in it changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Line):
-        # The key is ours and names a phrase.
+        # The key is our own and names a phrase.
         return Line(value.key, {key: map_texts(item, change) for key, item in value.values.items()})
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {
@@ -129,7 +128,7 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def prd_summary(text: str, limit: int = 400) -> str:
-    """The first paragraph of prose of a PRD, or its first heading where it has none."""
+    """Return the first paragraph of prose of a PRD, or its first heading if there is none."""
     headings: list[str] = []
     paragraph: list[str] = []
     # Before lines are joined: an unfinished control string hides what follows in its line.
@@ -147,7 +146,7 @@ def prd_summary(text: str, limit: int = 400) -> str:
 
 
 def _joined(lines: Sequence[str]) -> str:
-    """Lines as one; between wide characters, as in Japanese, without a space."""
+    """Join lines; between wide characters, as in Japanese, without a space."""
     text = ""
     for line in lines:
         wide = text and cell_width(text[-1]) == cell_width(line[0]) == 2
@@ -156,7 +155,7 @@ def _joined(lines: Sequence[str]) -> str:
 
 
 def cut_bytes(text: str, limit: int) -> str:
-    """`text` cut to `limit` bytes of UTF-8, with an ellipsis line where something is left out."""
+    """Cut `text` to `limit` bytes of UTF-8, with an ellipsis line if something is left out."""
     raw = text.encode("utf-8", "replace")
     return text if len(raw) <= limit else raw[:limit].decode("utf-8", "ignore") + "\n…"
 
@@ -215,7 +214,7 @@ def _test(reading: NoteSources) -> TestFacts | None:
 
 
 def _red(outcome: TestOutcome) -> tuple[RedRow, ...]:
-    """By name alone they are in `failing`: these are worth a line each for their messages."""
+    """Return red tests with messages; without messages their names in `failing` are enough."""
     if not outcome.red:
         return ()
     return tuple(
@@ -265,20 +264,20 @@ def _people(reading: NoteSources) -> tuple[PersonRow, ...]:
 
 
 def _bill(reading: NoteSources) -> tuple[BillLine, ...]:
-    """The lines of the bill; what is left out is in the sum all the same."""
+    """Return the bill's lines; lines left out are still in the sum."""
     rows = reading.result.bill
     lines = [bill_line(row) for row in rows[-MAX_BILL:]]
     return (*lines, sum_of(rows)) if len(rows) > 1 else tuple(lines)
 
 
 def bill_line(row: BillEntry) -> BillLine:
-    """A row of a result's bill."""
+    """Convert a row of a result's bill."""
     who = " ".join(filter(None, (row.role, row.candidate, row.run)))
     return _line_of(who, amount_of_entry(row), row.usd)
 
 
 def sum_of(rows: Sequence[BillEntry]) -> BillLine:
-    """Rows of a bill in one, of nobody and no model; there is at least one."""
+    """Add up rows of a bill (at least one), without a role and model."""
     amounts = [amount_of_entry(row) for row in rows]
     return _line_of("", replace(total(amounts), model=""), least_usd(amounts))
 

@@ -1,7 +1,7 @@
-"""The note's file, written without following anything that a worker may have planted.
+"""Write the note's file without following anything that a worker may have planted.
 
-The repository was open to an agent: the note's folder may be a link, the note a pipe, a hard
-link to something precious, or all of them in turn. Nothing is opened but by its name in a folder
+An agent had access to the repository: the note's folder may be a link, the note a pipe or a hard
+link to something precious, or each of them in turn. Everything is opened by its name in a folder
 that is already open, never through a link, and the old note is replaced, never written into.
 """
 
@@ -32,7 +32,7 @@ _MAX_OLD_NOTES = 10_000
 
 @dataclass(frozen=True)
 class WrittenNote:
-    """Where the note is, and what people should know about that ("" if nothing)."""
+    """The note's path, and a warning about it for people ("" if none)."""
 
     path: Path
     warning: str = ""
@@ -43,9 +43,9 @@ def write_note(
 ) -> WrittenNote:
     """Write the note to `repo/note_dir/task-<task_id>.md`, or else to the file `fallback`.
 
-    A note of another run is kept as `task-<task_id>.<n>.md`; the same run's note is replaced
-    where it is. Raises UsageError for a task id that is no file name, InfraError where neither
-    place can be written.
+    A note of another run is kept as `task-<task_id>.<n>.md`; the same run's note is replaced where
+    it is. Raises UsageError for a task id that is no file name, InfraError if neither place can be
+    written.
     """
     return write_marked(repo, note_dir, ("task", task_id), run_id, text, fallback=fallback)
 
@@ -53,7 +53,7 @@ def write_note(
 def write_marked(
     repo: Path, note_dir: str, name: tuple[str, str], owner: str, text: str, *, fallback: Path
 ) -> WrittenNote:
-    """As `write_note`, to `<kind>-<id>.md` for any (kind, id); `owner` is in the text's marker."""
+    """Like `write_note`, to `<kind>-<id>.md` for any (kind, id); the marker names `owner`."""
     kind, identifier = name
     if not TASK_ID.fullmatch(identifier) or ".." in identifier:
         raise BadTaskId(f"{identifier!r} is no {kind} id")
@@ -64,7 +64,7 @@ def write_marked(
     except (OSError, UsageError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     try:
-        with _opened(fallback.parent, (), make=False) as folder:
+        with _open_folder(fallback.parent, (), make=False) as folder:
             _replace(folder, fallback.name, text)
     except OSError as error:
         raise NoteNotWritten(
@@ -76,16 +76,16 @@ def write_marked(
 
 
 def note_name(repo: Path, note_dir: str, task_id: str, run_id: str) -> str:
-    """The file's name of a run's note in `repo/note_dir`; "" where it has none there."""
+    """Return the file name of a run's note in `repo/note_dir`; "" if it has none there."""
     try:
-        with _opened(repo, note_parts(note_dir), make=False) as folder:
+        with _open_folder(repo, note_parts(note_dir), make=False) as folder:
             return _own_name(folder, f"task-{task_id}", run_id) or ""
     except (OSError, UsageError):
         return ""
 
 
 def note_parts(note_dir: str) -> tuple[str, ...]:
-    """The folders from the repository to the notes; raises UsageError if they leave it."""
+    """Return the folders from the repository to the notes; raises UsageError if they leave it."""
     folder = PurePosixPath(note_dir)
     inside = not folder.is_absolute() and ".." not in folder.parts and "\0" not in note_dir
     if not inside or any(part.lower() == ".git" for part in folder.parts):
@@ -97,9 +97,9 @@ def note_parts(note_dir: str) -> tuple[str, ...]:
 
 
 def check_note_dir(repo: Path, note_dir: str) -> None:
-    """Refuse a folder for notes that is not theirs alone; raises UsageError (`note-dir`).
+    """Refuse a folder for notes that holds anything else; raises UsageError (`note-dir`).
 
-    Snapshots leave the folder out, so whatever else stands in it would not be watched.
+    Snapshots leave the folder out, so other files in it would not be watched.
     """
     folder = repo.joinpath(*note_parts(note_dir))
     if note_dir == _OURS:
@@ -119,15 +119,15 @@ def check_note_dir(repo: Path, note_dir: str) -> None:
 
 
 def _write(root: Path, parts: tuple[str, ...], stem: str, owner: str, text: str) -> str:
-    """Write below `root`, see that it is there, and give the file's name."""
-    with _opened(root, parts, make=True) as folder:
+    """Write below `root`, verify that the file is there, and return its name."""
+    with _open_folder(root, parts, make=True) as folder:
         name = _own_name(folder, stem, owner)
         if name is None:
             name = f"{stem}.md"
             _keep_old(folder, name, stem)
         written = _replace(folder, name, text)
-    # The folder may have been swapped while we held it: only what a fresh walk finds counts.
-    with _opened(root, parts, make=False) as folder:
+    # The folder may have been swapped meanwhile: only what a fresh walk finds counts.
+    with _open_folder(root, parts, make=False) as folder:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if not os.path.samestat(found, written):
             raise OSError(errno.ESTALE, "the folder was exchanged while the note was written")
@@ -135,8 +135,8 @@ def _write(root: Path, parts: tuple[str, ...], stem: str, owner: str, text: str)
 
 
 @contextlib.contextmanager
-def _opened(root: Path, parts: tuple[str, ...], *, make: bool) -> Iterator[int]:
-    """A descriptor of the folder `parts` below `root`, walked without following links."""
+def _open_folder(root: Path, parts: tuple[str, ...], *, make: bool) -> Iterator[int]:
+    """Yield a descriptor of the folder `parts` below `root`, reached without following links."""
     folder = os.open(root, _FOLDER)
     try:
         for part in parts:
@@ -152,7 +152,7 @@ def _opened(root: Path, parts: tuple[str, ...], *, make: bool) -> Iterator[int]:
 
 
 def _own_name(folder: int, stem: str, owner: str) -> str | None:
-    """The name of this run's or plan's own note, if there is one."""
+    """Return the name of this run's or plan's own note, if there is one."""
     own = re.compile(rf"{re.escape(stem)}(\.\d+)?\.md")
     names = [name for name in os.listdir(folder) if own.fullmatch(name)]
     for name in sorted(names, key=len)[:_MAX_OLD_NOTES]:
@@ -162,9 +162,9 @@ def _own_name(folder: int, stem: str, owner: str) -> str | None:
 
 
 def _owner_of(folder: int, name: str) -> str | None:
-    """The id of run or plan in the first line of a note; None for anything that is no note."""
+    """Return the run or plan id in a note's first line; None if the file is no note."""
     try:
-        # NONBLOCK: opening a pipe nobody writes to would wait for ever.
+        # NONBLOCK: opening a pipe without a writer would wait forever.
         file = os.open(
             name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
         )
@@ -204,7 +204,7 @@ def _keep_old(folder: int, name: str, stem: str) -> None:
 
 
 def _replace(folder: int, name: str, text: str) -> os.stat_result:
-    """Put a new file of this text in the place of `name`, whatever that is now."""
+    """Put a new file with this text in the place of `name`, whatever that is now."""
     temporary = f".{name}.tmp"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary, dir_fd=folder)

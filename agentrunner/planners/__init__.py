@@ -1,1 +1,1 @@
-"""The planner: who plans, decides and assesses, and how it is asked."""
+"""The planner, which plans, decides and judges: its clients, and the code that asks them."""

@@ -1,8 +1,8 @@
-"""One question to the planner, asked until there is an answer that can be used.
+"""Ask the planner one question until it gives a usable answer.
 
-Two loops, one inside the other: a server that does not answer is tried again (`retry.py`), an
-answer that cannot be used is asked for again, with the fault named. Every attempt on the wire is
-checked against the budget before it is made and recorded after it.
+There are two nested loops. A server that does not answer is tried again (`retry.py`). An answer
+that cannot be used is requested again, with its fault named. Each attempt on the wire is checked
+against the budget before it is made and recorded after it.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from agentrunner.protocol.run_schema import MESSAGES, run_schema
 from agentrunner.protocol.schema_parts import Schema
 
 ANSWERS = 4
-"""The first answer and three re-asks."""
+"""The first answer and three repeated requests."""
 LEAST_LIMIT = 8192
-"""Output tokens asked for after an answer was cut; doubled when that one is cut too."""
+"""Output tokens requested after an answer was cut off; doubled when the next one is cut off too."""
 LOOKS = 3
-"""How often may be looked before an answer."""
+"""How many times the planner may look before it answers."""
 
 Look_ = Callable[[Sequence[Look]], Awaitable[str]]
-"""What is found where the planner looks."""
+"""Returns what the planner's looks found."""
 
 
 @dataclass(frozen=True)
 class PlannerAnswer:
-    """An answer that can be used, and what it took. Failed attempts are in the record only."""
+    """A usable answer and its cost. Failed attempts appear only in the record."""
 
     message: Message
     attempts: int
-    """On the wire; the next question starts at `call_number` plus this."""
+    """Number of attempts on the wire; the next question starts at `call_number` plus this."""
     input_tokens: int
     output_tokens: int
 
@@ -66,18 +66,18 @@ class _Progress:
     finish_reason: str = "stop"
     looked: int = 0
     seen: set[str] = field(default_factory=set)
-    """What was looked at; who asks for nothing else may look no more."""
+    """Everything looked at so far; a planner that asks only for this again may look no more."""
     after: list[Repair | Looked] = field(default_factory=list)
 
     def spend(self, reply: Reply | None) -> None:
-        """Count what an attempt has used, answered or not."""
+        """Add the tokens of one attempt, whether it was answered or not."""
         if reply is not None:
             self.input_tokens += reply.input_tokens
             self.output_tokens += reply.output_tokens
 
 
 class Asker:
-    """Asks `client` and reads its answers."""
+    """Sends requests to `client` and reads its answers."""
 
     def __init__(
         self,
@@ -92,10 +92,12 @@ class Asker:
         progress: Callable[[Written], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`before_attempt` raises where the budget allows no further call, `allowance` tells what
-        is left of it; `redact` takes secrets out of everything that is sent, recorded or handed
-        on. `look` finds what the planner looks at; without it, it cannot. `progress` is told what
-        has come of an answer, of clients that stream it; its text is not redacted.
+        """Set up the asker; nothing is sent.
+
+        `before_attempt` raises when the budget allows no further call; `allowance` returns what is
+        left of it. `redact` removes secrets from everything that is sent, recorded or passed on.
+        `look` runs the planner's looks; without it the planner cannot look. `progress` receives the
+        partial answer from clients that stream; its text is not redacted.
         """
         self._client = client
         self._record = record
@@ -110,12 +112,12 @@ class Asker:
     async def ask(
         self, prompt: PromptInput, check: Callable[[Message], None] | None = None
     ) -> PlannerAnswer:
-        """The answer to `prompt`, whose `call_number` is that of the first attempt.
+        """Return the answer to `prompt`, whose `call_number` is that of the first attempt.
 
-        `check` raises ProtocolError for an answer that is well formed but not allowed, which is
-        then asked for again like any bad one. Raises PlannerUnusable (`meta-garbage`) after four
-        bad answers, PlannerUnavailable when the server gives none, and whatever
-        `before_attempt` raises.
+        `check` raises ProtocolError for an answer that is well formed but not allowed; it is then
+        requested again like any bad answer. Raises PlannerUnusable (`meta-garbage`) after four bad
+        answers, PlannerUnavailable when the server gives none, and whatever `before_attempt`
+        raises.
         """
         progress = _Progress(call_number=prompt.call_number)
         fault: ProtocolError = ReplyEmpty("", "no answer")
@@ -146,7 +148,7 @@ class Asker:
         progress: _Progress,
         check: Callable[[Message], None] | None,
     ) -> Message | tuple[ProtocolError, str]:
-        """One answer of the server, however often it has to be tried, or why it cannot be used."""
+        """Return one answer of the server after any retries, or why it is unusable and its text."""
         retries = 0
         while True:
             self._before_attempt()
@@ -211,7 +213,7 @@ class Asker:
     ) -> Message | tuple[ProtocolError, str]:
         progress.spend(reply)
         progress.finish_reason = reply.finish_reason
-        # Before parsing: what the model copied out of somewhere must not reach worker or state.
+        # Redact before parsing: what the model copied from anywhere must not reach worker or state.
         reply = replace(reply, text=_without_markers(self._redact(reply.text), request))
         try:
             message = take_reply(
@@ -229,7 +231,8 @@ class Asker:
             await self._note(request, started, reply=reply, error=str(fault))
             cut = reply.finish_reason == "length"
             if cut:
-                # Without a limit of ours the server's own cut it: then twice what came is asked.
+                # Where we set no limit, the server's own limit cut it off: ask for twice the tokens
+                # that came.
                 was = request.max_output_tokens or reply.output_tokens
                 progress.limit = max(2 * was, LEAST_LIMIT)
             progress.after.append(Repair(error=str(fault), answer=reply.text, cut=cut))
@@ -282,9 +285,9 @@ class Asker:
 
 
 def _alike(prompt: PromptInput, progress: _Progress) -> Schema | None:
-    """The run's schema; None where that of the message alone keeps the answer in form.
+    """Return the run's schema; None where the schema of this one message is the better guide.
 
-    That is after an answer that could not be used, and where it may look no more.
+    That is the case after an unusable answer, and when the planner may look no more.
     """
     refused = any(isinstance(one, Repair) for one in progress.after)
     if prompt.type not in MESSAGES or refused or progress.looked >= LOOKS:
@@ -293,12 +296,12 @@ def _alike(prompt: PromptInput, progress: _Progress) -> Schema | None:
 
 
 def _without_markers(text: str, request: PlannerRequest) -> str:
-    """A reply without the numbers of our markers, which nobody else is to know."""
+    """Remove our markers' secret numbers from a reply, since nobody else may learn them."""
     numbers = set().union(*(numbers_in(message.content) for message in request.messages))
     return without_numbers(text, numbers)
 
 
 def _spent(failure: PlannerUnavailable) -> Reply:
-    """What a failed attempt has used, without any text."""
+    """The usage of a failed attempt, without any text."""
     spent = failure.spent or Reply("")
     return replace(spent, text="", candidate=failure.candidate or spent.candidate)

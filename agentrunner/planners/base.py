@@ -1,4 +1,4 @@
-"""What a planner is asked and answers. `asking.py` does the asking; clients only complete."""
+"""Requests to a planner and replies of it. `asking.py` does the asking; clients only complete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentrunner.workers.base import FailureKind
 
 Known = Literal["counted", "reported", "unknown"]
-"""How a figure is known: from the provider's own reply, as a CLI says it, or not at all."""
+"""Source of a figure: counted from the provider's reply, reported by a CLI, or unknown."""
 
 MessageType = Literal[
     "plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"
@@ -31,9 +31,9 @@ class ChatMessage:
 
 
 def in_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """The messages with neighbours of one role as one: chat templates want roles to take turns.
+    """Merge adjacent messages of one role, because chat templates want roles to alternate.
 
-    What they begin with stays what it was, so that a provider finds it in its cache.
+    The beginning of each message stays the same, so that the provider still finds it in its cache.
     """
     turns: list[ChatMessage] = []
     for message in messages:
@@ -46,16 +46,16 @@ def in_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
 
 @dataclass(frozen=True)
 class Written:
-    """What has come of an answer so far, of a planner that streams."""
+    """A partial answer, from a planner that streams."""
 
     text: str
-    """The answer; nothing of it may be used before it is whole."""
+    """The answer so far; none of it may be used before it is complete."""
     thoughts: int = 0
-    """Characters of reasoning, which is no part of the answer."""
+    """Characters of reasoning, which are not part of the answer."""
     seconds: float = 0
-    """Since its server began to answer."""
+    """Seconds since the server began to answer."""
     reading: int = 0
-    """About how many tokens its server reads first; then nothing is written yet."""
+    """Approximate prompt size in tokens while the server still reads it and has written nothing."""
 
 
 @dataclass(frozen=True)
@@ -67,56 +67,57 @@ class PlannerRequest:
     schema: Mapping[str, Any]
     """JSON Schema of the wrapped message."""
     facts: Mapping[str, Any]
-    """The summary that the prompt was rendered from, for clients that are no model."""
+    """The summary that the prompt was rendered from, for clients that are not models."""
     call_number: int
-    """Counts attempts over the whole run, from 0; kept in the state."""
+    """Number of this attempt, counted from 0 over the whole run; kept in the state."""
     max_output_tokens: int | None = None
     allowance: Allowance = field(default_factory=Allowance)
-    """What the run may still spend, for clients whose calls pass a gateway."""
+    """What the run may still spend, for clients whose calls pass through a gateway."""
     simpler: Mapping[str, Any] | None = None
-    """A schema that is not made for the task, where a server does not take the other."""
+    """A schema that is not specific to the task, for servers that refuse `schema`."""
     alike: Mapping[str, Any] | None = None
-    """One schema for all messages of the run, where the answer is one of those and was not asked
-    for before; for whoever has the schema in what it caches."""
+    """One schema for all messages of the run, for providers that cache the schema with the prompt.
+    None unless the answer is one of those messages and was not asked for before.
+    """
     progress: Callable[[Written], None] | None = None
-    """Is called as the answer comes, by clients that stream it."""
+    """Called with the partial answer by clients that stream."""
     stable: int = 0
     """How many of the first messages the next request begins with, too."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back: text and how it ended, never a parsed message."""
+    """The text that came back and how it ended; never a parsed message."""
 
     text: str
     finish_reason: str = "stop"
     """`stop`, `length`, `content_filter`, `refusal`."""
     input_tokens: int = 0
-    """All that was read, cached or not."""
+    """Everything that was read, cached or not."""
     output_tokens: int = 0
     model: str = ""
     cached_tokens: int = 0
     """The part of `input_tokens` that came from a cache."""
     usd: float | None = None
-    """What it cost, where whoever answered tells; None leaves it to the table of prices."""
+    """The cost as the answering side reports it; None leaves it to the price table."""
     known: Known = "unknown"
-    """How the figures are known."""
+    """Where the figures come from."""
     subscription: bool = False
-    """Whether it is part of a subscription, so that no price is paid for it."""
+    """Whether the call is covered by a subscription, so that no price is paid for it."""
     candidate: str = ""
     """The name of who answered, among those of the role."""
 
 
 class PlannerClient(Protocol):
-    """Someone who can answer a request."""
+    """A client that can answer planner requests."""
 
     kind: str
 
     def describe(self) -> str:
-        """For the header: "openai-chat gpt-5.5 at api.example"."""
+        """Return a text for the header: "openai-chat gpt-5.5 at api.example"."""
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """One attempt; raises PlannerUnavailable, or InfraError where a key is missing."""
+        """Make one attempt; raises PlannerUnavailable, or InfraError where a key is missing."""
 
     async def close(self) -> None:
         """Release connections."""
@@ -124,14 +125,14 @@ class PlannerClient(Protocol):
 
 @runtime_checkable
 class NeedsWorkplace(Protocol):
-    """A client that works with programs of its own, and so wants a place in the run."""
+    """A client that runs programs of its own and therefore needs a place in the run."""
 
     async def open(self, workplace: Workplace) -> None:
-        """Keep the place; starts nothing and spends nothing. Before the first `complete`."""
+        """Keep `workplace`; called before the first `complete`. Starts and spends nothing."""
 
 
 class PlannerUnavailable(NoPlannerAnswer):
-    """The model's API did not answer. `retryable` with an optional server wish in seconds."""
+    """The model's API did not answer. `retryable` says whether another attempt makes sense."""
 
     def __init__(
         self,
@@ -147,10 +148,11 @@ class PlannerUnavailable(NoPlannerAnswer):
         status: int | None = None,
         other_form: bool = False,
     ) -> None:
-        """`kind` says why, as far as known; `reset_at` when a quota is there again, in UTC and
-        ISO 8601; `spent` what the attempt has used all the same; `candidate` whose word it is.
-        `reason` is finer than `kind`, as the answer with the HTTP status `status` told it. With
-        `other_form` the next attempt asks otherwise, so that it is no repetition.
+        """`kind` is the reason, as far as known. `retry_after` is the server's requested wait in
+        seconds. `reset_at` is when a quota is available again (UTC, ISO 8601). `spent` is what the
+        attempt has used nevertheless; `candidate` is who failed. `reason` is finer than `kind`,
+        derived from the answer with the HTTP status `status`. With `other_form` the next attempt
+        asks in another form, so it is no repetition.
         """
         super().__init__(message)
         self.retryable = retryable
@@ -165,7 +167,7 @@ class PlannerUnavailable(NoPlannerAnswer):
 
 
 class PlannerUnusable(NoUsableAnswer):
-    """The model answered, and no answer was one that can be used."""
+    """The model answered, but none of its answers can be used."""
 
     def __init__(
         self,
@@ -177,7 +179,7 @@ class PlannerUnusable(NoUsableAnswer):
         remedy: str = "",
         details: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """`fault` says what is wrong with the last `answer`, `finish_reason` how that ended."""
+        """`fault` is what is wrong with the last `answer`, `finish_reason` how that ended."""
         super().__init__(message, remedy=remedy, details=details)
         self.fault = fault
         self.answer = answer
@@ -185,7 +187,7 @@ class PlannerUnusable(NoUsableAnswer):
 
 
 def answers_by_code(client: object) -> bool:
-    """Whether a program answers, so that neither time nor a person makes it answer otherwise."""
+    """Whether a program answers: then neither waiting nor a person will change its answer."""
     return bool(getattr(client, "by_code", False))
 
 
@@ -204,10 +206,10 @@ class PlannerCall:
     model: str = ""
     cached_tokens: int = 0
     usd: float | None = None
-    """See `Reply`, as for the next three."""
+    """See `Reply`; the same for the next three fields."""
     known: Known = "unknown"
     subscription: bool = False
     candidate: str = ""
     looks: tuple[str, ...] = ()
-    """What it looked at in place of an answer, in words."""
+    """Descriptions of what it looked at instead of answering."""
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""Cache marks for providers that keep of a prompt what they are told to keep. Pure.
+"""Cache marks, for providers that cache only the prefixes that a request marks. Pure.
 
-Anthropic's API reads a prefix from its cache only up to a block that carries a mark, four at most.
+Anthropic's API caches a prefix only up to a block that carries a mark, four marks at most.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ Block = dict[str, Any]
 
 
 def marked_turns(request: PlannerRequest) -> list[tuple[str, list[Block]]]:
-    """The messages by role, each a block of its own, with marks where the next request differs.
+    """Return the messages by role, one block each, with marks where later requests will differ.
 
-    What never changes in a run ends with the system message and with the task; what the next
-    request begins with ends with the last of `request.stable`. The last message is marked where
-    something was appended to it: then more may follow.
+    Marks end the system message and the task (both fixed for the run) and the last of the
+    `request.stable` messages, with which the next request begins as well. The last message is
+    marked too when something was appended to the stable ones, since more may follow.
     """
     first = [role.role for role in request.messages].count("system")
     last = len(request.messages) - 1
     ends = {one for one in (first - 1, first, request.stable - 1) if 0 <= one < request.stable}
-    if last > request.stable:  # answers that could not be used, and what was looked at
+    if last > request.stable:  # unusable answers and the results of looks
         ends.add(last)
     turns: list[tuple[str, list[Block]]] = []
     for number, message in enumerate(request.messages):

@@ -1,7 +1,7 @@
-"""The planner behind any chat model that LangChain knows: `model: provider:name`.
+"""The planner behind any chat model that LangChain supports: `model: provider:name`.
 
-LangChain and the provider's package are extras; nothing here knows a provider. What the library
-repeats by itself is switched off as far as it says: `asking.py` counts and records each attempt.
+LangChain and the provider's package are extras; this code knows no provider. The library's own
+retries are switched off as far as it allows: `asking.py` counts and records each attempt.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class ChatPlanner:
     ) -> None:
         """Make the provider's client; opens no connection.
 
-        Raises UsageError for a model that names no known provider and for a recording, InfraError
-        (`chat-missing`) where a package lacks, and (`no-planner-key`) where the provider wants a
-        key.
+        Raises UsageError for a model without a known provider and for a recording. Raises
+        InfraError (`chat-missing`) where a package is missing and (`no-planner-key`) where the
+        provider needs a key.
         """
         if record or replay:
             raise UsageError(
@@ -93,21 +93,21 @@ class ChatPlanner:
         if reply_format(spec) != "json":
             self._constrain = "none"
         self._streams = True
-        """Until its provider turns out to have no stream."""
+        """True until the provider turns out to have no stream."""
         self._secrets = _secrets_of(self._provider, environ)
         self._redactor = Redactor(self._secrets)
         self._chat = self._client(meta.base_url)
 
     def describe(self) -> str:
-        """For the header."""
+        """Return a text for the header."""
         return f"{self.kind} {self._model} of {self._provider}"
 
     async def open(self, workplace: Workplace) -> None:
-        """Tell the run which secrets its provider may use."""
+        """Tell the run's redactor which secrets the provider may use."""
         workplace.redactor.learn(self._secrets)
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """One attempt; raises PlannerUnavailable."""
+        """Make one attempt; raises PlannerUnavailable."""
         constrained = effective(request, self._constrain)
         options = self._form(request, constrained)
         if request.max_output_tokens is not None:
@@ -136,7 +136,7 @@ class ChatPlanner:
         return reply_of(answer)
 
     def _form(self, request: PlannerRequest, constrained: Constraint) -> dict[str, Any]:
-        """What asks for an answer of the message's schema; nothing where that cannot be had."""
+        """Return the options that request an answer of the message's schema, if any."""
         if (found := schema_of(request, constrained)) is None:
             return {}
         options = schema_options(self._chat, *found)
@@ -147,12 +147,12 @@ class ChatPlanner:
     async def _answer(
         self, messages: Messages, options: Mapping[str, Any], progress: Progress | None
     ) -> AIMessage:
-        """One answer, as it comes; a provider without a stream gives it in one piece."""
+        """Return one answer, streamed where possible; without a stream it comes in one piece."""
         if self._streams:
             pieces = [piece async for piece in self._pieces(messages, options, progress)]
             if pieces:
                 return _joined(pieces)
-            self._streams = False  # it understood the wish, and has nothing to stream
+            self._streams = False  # it accepted the request but has nothing to stream
         return await self._chat.ainvoke(list(messages), **options)
 
     async def _pieces(
@@ -206,13 +206,13 @@ class ChatPlanner:
                 remedy=f"export {self._provider.upper()}_API_KEY=…",
                 nothing_spent=True,
             ) from None
-        if "stream_usage" in type(chat).model_fields:  # else some tell no tokens of a stream
+        if "stream_usage" in type(chat).model_fields:  # else some count no tokens of a stream
             chat = chat.model_copy(update={"stream_usage": True})
         return chat
 
     def _failure(self, problem: Exception, constrained: Constraint) -> PlannerUnavailable:
-        """What an exception means; a schema that is refused is a simpler one from then on."""
-        failure = self._meant(problem)
+        """Translate an exception; a refused schema makes later requests use a simpler one."""
+        failure = self._translate(problem)
         refused = failure.kind == "protocol" and not failure.retryable
         if constrained == "none" or not refused or not refuses_schema(failure.message):
             return failure
@@ -221,8 +221,8 @@ class ChatPlanner:
             failure.message, retryable=True, retry_after=0, kind="protocol", other_form=True
         )
 
-    def _meant(self, problem: Exception) -> PlannerUnavailable:
-        """What an exception of a provider's library means: by its HTTP answer, else its words."""
+    def _translate(self, problem: Exception) -> PlannerUnavailable:
+        """Translate a library's exception by its HTTP answer, else by its message."""
         response = getattr(problem, "response", None)
         status = getattr(problem, "status_code", None) or getattr(problem, "code", None)
         now = datetime.now(UTC)
@@ -244,19 +244,19 @@ class ChatPlanner:
 
 
 def _joined(pieces: Sequence[AIMessageChunk]) -> AIMessage:
-    """The pieces of a stream as one answer, each fact about it as it was told last."""
+    """Join the pieces of a stream into one answer; of each metadata entry the last value counts."""
     whole = pieces[0]
     for piece in pieces[1:]:
         whole = whole + piece
     facts: dict[str, Any] = {}
-    for piece in pieces:  # added up, equal words would stand there twice
+    for piece in pieces:  # LangChain's own addition would repeat equal words
         facts.update({name: value for name, value in piece.response_metadata.items() if value})
     whole.response_metadata = facts
     return whole
 
 
 def _secrets_of(provider: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Variables by which the provider's library may find a key, as far as names tell."""
+    """Environment variables that may hold a key for the provider's library, judged by name."""
     beginnings = {provider.upper().partition("_")[0], "AWS", "AZURE", "GOOGLE", "GEMINI"}
     return {
         name: value

@@ -1,4 +1,4 @@
-"""What LangChain's chat models answer, as a reply of ours."""
+"""Convert answers of LangChain's chat models into our `Reply`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _FILTERED = frozenset({"content_filter", "safety", "blocklist", "prohibited_cont
 
 
 def reply_of(answer: AIMessage) -> Reply:
-    """Text, end and figures of an answer, whatever the provider calls them."""
+    """Return text, finish reason and usage of an answer, whatever the provider calls them."""
     usage = answer.usage_metadata
     meta = answer.response_metadata
     refusal = answer.additional_kwargs.get("refusal")
     details: Mapping[str, Any] = (usage.get("input_token_details") or {}) if usage else {}
     return Reply(
-        # Blocks of the Responses API are joined by .text; thinking is no part of it.
+        # .text joins the blocks of the Responses API and leaves out thinking.
         text=str(refusal or answer.text),
         finish_reason="refusal" if refusal else _finish_reason(meta),
         input_tokens=usage["input_tokens"] if usage else 0,
@@ -33,7 +33,7 @@ def reply_of(answer: AIMessage) -> Reply:
 
 
 def _finish_reason(meta: Mapping[str, Any]) -> str:
-    """Ours for the server's word; servers have many words for an ordinary end."""
+    """Map the server's finish reason to ours; servers have many words for a normal end."""
     incomplete = meta.get("incomplete_details") or {}
     words = (incomplete.get("reason"), meta.get("finish_reason"), meta.get("stop_reason"))
     word = str(next(filter(None, words), "stop")).lower()

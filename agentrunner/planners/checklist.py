@@ -1,8 +1,8 @@
-"""A planner without a model: the criteria are the task's, and only what is run decides.
+"""A planner without a model: it takes the task's criteria and lets only executed checks decide.
 
-The worker gets the requirements and what is red or missing, until nothing is. What no check
-decides is for a person: no further worker is started for it. Where nothing at all can be executed
-it never claims completion: the run goes to its loop limit, and then to a person.
+The worker gets the requirements and what is red or missing, until nothing is. Criteria that no
+check decides are left to a person: no further worker is started for them. Where nothing can be
+executed it never claims completion: the run reaches its limit of rounds and then asks a person.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agentrunner.state.summary import FROM_PERSON, NOTICED, REFUSED
 
 _NOTHING = ("", "nothing to execute")
 _TEST = "the test command"
-"""How the summary names a check that is the whole test command."""
+"""The summary's name for a check that is the whole test command."""
 _HARD = ("checked", "tested", "accepted")
 
 Facts = Mapping[str, Any]
@@ -37,11 +37,11 @@ class ChecklistPlanner:
         self._spec = spec
 
     def describe(self) -> str:
-        """For the header."""
+        """Return a text for the header."""
         return "checklist (no model)"
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """The answer that follows from the facts."""
+        """Return the answer that follows from the facts."""
         if request.type == "plan_task":
             payload = self._plan()
         elif request.type == "next_action":
@@ -58,17 +58,17 @@ class ChecklistPlanner:
         return Reply(text=json.dumps(reply, ensure_ascii=False), model="checklist", known="counted")
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def _plan(self) -> dict[str, object]:
-        """The task's own criteria again; without any, the test command; else the task's title."""
+        """Return the task's criteria; if it has none, one for the test command or the title."""
         if self._spec.criteria:
             own = [{"id": c.id, "description": c.description} for c in self._spec.criteria]
             return {"acceptance_criteria": own}
         test = self._spec.task.test
         criterion: dict[str, object] = {
             "id": "AC-1",
-            "description": self._text("criterion", test_command=test.command if test else ""),
+            "description": self._phrase("criterion", test_command=test.command if test else ""),
         }
         if test is not None:
             criterion["check"] = {"kind": "test"}
@@ -88,16 +88,16 @@ class ChecklistPlanner:
         decision = self._decision("run_worker", reason, ids=", ".join(wanting))
         decision["worker_call"] = {
             "worker_type": self._spec.runner.worker.kind,
-            "mode": "resume" if _session(facts) else "exec",
+            "mode": "resume" if _has_session(facts) else "exec",
             "prompt": self._worker_prompt(facts),
         }
         decision["used_patterns"] = ["implement_feature", "run_all_checks"]
         return decision
 
     def _decision(self, action: str, reason: str, **values: Any) -> dict[str, object]:
-        return {"decision": {"action": action, "reason": self._text(reason, **values)}}
+        return {"decision": {"action": action, "reason": self._phrase(reason, **values)}}
 
-    def _text(self, which: str, **values: Any) -> str:
+    def _phrase(self, which: str, **values: Any) -> str:
         known = {"title": self._spec.title, **values}
         return render("checklist_texts", self._spec.language, which=which, **known)
 
@@ -117,10 +117,10 @@ class ChecklistPlanner:
         )
 
     def _assessment(self, facts: Facts) -> dict[str, object]:
-        """Green is passed, red is failed; of what nothing executed it has no opinion."""
+        """Judge green criteria as passed and red ones as failed; skip what nothing executed."""
         criteria = facts.get("acceptance_criteria", [])
-        executable = [criterion for criterion in criteria if _executable(criterion, facts)]
-        green = [criterion["id"] for criterion in executable if _green(criterion, facts)]
+        executable = [criterion for criterion in criteria if _is_executable(criterion, facts)]
+        green = [criterion["id"] for criterion in executable if _is_green(criterion, facts)]
         verdicts = [
             {
                 "id": criterion["id"],
@@ -131,7 +131,7 @@ class ChecklistPlanner:
         ]
         critical = [criterion["id"] for criterion in criteria if criterion.get("critical")]
         return {
-            "summary": self._text("assessed", green=len(green), criteria=len(criteria)),
+            "summary": self._phrase("assessed", green=len(green), criteria=len(criteria)),
             "all_criteria_satisfied": bool(green) and set(critical) <= set(green),
             "by_criterion": verdicts,
             "details": {"passed_criteria": green, "remaining_risks": []},
@@ -147,17 +147,17 @@ def _checks(facts: Facts) -> list[Facts]:
     return list(_map(facts, "evidence").get("checks", []))
 
 
-def _session(facts: Facts) -> bool:
+def _has_session(facts: Facts) -> bool:
     return any(worker.get("session_available") for worker in facts.get("workers", []))
 
 
 def _outcomes(criterion: Facts, facts: Facts) -> list[str]:
-    """What became of the criterion's own check on the present tree."""
+    """Outcomes of the criterion's own checks on the present tree."""
     return [c["outcome"] for c in _checks(facts) if c["criterion_id"] == criterion["id"]]
 
 
-def _executable(criterion: Facts, facts: Facts) -> bool:
-    """Whether code decides it. A check that turned out to run nothing does not."""
+def _is_executable(criterion: Facts, facts: Facts) -> bool:
+    """Whether code decides the criterion. A check that turned out to run nothing does not."""
     if criterion.get("check") == _TEST:
         return bool(_map(facts, "task").get("test_command"))
     described = criterion.get("check") not in (None, *_NOTHING)
@@ -165,20 +165,20 @@ def _executable(criterion: Facts, facts: Facts) -> bool:
 
 
 def _can_execute(facts: Facts) -> bool:
-    """Whether there is anything at all that code can decide by running or reading it."""
+    """Whether code can decide anything at all by running or reading it."""
     return bool(_map(facts, "task").get("test_command")) or any(
-        _executable(criterion, facts) for criterion in facts.get("acceptance_criteria", [])
+        _is_executable(criterion, facts) for criterion in facts.get("acceptance_criteria", [])
     )
 
 
 def _red_tests(facts: Facts) -> list[Facts]:
-    """The run of the test command, where it was red."""
+    """Return the run of the test command as a list if it was red, else []."""
     run = _map(facts, "test_result")
     return [run] if run.get("executed") and not run.get("green") else []
 
 
-def _green(criterion: Facts, facts: Facts) -> bool:
-    """Whether the criterion's own check ran green on the present tree."""
+def _is_green(criterion: Facts, facts: Facts) -> bool:
+    """Whether the criterion's own check passed on the present tree."""
     if outcomes := _outcomes(criterion, facts):
         return all(outcome == "passed" for outcome in outcomes)
     if criterion.get("check") == _TEST:
@@ -186,16 +186,16 @@ def _green(criterion: Facts, facts: Facts) -> bool:
     return criterion.get("status") == "passed" and criterion.get("evidence") in _HARD
 
 
-def _open(facts: Facts) -> list[Facts]:
-    """Critical criteria that nothing has shown to be met."""
+def _unmet(facts: Facts) -> list[Facts]:
+    """Critical criteria not yet shown to be met."""
     criteria = facts.get("acceptance_criteria", [])
-    return [c for c in criteria if c.get("critical") and not _green(c, facts)]
+    return [c for c in criteria if c.get("critical") and not _is_green(c, facts)]
 
 
 def _only_a_person_decides(facts: Facts) -> list[str]:
-    """Ids of what no check decides, where completion was refused for nothing else.
+    """Return ids of criteria that no check decides, if nothing else made completion be refused.
 
-    A worker cannot change that; only what a person said meanwhile is still for a worker.
+    A worker cannot change that; a worker is still needed for what a person said meanwhile.
     """
     evidence = _map(facts, "evidence")
     unproven = not evidence.get("proof") and facts.get("completion") != "judged"
@@ -203,13 +203,13 @@ def _only_a_person_decides(facts: Facts) -> list[str]:
     steered = any(not note.startswith((REFUSED, NOTICED)) for note in facts.get("notes", []))
     if unproven or findings or steered or _red_tests(facts):
         return []
-    return [str(c["id"]) for c in _open(facts) if not _executable(c, facts)]
+    return [str(c["id"]) for c in _unmet(facts) if not _is_executable(c, facts)]
 
 
 def _wanting(facts: Facts) -> list[str]:
-    """What is executable and red or not run yet: critical ids, `test` for the test command."""
-    wanting = [str(c["id"]) for c in _open(facts) if _executable(c, facts)]
-    # What only fails with the old tests is a finding: told once, then a question for a person.
+    """Ids of critical criteria that are executable but not green; `test` for the test command."""
+    wanting = [str(c["id"]) for c in _unmet(facts) if _is_executable(c, facts)]
+    # A failure with only the old tests is a finding: reported once, then a question for a person.
     if _map(facts, "task").get("test_command") and not _map(facts, "test_result").get("green"):
         wanting.append("test")
     return wanting

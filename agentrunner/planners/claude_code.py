@@ -1,7 +1,7 @@
 """Claude Code as the planner: `claude -p --json-schema`. Tested with 2.1.197.
 
-The schema becomes a tool, whose input is checked by the CLI and is the answer. A model that does
-not call it is nudged once; then the CLI ends as a success with nothing but prose.
+The schema becomes a tool; the CLI checks the tool's input, and that input is the answer. A model
+that does not call the tool is nudged once; then the CLI ends successfully with nothing but prose.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from agentrunner.workers.streams import count_of, dict_of, list_of, parse_object
 
 URL_ENV = "ANTHROPIC_BASE_URL"
 _READING = "Read,Grep,Glob"
-"""The tools that it has where it may read the repository."""
+"""Tools that it gets where it may read the repository."""
 _UNSTRUCTURED = "error_max_structured_output_retries"
 
 
 class ClaudePlanner(CliPlanner):
-    """See the module."""
+    """Runs `claude -p` for each message."""
 
     kind = "claude-code"
     url_variable = URL_ENV
     takes_schema = "that the CLI holds answers to"
 
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
-        """`claude -p`, whose session is not kept."""
+        """Return the `claude -p` command line; its session is not kept."""
         place = call.place
         home, scratch = place.home / "claude", place.home / "tmp"
         system = place.home / "system.md"
@@ -38,9 +38,10 @@ class ClaudePlanner(CliPlanner):
             *("--system-prompt-file", str(system)),
             *(("--model", model) if model else ()),
             *("--permission-mode", "dontAsk", "--strict-mcp-config", "--disable-slash-commands"),
-            # Of a repository that it may read, settings could name another server for the key.
+            # Settings of a readable repository could otherwise send the key to another server.
             *("--settings", json.dumps({"env": {URL_ENV: call.base_url}})),
-            # Nothing but what is told; with it a login's token is not taken.
+            # Nothing but what we pass; with --bare the CLI ignores a login's token, so not for a
+            # login.
             *(() if call.shown.token_env else ("--bare",)),
             *_tools(call),
         )
@@ -52,7 +53,7 @@ class ClaudePlanner(CliPlanner):
                 "CLAUDE_CODE_TMPDIR": str(scratch),
                 "TMPDIR": str(scratch),
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-                # What failed is counted, recorded and waited for by us.
+                # We count, record and wait for failed calls ourselves.
                 "CLAUDE_CODE_MAX_RETRIES": "0",
                 "DISABLE_AUTOUPDATER": "1",
                 URL_ENV: call.base_url,
@@ -63,7 +64,7 @@ class ClaudePlanner(CliPlanner):
         )
 
     def read(self, stdout: bytes) -> CliAnswer:
-        """The value of the schema's tool; else the prose, which our parser judges."""
+        """Return the input of the schema's tool; else the prose, which our parser judges."""
         result = parse_object(stdout.decode("utf-8", "replace").strip()) or {}
         if result.get("type") != "result":
             return CliAnswer()

@@ -1,4 +1,4 @@
-"""How a CLI that plans gets to its model: by a key, or by the login it has on this machine."""
+"""How a planner CLI gets to its model: by a key, or by its login on this machine."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from agentrunner.workers.base import Worker
 from agentrunner.workers.login import Login, not_logged_in
 
 URL_NAMES: Mapping[str, str] = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
-"""By wire, the variable of the process that names another server than the provider's."""
+"""By wire protocol, the environment variable that names another server than the provider's."""
 
 
 def planner_access(
     spec: TaskSpec, worker: Worker, environ: Mapping[str, str], *, replays: bool
 ) -> CliAccess:
-    """What a CLI that plans shows: its key, else its login, unless the task names one of them.
+    """Return the CLI's credential: its key, else its login, unless the task names one of them.
 
     Raises InfraError where there is neither, UsageError for settings that clash. A run that
     `replays` a recording needs neither.

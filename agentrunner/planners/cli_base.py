@@ -1,8 +1,8 @@
 """A coding CLI as the planner, for people who have a subscription and no key.
 
-One call is one process that starts afresh, in a sandbox of its own (see `cli_sandbox`). It gets the
-role and policy by a file and the request by stdin. Its answer is read by our parser and asked for
-again by `asking.py`, whatever the CLI thinks of it.
+One call is one fresh process in a sandbox of its own (see `cli_sandbox`). The process gets role and
+policy in a file and the request on stdin. Our parser reads its answer and `asking.py` requests it
+again if it is unusable, whatever the CLI itself thinks of it.
 """
 
 from __future__ import annotations
@@ -49,51 +49,51 @@ NOT_FOUND = 127
 
 @dataclass(frozen=True)
 class CliCall:
-    """What is asked, and where."""
+    """One call: what is asked, and where it runs."""
 
     place: CliFolders
     request: PlannerRequest
     system: str
-    """Role, policy and format, for a file."""
+    """Role, policy and format, written to a file."""
     prompt: str
-    """For stdin."""
+    """Written to stdin."""
     shown: CliCredential
     base_url: str
-    """Where the model is for the CLI: the gateway, else the provider."""
+    """The model's address for the CLI: the gateway, else the provider."""
     constraint: Constraint = "task"
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        """What the answer is held to; None where the provider takes no schema."""
+        """The schema that the answer must follow; None where the provider takes none."""
         found = schema_of(self.request, self.constraint)
         return found[1] if found else None
 
 
 @dataclass(frozen=True)
 class CliAnswer:
-    """What a CLI printed, read."""
+    """The parsed output of a CLI."""
 
     text: str = ""
     completed: bool = False
-    """Whether it came to its own end with an answer, good or not."""
+    """Whether the CLI reached its own end with an answer, good or not."""
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = None
     model: str = ""
     error: str = ""
-    """Its words on why there is none."""
+    """The CLI's own message on why there is no answer."""
     kind: FailureKind | None = None
-    """What a code of its own says about that."""
+    """The failure kind that the CLI's own error code stands for."""
 
 
 class CliPlanner(ABC):
-    """Completes messages with a CLI; adapters add its command line and read what it prints."""
+    """Completes messages with a CLI; subclasses add its command line and read its output."""
 
     kind: str
     recordable = True
     is_program = True
-    """It works in a sandbox, and spends what its own model takes."""
+    """It runs in a sandbox, and its own model decides what it spends."""
 
     def __init__(
         self,
@@ -105,10 +105,10 @@ class CliPlanner(ABC):
         channel: str = "",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Find the program and what it can show; starts nothing.
+        """Find the program and its credential; starts nothing.
 
         `record` and `replay` are files for the gateway of its sandbox, where each call has a
-        channel of its own, whatever `channel` says. Raises InfraError (`planner-missing`,
+        channel of its own, so `channel` is ignored. Raises InfraError (`planner-missing`,
         `no-planner-key`, `login-missing`, …), or UsageError for settings that cannot work.
         """
         self._spec = spec
@@ -119,7 +119,7 @@ class CliPlanner(ABC):
         self._sandbox: CliSandbox | None = None
         self._workplace: Workplace | None = None
         self._refused = ""
-        """The fingerprint of a login's token that was not taken."""
+        """Fingerprint of a login token that the provider refused."""
         if not spec.runner.sandbox.isolates and (record or replay):
             raise UsageError(
                 f"{self.kind} is recorded and replayed at the gateway of its sandbox, and there is "
@@ -136,34 +136,34 @@ class CliPlanner(ABC):
 
     @abstractmethod
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
-        """The command line for this call; pure."""
+        """Return the command line for this call; pure."""
 
     @abstractmethod
     def read(self, stdout: bytes) -> CliAnswer:
-        """What it printed; never raises on whatever that is."""
+        """Parse the program's output; never raises, whatever that is."""
 
     def describe(self) -> str:
-        """For the header."""
+        """Return a text for the header."""
         model = self._spec.runner.meta.model or "its own model"
         access = self._access
         how = "with its login" if access.login else f"with {access.key_name or 'no key'}"
         return f"{self.kind} {model}, {how}"
 
     async def open(self, workplace: Workplace) -> None:
-        """Keep the workplace; the sandbox is made with the first call."""
+        """Keep the workplace; the sandbox is made by the first call."""
         self._workplace = workplace
         program = self._worker.program()
         self._sandbox = CliSandbox(workplace, self._spec, program, self._environ, self._cassette)
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """One attempt; raises PlannerUnavailable, or InfraError where program or login lack."""
+        """Make one attempt; raises PlannerUnavailable, or InfraError without program or login."""
         sandbox = self._sandbox
         assert sandbox is not None and self._workplace is not None, "open() comes first"
         shown = await self._access.credential(
             self._timeout_sec, gateway=sandbox.isolates, refused=self._refused
         )
         self._workplace.redactor.learn(shown.secrets)
-        # No price is paid for calls of a subscription.
+        # Calls of a subscription cost no money.
         allowed = replace(request.allowance, usd=None) if self._subscribed else request.allowance
         route = sandbox.route(shown.upstream, request.call_number, allowed)
         place = await sandbox.place()
@@ -174,7 +174,7 @@ class CliPlanner(ABC):
         return self._reply(ran, shown, call.constraint)
 
     async def close(self) -> None:
-        """End everything and remove its sandbox."""
+        """End all processes and remove the sandbox."""
         if self._sandbox is not None:
             await self._sandbox.close()
 
@@ -189,7 +189,7 @@ class CliPlanner(ABC):
         constraint = effective(request, self._constraint)
         return CliCall(place, request, system, prompt, shown, base_url, constraint)
 
-    # -- what came of it --------------------------------------------------------------------------
+    # -- outcome of a call ------------------------------------------------------------------------
 
     def _reply(self, ran: CliOutcome, shown: CliCredential, constrained: Constraint) -> Reply:
         answer = self.read(ran.result.stdout) if ran.result else CliAnswer()
@@ -204,13 +204,13 @@ class CliPlanner(ABC):
                 kind=BY_CLASS[last.error] if last and last.error else "network",
                 spent=reply,
             )
-        # A CLI may end well though its last model call failed: the gateway's word wins.
+        # A CLI may end well though its last model call failed: trust the gateway instead.
         if answer.completed and last is None:
             return reply
         if ran.result.exit_code == NOT_FOUND and not ran.usage.total.calls:
             raise self._missing("in its sandbox")
         failure = self._failure(answer, ran.result.stderr, last)
-        if self._simplified(failure, last, constrained):
+        if self._simplify_if_refused(failure, last, constrained):
             raise PlannerUnavailable(
                 f"The planner {self.kind}: {capped(failure.message)}",
                 retryable=True,
@@ -220,8 +220,10 @@ class CliPlanner(ABC):
             )
         raise self._unavailable(failure, shown, reply)
 
-    def _simplified(self, failure: Failure, last: Call | None, constrained: Constraint) -> bool:
-        """Whether its provider refuses the schema; then a simpler one is asked for from now on."""
+    def _simplify_if_refused(
+        self, failure: Failure, last: Call | None, constrained: Constraint
+    ) -> bool:
+        """Whether the provider refused the schema; then a simpler one is requested from now on."""
         refused = last.status in (400, 422) if last is not None else failure.kind == "protocol"
         if constrained == "none" or not refused or not refuses_schema(failure.message):
             return False
@@ -230,11 +232,11 @@ class CliPlanner(ABC):
 
     @property
     def _subscribed(self) -> bool:
-        """Whether calls are part of a subscription."""
+        """Whether calls are covered by a subscription."""
         return self._access.login is not None
 
     def _figures(self, answer: CliAnswer, used: Usage) -> Reply:
-        """The reply, with what it cost: as the gateway counted, else as the CLI says."""
+        """The reply with its usage: as the gateway counted it, else as the CLI reports it."""
         reply = Reply(
             answer.text,
             input_tokens=answer.input_tokens,
@@ -259,7 +261,7 @@ class CliPlanner(ABC):
         )
 
     def _failure(self, answer: CliAnswer, stderr: bytes, last: Call | None) -> Failure:
-        """Why there is no answer: the gateway knows best, then the CLI's own words."""
+        """Return why there is no answer: the gateway knows best, then the CLI's own message."""
         if last is not None and last.error is not None:
             detail = last.detail or f"its model calls failed ({last.error})"
             return Failure(BY_CLASS[last.error], detail, last.reset_at or "")
@@ -274,7 +276,7 @@ class CliPlanner(ABC):
         retry = failure.kind in WORTH_A_RETRY
         wish = seconds_until(failure.reset_at, self._clock())
         if failure.kind == "auth" and shown.fingerprint and not self._refused:
-            # The token may have been taken back; a fresh one is asked for once.
+            # The token may have been revoked; a fresh one is fetched once.
             self._refused, retry, wish = shown.fingerprint, True, 0.0
         return PlannerUnavailable(
             f"The planner {self.kind}: {capped(failure.message)}",
@@ -296,9 +298,9 @@ class CliPlanner(ABC):
 
 
 def _program_of(kind: str, spec: TaskSpec) -> Worker:
-    """The worker adapter of the same CLI: it knows the program, its keys and its provider.
+    """Return the worker adapter of the same CLI: it knows the program, its keys and its provider.
 
-    Where the task names the program for a worker, it is that one.
+    If the task names a program for such a worker, that program is used.
     """
     workers = spec.runner.workers or [spec.runner.worker]
     named = next((one.command for one in workers if one.kind == kind and one.command), None)

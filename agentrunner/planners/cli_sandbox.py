@@ -1,7 +1,7 @@
-"""The sandbox of a planner that is a program: its own, with an empty folder for a repository.
+"""The sandbox of a planner that is a program: its own, with an empty folder as the repository.
 
-The program sees its own installation, a folder for one call, and the gateway, which has the real
-key. With `see_repo: read` the repository is there too, at its own path, and cannot be written.
+The program sees its own installation, a folder for this call, and the gateway, which holds the real
+key. With `see_repo: read` it also sees the repository, read-only, at its own path.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from agentrunner.storage.run_folder import make_private
 
 @dataclass(frozen=True)
 class CliFolders:
-    """Where a call works."""
+    """The folders of one call."""
 
     home: Path
-    """For this call only: configuration, scratch, what it is told by files."""
+    """For this call only: configuration, scratch space and input files."""
     work: Path
-    """The empty folder that stands for a repository."""
+    """The empty folder that takes the repository's place."""
     repo: Path | None
     """The repository, where it may be read."""
     isolated: bool
@@ -43,16 +43,16 @@ class CliFolders:
 
 @dataclass(frozen=True)
 class CliOutcome:
-    """How it ended."""
+    """How a call ended."""
 
     result: CommandResult | None
-    """None where it was ended for its time limit."""
+    """None where the time limit ended the call."""
     usage: Usage
-    """What the gateway counted; nothing where there was none."""
+    """What the gateway counted; empty where there was no gateway."""
 
 
 class CliSandbox:
-    """Opened with the first call, in the kind of sandbox that the run is in."""
+    """A sandbox of the run's kind; opened by the first call."""
 
     def __init__(
         self,
@@ -72,11 +72,11 @@ class CliSandbox:
 
     @property
     def isolates(self) -> bool:
-        """Whether the run has a sandbox, and so a gateway."""
+        """Whether the run has a sandbox, and therefore a gateway."""
         return self._workplace.sandbox.isolates
 
     async def place(self) -> CliFolders:
-        """A fresh place for one call; nothing of an earlier one is left in it."""
+        """Return fresh folders for one call, with nothing left of an earlier one."""
         home, work = self._root / "box" / "call", self._root / "repo"
         await asyncio.to_thread(_make_fresh, home, work)
         see = reads_repo(self._spec.runner.meta)
@@ -88,7 +88,7 @@ class CliSandbox:
         )
 
     def route(self, upstream: Upstream | None, number: int, allowance: Allowance) -> EgressRoute:
-        """The way out of the call of this number: to its model, and nowhere else."""
+        """Return the egress route of call `number`: to its model, and nowhere else."""
         folder = self._workplace.folder
         return route_of(
             GatewayOrder(
@@ -109,7 +109,7 @@ class CliSandbox:
         )
 
     async def run(self, launch: CliLaunch, home: Path) -> CliOutcome:
-        """Run a call to its end, or to its limit of time; what was in `home` is gone then.
+        """Run a call to its end or time limit, then delete `home`.
 
         Raises SandboxUnavailable, SandboxError or InfraError (`gateway`) where sandbox or gateway
         do not work.
@@ -125,13 +125,13 @@ class CliSandbox:
         return CliOutcome(result, used)
 
     async def close(self) -> None:
-        """End everything and remove the sandbox."""
+        """End all processes and remove the sandbox."""
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
             await sandbox.close()
 
     async def _opened(self) -> Sandbox:
-        # The run's sandbox may have become one of another kind since the call before.
+        # The run's sandbox may have changed its kind since the previous call.
         if self._sandbox is not None and self._sandbox.kind == self._workplace.sandbox.kind:
             return self._sandbox
         await self.close()
@@ -157,7 +157,7 @@ class CliSandbox:
         )
 
     def _read_paths(self) -> tuple[Path, ...]:
-        """What the run's sandbox may read, without the repository unless it may be seen."""
+        """Return what the run's sandbox may read, without the repository unless it may be seen."""
         repo, paths = Path(self._spec.repo), read_paths(self._spec)
         if reads_repo(self._spec.runner.meta):
             return (*paths, repo)
@@ -165,7 +165,7 @@ class CliSandbox:
 
 
 def _unused(folder: Path, name: str) -> Path:
-    """A log that nobody has: a call whose number comes again after a crash is another call."""
+    """Return an unused log path: a call number repeated after a crash is a new call."""
     path, count = folder / f"{name}.jsonl", 1
     while path.exists():
         count += 1
@@ -174,12 +174,12 @@ def _unused(folder: Path, name: str) -> Path:
 
 
 def _make_fresh(home: Path, work: Path) -> None:
-    """Empty folders; `work` and the one above `home` stay the same, as a sandbox may hold them."""
+    """Empty both folders; keep `work` and the parent of `home`, which a sandbox may hold."""
     make_private(home.parent)
     make_private(work)
-    for left in (home, *work.iterdir()):
-        if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left)
+    for entry in (home, *work.iterdir()):
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
         else:
-            left.unlink(missing_ok=True)
+            entry.unlink(missing_ok=True)
     home.mkdir(mode=0o700)

@@ -1,7 +1,8 @@
 """OpenAI's Codex CLI as the planner: `codex exec --output-schema`. Tested with 0.169.0.
 
-It sends the schema to the provider and does not look at the answer. The answer is taken from its
-event stream: `-o FILE` has the same text, in a file that the sandbox could have made a link.
+It sends the schema to the provider and does not check the answer. The answer is taken from the
+event stream: `-o FILE` has the same text, but in a file that the sandbox could have replaced by a
+link.
 """
 
 from __future__ import annotations
@@ -17,28 +18,28 @@ _QUIET = (
     # Each of these phones home, or costs 5 s where there is no network.
     *("--disable", "plugins", "-c", "analytics.enabled=false"),
     *("-c", "check_for_update_on_startup=false"),
-    # What a planner has no use for; half of each request would describe it.
+    # A planner does not need these; their descriptions would fill half of each request.
     *("--disable", "multi_agent", "--disable", "image_generation", "--disable", "goals"),
     *("--disable", "sleep_tool", "-c", "web_search=disabled"),
     *("-c", "shell_environment_policy.ignore_default_excludes=false"),
 )
 _NO_COMMANDS = ("--disable", "shell_tool", "--disable", "unified_exec")
-"""Where there is no repository, there is nothing to run a command on."""
+"""Without a repository there is nothing to run a command on."""
 
 
 class CodexPlanner(CliPlanner):
-    """See the module."""
+    """Runs `codex exec` for each message."""
 
     kind = "codex-cli"
     url_variable = "OPENAI_BASE_URL"
     takes_schema = "that its provider holds answers to; the CLI does not look"
 
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
-        """`codex exec`, whose session is not kept."""
+        """Return the `codex exec` command line; its session is not kept."""
         place = call.place
         home, scratch = place.home / "codex", place.home / "tmp"
         schema, system = place.home / "schema.json", place.home / "system.md"
-        # It is not to repeat anything: that is counted, recorded and waited for by us.
+        # No retries by the CLI: we count, record and wait for failed calls ourselves.
         provider = provider_table(call.base_url, retries=0, idle_sec=300)
         argv = (
             *(program, "exec", "--json", "--ephemeral", "--skip-git-repo-check"),
@@ -47,7 +48,7 @@ class CodexPlanner(CliPlanner):
             *(("-m", model) if model else ()),
             *("-c", f"model_instructions_file={json.dumps(str(system))}"),
             *("-c", "model_provider=ar", "-c", f"model_providers.ar={provider}"),
-            # Codex's own sandbox inside ours fails without a word and with exit 0.
+            # Inside our sandbox Codex's own one fails silently, with exit 0.
             *(
                 ("--dangerously-bypass-approvals-and-sandbox",)
                 if place.isolated
@@ -74,7 +75,7 @@ class CodexPlanner(CliPlanner):
         )
 
     def read(self, stdout: bytes) -> CliAnswer:
-        """The last message of a turn that was completed."""
+        """Return the last message of a completed turn."""
         text, error, completed = "", "", False
         usage: dict[str, object] = {}
         for line in stdout.decode("utf-8", "replace").splitlines():

@@ -1,4 +1,4 @@
-"""What a server of the Chat Completions API sends back, looked at before the library reads it."""
+"""Check the replies of a Chat Completions server before the library reads them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agentrunner.planners.retry import http_failure
 from agentrunner.planners.streaming import with_sane_usage
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
-"""Room for any reply; a server that sends more is not waited for."""
+"""Large enough for any reply; a server that sends more is refused."""
 
 
 def causes(problem: BaseException | None) -> set[str]:
-    """Names of an exception's class and of those behind it: libraries wrap each other's."""
+    """Return the class names of an exception and its causes, since libraries wrap each other's."""
     found: set[str] = set()
     while problem is not None and type(problem).__name__ not in found:
         found.add(type(problem).__name__)
@@ -23,7 +23,7 @@ def causes(problem: BaseException | None) -> set[str]:
 
 
 async def whole_body(response: Any) -> list[bytes]:
-    """The body of an answer that comes in one piece, no more than fits."""
+    """Return the body of an answer in one piece; raises PlannerUnavailable if it is too big."""
     size = 0
     chunks: list[bytes] = []
     async for chunk in response.aiter_bytes():
@@ -39,7 +39,7 @@ async def whole_body(response: Any) -> list[bytes]:
 
 
 def checked_completion(body: str) -> dict[str, object]:
-    """The completion, for the library; raises PlannerUnavailable for what it would stumble over."""
+    """Parse and return the completion; raises PlannerUnavailable if the library would choke."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The schema that an answer is held to: the first that is asked for, and what may follow it."""
+"""The schema that an answer must follow: which is requested first, and which if it is refused."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Any, Literal
 from agentrunner.planners.base import PlannerRequest
 
 Constraint = Literal["run", "task", "general", "none"]
-"""One for all messages of the run, one made for message and task, one for all tasks, or none."""
+"""Schema for all messages of the run, for this message and task, for all tasks, or no schema."""
 SIMPLER: Mapping[Constraint, Constraint] = {"run": "task", "task": "general", "general": "none"}
-"""What is asked for where a server refuses the other."""
+"""The next simpler constraint, used when a server refuses one."""
 RUN_NAME = "reply"
-"""The name of the run's schema, which is read before the prompt as it is."""
+"""Name of the run's schema; fixed, since it comes before the prompt in what a provider caches."""
 _REFUSALS = ("response_format", "text.format", "schema", "grammar", "structured output")
-"""What a 400 about constrained output speaks of, as far as seen."""
+"""Words in a 400 about constrained output, as far as seen."""
 
 
 def first_constraint(*, near: bool) -> Constraint:
-    """What is asked for first.
+    """Return the constraint to start with.
 
-    A server of the person's own makes a grammar of the schema, beside what it caches: it gets the
-    narrowest. A provider reads the schema before all else, so it is to stay the same.
+    A server of the person's own compiles the schema to a grammar apart from its cache: it gets the
+    narrowest one. A provider reads the schema before all else, so it should stay the same.
     """
     return "task" if near else "run"
 
 
 def effective(request: PlannerRequest, how: Constraint) -> Constraint:
-    """What `how` comes to for this request: what it does not have is the next simpler one."""
+    """Return `how`, or the next simpler constraint if the request has no such schema."""
     if how == "run" and request.alike is None:
         how = "task"
     return "general" if how == "task" and request.simpler is None else how
 
 
 def schema_of(request: PlannerRequest, how: Constraint) -> tuple[str, Mapping[str, Any]] | None:
-    """Name and schema for this request; None where none is asked for."""
+    """Return name and schema for this request; None where no schema is requested."""
     match effective(request, how):
         case "none":
             return None

@@ -1,8 +1,8 @@
-"""Prompts that a server cut in silence, found by what it says that it has read. Pure.
+"""Detect prompts that a server truncated silently, by the token count it reports. Pure.
 
-Ollama and others read what fits into their window and answer as if that were all; llama.cpp can
-be started so. The planner then answers a question of which it never saw the beginning: its role,
-the rules and the task. A count of tokens that is far below the least a text can have shows it.
+Ollama and others read what fits into their window and answer as if that were all; llama.cpp can be
+started so. The planner then answers a question without its beginning: role, rules and task. A count
+far below the least number of tokens that the text can have reveals it.
 """
 
 from __future__ import annotations
@@ -11,38 +11,38 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 WORTH_A_LOOK = 1200
-"""Estimated tokens from which on a prompt is compared."""
+"""Estimated tokens from which a prompt is compared."""
 LETTERS = 7.0
-"""More ASCII characters to a token than any tokenizer reaches on prompts like ours."""
+"""Most ASCII characters per token; no tokenizer reaches it on prompts like ours."""
 OTHERS = 3.0
-"""The same of any other characters."""
+"""The same for all other characters."""
 WINDOW = 1024
-"""Windows of servers are multiples of it."""
+"""Context windows of servers are multiples of it."""
 USUAL = 0.75
-"""Of the usual estimate: below it a count that is just a window is taken for one."""
+"""Share of the usual estimate; a count below it that equals a window size is taken for a window."""
 ROOM = 2
-"""A window in which the prompt fits and the run can grow: so many times what was sent."""
+"""Suggested window as a multiple of what was sent: the prompt fits and the run can grow."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A prompt of which the server has read a part only."""
+    """A prompt of which the server has read only a part."""
 
     read: int
-    """Tokens that the server says it has read."""
+    """Tokens that the server reports as read."""
     sent: int
-    """About how many it was sent."""
+    """Tokens that it was sent, approximately."""
 
     @property
     def wanted(self) -> int:
-        """A window that would do, in tokens: a power of two."""
+        """A sufficient window in tokens: a power of two."""
         size = WINDOW
         while size < ROOM * self.sent:
             size *= 2
         return size
 
     def sentence(self) -> str:
-        """What is wrong, and the setting that fixes it with each server."""
+        """Return what is wrong, and the setting that fixes it with each server."""
         return (
             f"The planner's server read {self.read:,} of about {self.sent:,} tokens: it cut the "
             f"prompt in silence, since its context is too small. Give it {self.wanted:,}: "
@@ -52,9 +52,9 @@ class Cut:
 
 
 def cut_of(texts: Iterable[str], read: int) -> Cut | None:
-    """Whether a server that `read` so many tokens can have read these texts; None where it can.
+    """Return the cut if `read` tokens are too few for these texts; None if the count is plausible.
 
-    0 means that it does not say.
+    A `read` of 0 means that the server reports no count.
     """
     if read <= 0:
         return None

@@ -1,4 +1,4 @@
-"""Where the model is and how it is called: task file, then the process's environment."""
+"""The planner's endpoint: model and URL, from the task file, then the process environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentrunner.planners.timeouts import TimeLimits, is_near, limits_of
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 PLAIN_HTTP = "runner.meta.allow_plain_http"
-"""The setting by which `http://` may leave this machine for its own network."""
+"""The setting that allows `http://` to other machines of a private network."""
 PRIVATE = tuple(
     map(
         ipaddress.ip_network,
@@ -38,21 +38,21 @@ class Endpoint:
     model: str
     base_url: str
     host: str
-    """With the port where the URL names one; what people are shown."""
+    """With the port where the URL names one; shown to people."""
     loopback: bool
     plain: bool
-    """Whether it goes there in the clear."""
+    """Whether traffic is unencrypted."""
     near: bool
-    """Whether it is a server of this machine or of its network."""
+    """Whether it is a server on this machine or in its network."""
     limits: TimeLimits
     """For one attempt, from connecting to the last byte."""
 
 
 def endpoint(meta: PlannerSpec, environ: Mapping[str, str]) -> Endpoint:
-    """The endpoint that is in force; `environ` is the process's own, never a file's.
+    """Return the endpoint in force; `environ` is the process's own, never a file's.
 
-    Raises UsageError for a base URL of the task file and InfraError for one of the environment
-    that must not be used, and InfraError for a META_TIMEOUT_SEC that is no number.
+    Raises UsageError for a base URL of the task file and InfraError for one of the environment that
+    must not be used, and InfraError for a META_TIMEOUT_SEC that is no number.
     """
     model = (
         meta.model
@@ -74,7 +74,7 @@ def endpoint(meta: PlannerSpec, environ: Mapping[str, str]) -> Endpoint:
 def checked_url(
     base_url: str, place: str, *, from_file: bool, plain: bool | None = None
 ) -> tuple[str, bool]:
-    """Host, with the port where the URL names one, and whether it is this machine.
+    """Return the host (with the port where the URL names one) and whether it is this machine.
 
     `plain` is whether the person allows `http://` to a private address; None where that cannot be
     allowed. Raises UsageError for a URL `from_file` to which no key may go, else InfraError.
@@ -100,16 +100,20 @@ def checked_url(
         raise refuse("holds credentials", "put the key into OPENAI_API_KEY")
     loopback = _is_loopback(host)
     if url.scheme == "http" and not loopback and not (plain and is_private(host)):
-        way = "use https://"
+        remedy_text = "use https://"
         if plain is False and is_private(host):
-            way += f", or allow it for your own network: --set {PLAIN_HTTP}=true, or in your own"
-            way += " config.yaml"
-        raise refuse(f"is http:// on {host}: the key would cross the network in the clear", way)
+            remedy_text += (
+                f", or allow it for your own network: --set {PLAIN_HTTP}=true, or in your own"
+            )
+            remedy_text += " config.yaml"
+        raise refuse(
+            f"is http:// on {host}: the key would cross the network in the clear", remedy_text
+        )
     return (f"{host}:{port}" if port else host), loopback
 
 
 def is_private(host: str) -> bool:
-    """Whether a host is an address of a private network; a name is none, whatever it leads to."""
+    """Whether a host is an address of a private network; a name never is."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

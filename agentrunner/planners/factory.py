@@ -1,4 +1,4 @@
-"""From the task's settings to the planner that is asked."""
+"""Make the planner that the task's settings name."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def make_planner(
     replay: Path | None = None,
     channel: str = "",
 ) -> PlannerClient:
-    """The planner of `runner.meta.kind`; opens no connection and spends nothing.
+    """Return the planner of `runner.meta.kind`; opens no connection and spends nothing.
 
     Where it asks a server, `record` keeps every exchange in a cassette and `replay` answers from
-    one; `channel` tells one planner's part of it from another's. Raises UsageError for an unknown
-    kind, a setting that cannot work or a cassette that cannot be used, InfraError where a key is
-    missing. `environ` is the environment of the process, never of a file in the repository.
+    one; `channel` separates this planner's part of it from another's. Raises UsageError for an
+    unknown kind, a setting that cannot work or a cassette that cannot be used, InfraError where a
+    key is missing. `environ` is the environment of the process, never of a file in the repository.
     """
     kind = load(PLANNERS, spec.runner.meta.kind, "the planner")
     tape: dict[str, object] = {}
@@ -35,9 +35,9 @@ def make_planner(
 
 
 def reply_format(spec: TaskSpec) -> Literal["json", "yaml"]:
-    """What replies are asked for in: JSON where nobody says otherwise.
+    """Return the format requested for replies; JSON unless the task says otherwise.
 
-    A cut YAML text is often valid YAML, a cut JSON text never is; and an API that takes a schema
+    Truncated YAML is often valid YAML, truncated JSON never is; and an API that takes a schema
     answers in JSON.
     """
     wanted = spec.runner.meta.format

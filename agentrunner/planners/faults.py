@@ -1,4 +1,4 @@
-"""What keeps a planner from answering, in plain sentences: never a provider's own JSON. Pure."""
+"""Plain descriptions of why a planner gives no answer; never a provider's raw JSON. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable
 
 OUTAGES = frozenset({"server", "network", "rate_limit"})
-"""Kinds of failures that pass by themselves."""
+"""Failure kinds that pass without anybody's help."""
 WORDS: Mapping[str, str] = {
     "quota": "its quota is spent",
     "overload": "its server is overloaded",
@@ -24,27 +24,27 @@ WORDS: Mapping[str, str] = {
     "protocol": "what came back is no answer",
     "unusable": "its answers cannot be used",
 }
-"""By reason or kind of a failure, as the end of a sentence."""
+"""The end of a sentence, by the reason or kind of a failure."""
 ANSWERS: Mapping[str, str] = {"refusal": "filter", "content_filter": "filter", "length": "cut"}
-"""How the last answer ended, where that is why it cannot be used."""
+"""The key of WORDS for a finish reason that made the last answer unusable."""
 
 
 def reason_of(failure: PlannerUnavailable | PlannerUnusable) -> str:
-    """A key of WORDS for this failure."""
+    """Return the key of WORDS for this failure."""
     if isinstance(failure, PlannerUnusable):
         return ANSWERS.get(failure.finish_reason, "unusable")
     return failure.reason or failure.kind or "protocol"
 
 
 def words_of_failure(failure: PlannerUnavailable | PlannerUnusable) -> str:
-    """The end of a sentence that says what is wrong: "its server answers 503, overloaded"."""
+    """Return the end of a sentence about the failure: "its server answers 503, overloaded"."""
     words = WORDS.get(reason_of(failure), WORDS["protocol"])
     status = failure.status if isinstance(failure, PlannerUnavailable) else None
     return f"{words} (HTTP {status})" if status else words
 
 
 def is_outage(failure: PlannerUnavailable | PlannerUnusable) -> bool:
-    """Whether it is worth waiting for: a provider that is away, and no mistake of anybody's."""
+    """Whether the failure is worth waiting for: the provider is away, and nobody made a mistake."""
     if not isinstance(failure, PlannerUnavailable):
         return False
     if failure.kind == "rate_limit":

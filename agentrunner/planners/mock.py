@@ -1,4 +1,4 @@
-"""A planner that plays a fixed, tiny part: no key, no model, no error, two decisions."""
+"""A planner with fixed answers: no key, no model, no error, two decisions."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class MockPlanner:
         self._worker_kind = spec.runner.worker.kind
 
     def describe(self) -> str:
-        """For the header."""
+        """Return a text for the header."""
         return "mock (no model)"
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """The fixed answer to this type of message."""
+        """Return the fixed answer to this type of message."""
         payload = self._payload(request)
         reply = {"type": request.type, "version": 1, "payload": payload}
         return Reply(text=json.dumps(reply, ensure_ascii=False), model="mock", known="counted")
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def _payload(self, request: PlannerRequest) -> dict[str, object]:
         if request.type == "plan_task":

@@ -1,10 +1,11 @@
 """The planner behind an OpenAI-compatible API.
 
 The library retries, parses and follows redirects on its own; all three are switched off here.
-Answers are streamed where nothing is recorded or replayed, and read by `streaming.py`; a server
-that answers in one piece is read as well.
-Retries are counted and recorded by `asking.py`, replies are read by our parser, which accepts
-what the library's would throw away, and a redirect must not carry the key to another host.
+`asking.py` counts and records retries. Our parser reads replies, since it accepts what the
+library's would discard. A redirect must not carry the key to another host.
+
+Answers are streamed unless they are recorded or replayed, and `streaming.py` reads the stream.
+Servers that answer in one piece work as well.
 """
 
 from __future__ import annotations
@@ -50,14 +51,14 @@ KEY_NAME = "OPENAI_API_KEY"
 CONNECT_SEC = 30.0
 EVENTS = "text/event-stream"
 Streaming = Literal["counted", "plain", "no"]
-"""How answers are streamed: with a count of tokens at the end, without one, or not at all."""
+"""How answers are streamed: with a token count at the end, without one, or not at all."""
 _STREAM_REFUSALS: Mapping[Streaming, tuple[str, Streaming]] = {
     "counted": (r"\bstream_options\b|\binclude_usage\b", "plain"),
     "plain": (r"\bstream(ing)?\b", "no"),
 }
-"""What a 400 about streaming speaks of, and how it is asked then."""
+"""Words in a 400 about streaming, and the mode to use after it."""
 _ASKED: ContextVar[PlannerRequest | None] = ContextVar("asked", default=None)
-"""The request that the present task sends."""
+"""The request that the current asyncio task sends."""
 
 
 class OpenAIChatPlanner:
@@ -81,10 +82,10 @@ class OpenAIChatPlanner:
     ) -> None:
         """Read the settings; opens no connection.
 
-        `record` is a file to keep every exchange in, `replay` one that answers in the server's
-        place, without a key; `channel` is the part of it that is not the first planner's. Raises
-        InfraError (`no-planner-key`, …) or UsageError for settings that cannot work, and for a
-        cassette that cannot be used.
+        `record` is a file to keep every exchange in; `replay` is one that answers in place of the
+        server, without a key. `channel` is this planner's part of the file, unless it is the first
+        planner. Raises InfraError (`no-planner-key`, …) or UsageError for settings that cannot
+        work, and for a cassette that cannot be used.
         """
         self._endpoint = endpoint(spec.runner.meta, environ)
         self._key = environ.get(KEY_NAME, "").strip()
@@ -114,11 +115,11 @@ class OpenAIChatPlanner:
         self._chat: ChatOpenAI | None = None
 
     def describe(self) -> str:
-        """For the header."""
+        """Return a text for the header."""
         return f"{self.kind} {self._endpoint.model} at {self._endpoint.host}"
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """One attempt; raises PlannerUnavailable."""
+        """Make one attempt; raises PlannerUnavailable."""
         import asyncio  # not for who only asks what kind of planner this is
 
         chat = self._chat
@@ -143,19 +144,20 @@ class OpenAIChatPlanner:
             raise self._too_slow() from None
         except Mismatch as problem:
             raise PlannerUnavailable(f"Replay: {problem}", retryable=False) from None
-        except Exception as problem:  # noqa: BLE001  (a server's answer breaks the library anywhere)
-            self._ended(problem, constrained=constrained, streams=streams)
+        except Exception as problem:  # noqa: BLE001  (a server's answer can break the library anywhere)
+            self._raise_failure(problem, constrained=constrained, streams=streams)
         finally:
             _ASKED.reset(asked)
             if self._recording is not None:
                 self._recording.give_up("the planner gave no answer.")
         return reply_of(answer)
 
-    def _simplified(self, body: str, constrained: Constraint, streams: Streaming) -> bool:
-        """Whether the server refuses something that can be left out; then it is, from now on.
+    def _simplify_if_refused(self, body: str, constrained: Constraint, streams: Streaming) -> bool:
+        """Whether the server refused something optional; then it is left out from now on.
 
-        Servers say so only when they are asked. The prompt states the form of a reply anyway: a
-        simpler schema is tried, then none. Several requests may be refused at once for the same.
+        Servers refuse such things only when they are sent. The prompt states the form of a reply
+        anyway, so a simpler schema is tried, then none. Several requests may be refused at once for
+        the same.
         """
         word, less = _STREAM_REFUSALS.get(streams, ("", "no"))
         if word and re.search(word, body.lower()):
@@ -176,7 +178,7 @@ class OpenAIChatPlanner:
         if self._chat is None:
             quiet_libraries()
             _silence_comments()
-            # 1 s and 60 MiB, so only when there is something to ask
+            # takes 1 s and 60 MiB, so only when there is a request
             from langchain_openai import ChatOpenAI
             from openai import DefaultAsyncHttpxClient
             from pydantic import SecretStr
@@ -188,14 +190,14 @@ class OpenAIChatPlanner:
             self._chat = ChatOpenAI(
                 model=where.model,
                 base_url=where.base_url,
-                api_key=SecretStr(self._key or "none"),  # a replay needs none
+                api_key=SecretStr(self._key or "none"),  # a replay needs no key
                 max_retries=0,
                 timeout=self._timeout(),
                 openai_proxy=None,
                 http_async_client=DefaultAsyncHttpxClient(
                     timeout=self._timeout(),
                     follow_redirects=False,
-                    # a proxy for the outside world must not see what stays in this network
+                    # a proxy to the internet must not see what stays in this network
                     trust_env=not (where.loopback or where.plain),
                     transport=replay_transport(self._player) if self._player else None,
                     event_hooks={
@@ -207,14 +209,14 @@ class OpenAIChatPlanner:
         return self._chat
 
     def _timeout(self) -> Timeout:
-        """Of the library: how long the server may be silent."""
+        """Return the HTTP client's time-outs: how long the server may be silent."""
         from openai import Timeout
 
         first = self._endpoint.limits.first
         return Timeout(self._endpoint.limits.whole, connect=min(first, CONNECT_SEC), read=first)
 
     async def _take_body(self, response: Any) -> None:
-        """Read the body in the library's place: no more than fits, and only a completion."""
+        """Read the body before the library does: within the size limit, and only a completion."""
         kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
         if response.status_code == 200 and kind == EVENTS:
             asked, where = _ASKED.get(), self._endpoint
@@ -223,7 +225,7 @@ class OpenAIChatPlanner:
                 body = await read_stream(response.aiter_bytes(), where.limits, where.host, progress)
             finally:
                 await response.aclose()
-            # What aread() would set: there is no public way to hand over a body that was read.
+            # What aread() would set: no public way exists to pass on a body that was already read.
             response._content = json.dumps(body).encode()
             response.headers["content-type"] = "application/json"
             return
@@ -233,7 +235,7 @@ class OpenAIChatPlanner:
             self._recording.end(response, chunks)
         if response.status_code == 200:
             whole = response._content
-            if whole.lstrip().startswith(b"data:"):  # a stream that is not called one
+            if whole.lstrip().startswith(b"data:"):  # a stream with the wrong content type
                 stream = CompletionStream()
                 stream.feed(whole)
                 body = stream.end()
@@ -258,10 +260,10 @@ class OpenAIChatPlanner:
             kind="network",
         )
 
-    def _ended(
+    def _raise_failure(
         self, problem: Exception, *, constrained: Constraint, streams: Streaming
     ) -> NoReturn:
-        """Raise PlannerUnavailable for what an exception of the library means."""
+        """Raise PlannerUnavailable for an exception of the library."""
         import openai
 
         if isinstance(problem, openai.APIStatusError):
@@ -286,7 +288,9 @@ class OpenAIChatPlanner:
     ) -> NoReturn:
         response = problem.response
         body = response.text
-        if response.status_code in (400, 422) and self._simplified(body, constrained, streams):
+        if response.status_code in (400, 422) and self._simplify_if_refused(
+            body, constrained, streams
+        ):
             raise PlannerUnavailable(
                 f"OpenAI API error: {response.status_code} {capped(body)}",
                 retryable=True,
@@ -302,7 +306,7 @@ class OpenAIChatPlanner:
 
 
 def _add_streaming(options: dict[str, Any], streams: Streaming) -> None:
-    """Ask the server for a stream, past the library, which is not to read it."""
+    """Ask the server for a stream without the library knowing, since we read it ourselves."""
     if streams == "no":
         return
     extra = options.setdefault("extra_body", {})
@@ -312,7 +316,7 @@ def _add_streaming(options: dict[str, Any], streams: Streaming) -> None:
 
 
 def _constraint(chat: ChatOpenAI, request: PlannerRequest, how: Constraint) -> dict[str, Any]:
-    """The options that ask for a reply of the message's schema; none where it is not asked for."""
+    """Return the options that request a reply of the message's schema, if any."""
     found = schema_of(request, how)
     if found is None:
         return {}
@@ -321,13 +325,13 @@ def _constraint(chat: ChatOpenAI, request: PlannerRequest, how: Constraint) -> d
         "type": "json_schema",
         "json_schema": {"name": name, "schema": dict(schema), "strict": True},
     }
-    if chat.use_responses_api:  # there it has another name, which the library knows
+    if chat.use_responses_api:  # there the option has another name, which the library knows
         return {"response_format": form}
-    # As it is: the library would walk through the schema and parse the reply, as we do ourselves.
+    # Passed raw: the library would walk through the schema and parse the reply, as we do ourselves.
     return {"extra_body": {"response_format": form}}
 
 
 def _silence_comments() -> None:
-    # langchain-openai comments on refused formats; `_status_failure` deals with them.
+    # Silence langchain-openai's comments on refused formats; `_status_failure` handles them.
     warnings.filterwarnings("ignore", "Invalid schema for OpenAI's structured", UserWarning)
     warnings.filterwarnings("ignore", "This model does not support OpenAI's struct", UserWarning)

@@ -1,4 +1,4 @@
-"""Who answers in each role of the planner, and who does when the first one cannot."""
+"""Who answers in each role of the planner, and who takes over when the first one cannot."""
 
 from __future__ import annotations
 
@@ -32,43 +32,44 @@ ROLES: tuple[Role, ...] = ("meta", "plan", "assess")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One who can take a role."""
+    """A client that can take a role."""
 
     name: str
-    """Its kind, with the model where one is named: "codex-cli", "chat:anthropic:claude-…". The
-    same candidate has the same name in each role."""
+    """Its kind, with the model where one is named: "codex-cli", "chat:anthropic:claude-…". A
+    candidate has the same name in every role.
+    """
     client: PlannerClient
     weight: int = 0
 
 
 @dataclass(frozen=True)
 class RoleCandidates:
-    """A role, and who can take it in order of preference; at least one."""
+    """The candidates of a role in order of preference; at least one."""
 
     candidates: tuple[Candidate, ...]
     fallback_on_rate_limit: bool = True
-    """Whether the next takes over where a quota is spent; else the run waits."""
+    """Whether the next one takes over when a quota is spent; else the run waits."""
     cool_down_sec: float = 300
-    """Seconds for which one whose quota is spent is left alone, if no reset is told."""
+    """Seconds to skip a candidate whose quota is spent, if the provider names no reset time."""
 
 
 class Panel:
-    """The clients of every role. As a plain `PlannerClient` it asks the first of the role."""
+    """The clients of every role. As a plain `PlannerClient` it asks the role's first candidate."""
 
     kind = "panel"
 
     def __init__(self, by_role: Mapping[Role, RoleCandidates], notices: Sequence[str] = ()) -> None:
-        self._seats = dict(by_role)
+        self._by_role = dict(by_role)
         self.notices = tuple(notices)
-        """What a person should know before it starts: who was left out, and why."""
+        """What a person should know before the run starts: who was left out, and why."""
 
     def role_candidates(self, role: Role) -> RoleCandidates:
-        """Who can take this role."""
-        return self._seats[role]
+        """Return the candidates of this role."""
+        return self._by_role[role]
 
     def describe(self) -> str:
-        """For the header: who decides, and who else plans or judges."""
-        first = {role: self._seats[role].candidates[0] for role in ROLES}
+        """Return a text for the header: who decides, and who else plans or judges."""
+        first = {role: self._by_role[role].candidates[0] for role in ROLES}
         text = first["meta"].client.describe()
         if first["plan"].client is not first["meta"].client:
             text += f"; {first['plan'].client.describe()} plans"
@@ -77,18 +78,18 @@ class Panel:
         return text
 
     async def open(self, workplace: Workplace) -> None:
-        """Give every client that works with programs of its own its place in the run."""
+        """Give the workplace to every client that runs programs of its own."""
         for client in self._clients():
             if isinstance(client, NeedsWorkplace):
                 await client.open(workplace)
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """One attempt of the first candidate of the role; raises as a client's `complete`."""
-        first = self._seats[role_of(request.type)].candidates[0]
+        """Make one attempt of the role's first candidate; raises as a client's `complete`."""
+        first = self._by_role[role_of(request.type)].candidates[0]
         return await self.complete_by(first, request)
 
     async def complete_by(self, candidate: Candidate, request: PlannerRequest) -> Reply:
-        """One attempt of this candidate, whose name is on what it answers or raises."""
+        """Make one attempt of this candidate; its name is set on the reply or failure."""
         try:
             reply = await candidate.client.complete(request)
         except PlannerUnavailable as failure:
@@ -97,9 +98,9 @@ class Panel:
         return replace(reply, candidate=candidate.name)
 
     async def become(self, other: Panel) -> None:
-        """Take the place of its clients with those of `other`, which is this one from now on."""
+        """Replace its clients by those of `other`, which becomes this panel."""
         before = self._clients()
-        self._seats, self.notices = dict(other._seats), other.notices
+        self._by_role, self.notices = dict(other._by_role), other.notices
         for client in before:
             await client.close()
 
@@ -109,17 +110,17 @@ class Panel:
             await client.close()
 
     def _clients(self) -> list[PlannerClient]:
-        """Each once, however many roles it has."""
+        """All clients, each once, however many roles it has."""
         everyone = (
-            one.client
-            for role_candidates in self._seats.values()
-            for one in role_candidates.candidates
+            candidate.client
+            for role_candidates in self._by_role.values()
+            for candidate in role_candidates.candidates
         )
         return list({id(client): client for client in everyone}.values())
 
 
 def role_of(message: MessageType) -> Role:
-    """Whose task a message is."""
+    """Return the role that answers this type of message."""
     if message == "completion_assessment":
         return "assess"
     return "meta" if message == "next_action" else "plan"
@@ -134,25 +135,27 @@ def pick(
     *,
     vote: int = 0,
 ) -> Candidate | None:
-    """Who answers call `number`: the first that is not cooling; None where all are.
+    """Return who answers call `number`: the first candidate that is not cooling; None if all are.
 
-    `cooling` tells by "meta:NAME" until when one is left alone, as a time in ISO 8601. Where
-    candidates have weights, calls are shared out among those by a keyed hash of their number: the
-    same run picks the same again. One without a weight is then for when those cool. Of several
-    votes on one thing, the one of `vote` n goes to the n-th who is ready, counted from 0.
+    `cooling` maps "meta:NAME" to the time until which one is skipped, in ISO 8601. Where candidates
+    have weights, calls are shared out among those by a keyed hash of their number, so the same run
+    picks the same again. One without a weight then answers only while those cool. Of several votes
+    on one thing, number `vote` (from 0) goes to the candidate of that position among those ready.
     """
     ready = [
-        one for one in candidates if not seconds_until(cooling.get(f"meta:{one.name}", ""), now)
+        candidate
+        for candidate in candidates
+        if not seconds_until(cooling.get(f"meta:{candidate.name}", ""), now)
     ]
-    weighted = [one for one in ready if one.weight]
+    weighted = [candidate for candidate in ready if candidate.weight]
     if not weighted or vote:
         return ready[vote % len(ready)] if ready else None
     draw = hmac.digest(salt.encode(), f"pick {number}".encode(), hashlib.sha256)
-    place = int.from_bytes(draw[:8], "big") % sum(one.weight for one in weighted)
-    for one in weighted:
-        if place < one.weight:
-            return one
-        place -= one.weight
+    place = int.from_bytes(draw[:8], "big") % sum(candidate.weight for candidate in weighted)
+    for candidate in weighted:
+        if place < candidate.weight:
+            return candidate
+        place -= candidate.weight
     raise AssertionError("the place is within the sum of the weights")
 
 
@@ -163,11 +166,11 @@ def make_panel(
     record: Path | None = None,
     replay: Path | None = None,
 ) -> Panel:
-    """The clients of `runner.meta`, `runner.assess` and `runner.profiles`.
+    """Return the clients of `runner.meta`, `runner.assess` and `runner.profiles`.
 
-    A candidate that is not to be had is left out as long as another one of its role is. Raises
-    as `make_planner`, with the first one's reason where a role is left empty, and UsageError for a
-    forced name that none has.
+    An unavailable candidate is left out as long as its role has another one. Raises as
+    `make_planner`, with the first one's reason where a role is left empty, and UsageError for a
+    forced name that no candidate has.
     """
 
     def make(own: TaskSpec, channel: str) -> PlannerClient:
@@ -191,33 +194,35 @@ class _Clients:
         profile, wanted = role_candidates(self._spec, role)
         found: list[Candidate] = []
         lacks: list[tuple[str, InfraError]] = []
-        for one in wanted:
-            name, client = self._client(one)
+        for candidate in wanted:
+            name, client = self._client(candidate)
             if profile.force and name != profile.force:
                 continue
             if isinstance(client, InfraError):
                 lacks.append((name, client))
             else:
-                found.append(Candidate(name, client, one.weight))
+                found.append(Candidate(name, client, candidate.weight))
         if not found:
             raise lacks[0][1] if lacks else self._no_such(role, profile.force)
         self.notices += [f"{name} is left out: {why.message}" for name, why in lacks]
         return RoleCandidates(tuple(found), profile.fallback_on_rate_limit, profile.cool_down_sec)
 
-    def _client(self, one: PlannerCandidate) -> tuple[str, PlannerClient | InfraError]:
-        key = one.model_copy(update={"weight": 0})
+    def _client(self, candidate: PlannerCandidate) -> tuple[str, PlannerClient | InfraError]:
+        key = candidate.model_copy(update={"weight": 0})
         if key not in self._made:
-            name = self._free(f"{one.kind}:{one.model}" if one.model else one.kind)
+            name = self._free_name(
+                f"{candidate.kind}:{candidate.model}" if candidate.model else candidate.kind
+            )
             client: PlannerClient | InfraError
             try:
-                client = self._make(_spec_of(self._spec, one), name if self._made else "")
+                client = self._make(_spec_of(self._spec, candidate), name if self._made else "")
             except InfraError as error:
                 client = error
             self._made[key] = name, client
         return self._made[key]
 
-    def _free(self, name: str) -> str:
-        """The name, with a number where another candidate has it."""
+    def _free_name(self, name: str) -> str:
+        """Return the name, with a number if another candidate already has it."""
         taken = [known for known, _ in self._made.values()]
         count = 1
         while (name if count == 1 else f"{name}-{count}") in taken:
@@ -234,18 +239,18 @@ class _Clients:
 
 
 def role_candidates(spec: TaskSpec, role: Role) -> tuple[RoleSpec, list[PlannerCandidate]]:
-    """How a role is filled, and by whom, with what was left out filled in."""
+    """Return a role's settings and its candidates, with their omitted settings filled in."""
     profiles, judge = spec.runner.profiles, _judge(spec)
     profile, alone = profiles.meta, PlannerCandidate(kind=spec.runner.meta.kind)
     if role == "plan" and profiles.plan is not None:
         profile = profiles.plan
     elif role == "assess" and (profiles.assess is not None or judge is not None):
         profile, alone = profiles.assess or RoleSpec(), judge or alone
-    return profile, [_filled(spec, one) for one in profile.candidates or [alone]]
+    return profile, [_fill_in(spec, candidate) for candidate in profile.candidates or [alone]]
 
 
 def _judge(spec: TaskSpec) -> PlannerCandidate | None:
-    """The one of `runner.assess`, if it names any."""
+    """Return the candidate of `runner.assess`, if it names one."""
     judge = spec.runner.assess
     if judge is None or not (judge.kind or judge.model or judge.base_url):
         return None
@@ -253,23 +258,28 @@ def _judge(spec: TaskSpec) -> PlannerCandidate | None:
     return PlannerCandidate(kind=kind, model=judge.model, base_url=judge.base_url)
 
 
-def _filled(spec: TaskSpec, one: PlannerCandidate) -> PlannerCandidate:
-    """What a candidate leaves out is that of `runner.meta`, if it is of the same kind."""
+def _fill_in(spec: TaskSpec, candidate: PlannerCandidate) -> PlannerCandidate:
+    """Fill in omitted settings from `runner.meta`, if the candidate is of the same kind."""
     meta = spec.runner.meta
-    if one.kind != meta.kind:
-        return one
-    return one.model_copy(
+    if candidate.kind != meta.kind:
+        return candidate
+    return candidate.model_copy(
         update={
-            "model": one.model or meta.model,
-            "base_url": one.base_url or meta.base_url,
-            "auth": one.auth or meta.auth,
+            "model": candidate.model or meta.model,
+            "base_url": candidate.base_url or meta.base_url,
+            "auth": candidate.auth or meta.auth,
         }
     )
 
 
-def _spec_of(spec: TaskSpec, one: PlannerCandidate) -> TaskSpec:
-    """The task, with this candidate as its `runner.meta`."""
-    own = {"kind": one.kind, "model": one.model, "base_url": one.base_url, "auth": one.auth}
+def _spec_of(spec: TaskSpec, candidate: PlannerCandidate) -> TaskSpec:
+    """Return the task with this candidate as its `runner.meta`."""
+    own = {
+        "kind": candidate.kind,
+        "model": candidate.model,
+        "base_url": candidate.base_url,
+        "auth": candidate.auth,
+    }
     meta = spec.runner.meta.model_copy(update=own)
     runner = spec.runner.model_copy(update={"meta": meta})
     return spec.model_copy(update={"runner": runner})

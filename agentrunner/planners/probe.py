@@ -1,6 +1,6 @@
-"""One small call of a planner's model: whether it answers, how fast, and whether a schema holds it.
+"""One small call of a planner's model: whether it answers, how fast, and whether it obeys a schema.
 
-Nothing of a repository is sent. What a call tells is put into words by whoever asked for it.
+Nothing of a repository is sent. The caller puts the results into words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LINES = 360
 MOST_OUTPUT = 256
 ASKED = "Now say hello in one short sentence, and tell in which line the word heron stands."
 WANTED = {"colour": "ultramarine", "number": 4711}
-"""What no model would answer to that by itself: only a schema that is enforced brings it about."""
+"""No model would answer this to ASKED by itself: only an enforced schema makes it do so."""
 SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {name: {"enum": [value]} for name, value in WANTED.items()},
@@ -37,36 +37,36 @@ SCHEMA: dict[str, object] = {
 
 @dataclass(frozen=True)
 class ProbedCall:
-    """What one call showed."""
+    """The results of one call."""
 
     reply: Reply
     enforced: bool
-    """Whether the schema held the answer."""
+    """Whether the schema was enforced on the answer."""
     first_sec: float
-    """Until the first text came; all of it where the answer came in one piece."""
+    """Seconds until the first text came; the whole time where the answer came in one piece."""
     whole_sec: float
     sent: int
-    """About how many tokens."""
+    """Tokens sent, approximately."""
     cut: Cut | None
-    """Where its server cut the prompt."""
+    """Set if its server truncated the prompt."""
     refused: tuple[str, ...] = ()
-    """What the server did not take, in its own words."""
+    """What the server refused, in its own words."""
 
     @property
     def read_per_sec(self) -> float:
-        """Tokens, loading of the model included."""
+        """Prompt tokens per second, loading of the model included."""
         return self.sent / max(self.first_sec, 0.001)
 
     @property
     def written_per_sec(self) -> float | None:
-        """Tokens; None where that cannot be told."""
+        """Output tokens per second; None where they cannot be measured."""
         took = self.whole_sec - self.first_sec
         written = self.reply.output_tokens or tokens(self.reply.text)
         return written / took if took > 0.05 and written > 2 else None
 
 
 async def try_once(client: PlannerClient) -> ProbedCall:
-    """One answer of the planner's model; raises PlannerUnavailable, and as `complete` does.
+    """Return one answer of the planner's model; raises PlannerUnavailable, and as `complete` does.
 
     What a server refuses and can do without is left out, as in a run.
     """
@@ -109,7 +109,7 @@ async def try_once(client: PlannerClient) -> ProbedCall:
 
 
 def _lines() -> str:
-    """Some text to read, so that its speed can be told."""
+    """Return some text to read, so that the reading speed can be measured."""
     birds = ("swift", "wren", "crane", "robin", "rook")
     return "\n".join(
         f"Line {n}: {'heron' if n == LINES // 3 else birds[n % len(birds)]}"

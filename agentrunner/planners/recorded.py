@@ -1,4 +1,4 @@
-"""The planner's exchanges on a cassette: recorded as they happen, or answered from it."""
+"""Record the planner's HTTP exchanges on a cassette, or answer requests from one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """Keeps one exchange after the other; hooks of the planner's HTTP client call it."""
+    """Records one exchange after the other; called by hooks of the planner's HTTP client."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._open: Exchange | None = None
 
     async def begin(self, request: httpx2.Request) -> None:
-        """A request goes out."""
+        """Start an exchange for an outgoing request."""
         body = await request.aread()
         path = request.url.path
         self._open = self._recorder.begin(
@@ -28,7 +28,7 @@ class Recording:
         )
 
     def end(self, response: httpx2.Response, chunks: Sequence[bytes]) -> None:
-        """Its reply is there, with the body as it came but for its compression."""
+        """End the exchange with its response; `chunks` are the body, decompressed."""
         if self._open is not None:
             headers = {
                 name.lower(): value
@@ -39,14 +39,14 @@ class Recording:
             self._open = None
 
     def give_up(self, why: str) -> None:
-        """There is no reply to what went out; nothing is done where there is one."""
+        """End the open exchange, if any, as one without a response."""
         if self._open is not None:
             self._recorder.end(self._open, 0, {}, (), why)
             self._open = None
 
 
 def replay_transport(player: Player) -> httpx2.AsyncBaseTransport:
-    """What stands in the place of the network: raises Mismatch for a request not recorded."""
+    """Return a transport that replaces the network; raises Mismatch for a request not recorded."""
     import httpx2
 
     class Replay(httpx2.AsyncBaseTransport):

@@ -1,4 +1,4 @@
-"""When an attempt on the wire is made again, and after how long."""
+"""Whether and when an attempt on the wire is repeated."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     from agentrunner.workers.base import FailureKind
 
 BACKOFF_SEC = (1.0, 2.0, 4.0)
-"""Waits before the first, second and third retry; then it is over: 3 retries, 4 attempts."""
+"""Waits before the first, second and third retry, after which we give up: 4 attempts."""
 RETRY_AFTER_CAP_SEC = 60.0
 BODY_CHARS = 2000
 """How much of a server's error text is kept."""
 WORTH_A_RETRY = frozenset({"rate_limit", "server", "network"})
-"""Kinds of failures that may be over a moment later."""
+"""Failure kinds that may be over a moment later."""
 BY_CLASS: Mapping[str, FailureKind] = {
     "auth": "auth", "model": "model", "quota": "rate_limit", "overload": "rate_limit",
     "context": "context", "request": "protocol", "server": "server", "network": "network",
     "budget": "budget",
 }  # fmt: skip
-"""What the gateway's classes of errors mean for a run."""
+"""The failure kind for each of the gateway's error classes."""
 _ACCOUNT_IS_EMPTY = ("insufficient_quota", "credit balance", "billing_")
-"""In a 429 that no moment's wait will help."""
+"""Words in a 429 that no short wait will help."""
 
 
 def is_retryable(status: int) -> bool:
-    """Whether the same request may succeed later: time-out, rate limit, server error."""
+    """Whether the same request may succeed later: time-out, rate limit or server error."""
     return status in (408, 429) or status >= 500
 
 
 def wait_before_retry(failure: PlannerUnavailable, retries_made: int) -> float | None:
-    """Seconds to wait before trying again; None where it makes no sense or was tried enough.
+    """Return the seconds to wait before the next try; None if no other try makes sense.
 
-    A server's wish (Retry-After) takes the place of the back-off, up to 60 s. A quota that is
-    spent for longer is nothing to wait for here: another may answer, or the run waits.
+    A server's wish (Retry-After) replaces the back-off, up to 60 s. A quota that is spent for
+    longer is not waited for here: another candidate may answer, or the run waits.
     """
     if not failure.retryable or retries_made >= len(BACKOFF_SEC):
         return None
@@ -59,10 +59,10 @@ def http_failure(
     headers: Mapping[str, str] | None = None,
     now: datetime | None = None,
 ) -> PlannerUnavailable:
-    """The failure that stands for an HTTP answer other than 200.
+    """Return the failure for an HTTP answer other than 200.
 
-    With `now`, when it came, it tells when a quota is there again: after `retry_after` seconds,
-    else as body and `headers` say.
+    With `now`, the time of the answer, it states when a quota is available again: after
+    `retry_after` seconds, else as body and `headers` say.
     """
     when = now or datetime.fromtimestamp(0, UTC)
     waits = {} if retry_after is None else {"retry-after": str(retry_after)}
@@ -81,12 +81,12 @@ def http_failure(
 
 
 def stamp(moment: datetime) -> str:
-    """UTC as ISO 8601, as states and notes have it."""
+    """Format a time as ISO 8601 in UTC, as states and notes have it."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def seconds_until(moment: str, now: datetime) -> float | None:
-    """How long it is until `moment`, not below 0; None for "" and what is no time."""
+    """Return the seconds until `moment`, not below 0; None for "" and for text that is no time."""
     try:
         return max(0.0, (datetime.fromisoformat(moment) - now).total_seconds())
     except (ValueError, TypeError):
@@ -94,12 +94,12 @@ def seconds_until(moment: str, now: datetime) -> float | None:
 
 
 def capped(text: str, limit: int = BODY_CHARS) -> str:
-    """`text`, cut after `limit` characters and said so."""
+    """Return `text`, cut after `limit` characters with a note of its full length."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def parse_retry_after(value: str | None, now: float) -> float | None:
-    """Seconds of a Retry-After header, given as a number or a date; None for anything else.
+    """Return the seconds of a Retry-After header (a number or a date); None for anything else.
 
     `now` is in seconds since the epoch.
     """
@@ -112,4 +112,4 @@ def parse_retry_after(value: str | None, now: float) -> float | None:
             seconds = parsedate_to_datetime(value).timestamp() - now
         except ValueError:
             return None
-    return max(seconds, 0.0) if seconds == seconds else None  # a NaN is not equal to itself
+    return max(seconds, 0.0) if seconds == seconds else None  # NaN is not equal to itself

@@ -1,4 +1,4 @@
-"""A planner that reads its replies from a file: for tests, demonstrations and replay."""
+"""A planner that reads its replies from a file: for tests, demonstrations and replays."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class _Strict(BaseModel):
 
 
 class ClaimedUsage(_Strict):
-    """Tokens an item claims to have cost."""
+    """Tokens that an item claims to have used."""
 
     input_tokens: Annotated[int, Field(ge=0)] = 0
     output_tokens: Annotated[int, Field(ge=0)] = 0
 
 
 class WireFault(_Strict):
-    """The server answers with an error status, or not at all."""
+    """An error status from the server, or no answer at all."""
 
     status: Annotated[int, Field(ge=300, le=599)] | None = None
     retry_after: Annotated[float, Field(ge=0)] | None = None
@@ -44,7 +44,7 @@ class WireFault(_Strict):
         return self
 
     def failure(self, now: datetime) -> PlannerUnavailable:
-        """What the client raises for it."""
+        """Return the exception that a client raises for this fault."""
         if self.status is not None:
             return http_failure(self.status, "(from the script)", self.retry_after, now=now)
         what = "no answer in time" if self.kind == "timeout" else "connection failed"
@@ -54,10 +54,10 @@ class WireFault(_Strict):
 
 
 class Item(_Strict):
-    """What happens on one attempt: a reply or an error."""
+    """The outcome of one attempt: a reply or an error."""
 
     expect: MessageType | None = None
-    """The message that has to be asked for here."""
+    """The type of message that must be requested at this point."""
     reply: str | dict[str, object] | None = None
     error: WireFault | None = None
     usage: ClaimedUsage = ClaimedUsage()
@@ -75,7 +75,7 @@ _ITEMS = TypeAdapter(list[Item])
 
 
 class ScriptPlanner:
-    """Item n answers attempt n of the run, so a resumed run takes the next unused one."""
+    """Item n answers attempt n of the run, so a resumed run continues with the next unused item."""
 
     kind = "script"
     by_code = True
@@ -100,11 +100,11 @@ class ScriptPlanner:
         self._clock = clock
 
     def describe(self) -> str:
-        """For the header."""
+        """Return a text for the header."""
         return f"script with {len(self._items)} replies (no model)"
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """The item at the position of this attempt.
+        """Return the reply at the position of this attempt.
 
         Raises TaskFailed (`script-ended`, `script-mismatch`), or the item's own error.
         """
@@ -124,7 +124,7 @@ class ScriptPlanner:
         )
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def awaits(self, type_: MessageType, call_number: int) -> bool:
         """Whether the item of this attempt answers such a message."""
@@ -153,10 +153,11 @@ class ScriptPlanner:
 
 
 def read_script(text: str) -> list[Item]:
-    """The items of a script; raises UsageError with the number of the first bad one."""
-    tree = read_yaml(text, "script")  # knows the lines; all scalars are text
+    """Return the items of a script; raises UsageError with the number of the first bad one."""
+    tree = read_yaml(text, "script")  # keeps line numbers, but every scalar is text
     try:
-        return _ITEMS.validate_python(load_yaml(text))  # true, 1 and null are not, as in a reply
+        # Here true, 1 and null keep their types, as in a reply
+        return _ITEMS.validate_python(load_yaml(text))
     except ValidationError as problem:
         error = problem.errors()[0]
         place = tree.place(error["loc"])

@@ -1,7 +1,7 @@
-"""What a model server on this machine or in its network says of itself.
+"""What a model server on this machine or its network reports about itself.
 
-Which server it is, how long its context is, and which models it has. It is asked with GET, without
-a key and past any proxy.
+That is which server it is, how long its context is, and which models it has. It is queried with
+GET, without a key, bypassing any proxy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SETTINGS: Mapping[str, str] = {
     "vLLM": "vllm serve MODEL --max-model-len {n}",
     "LM Studio": "the context length with which the model is loaded",
 }
-"""How each of them is given a longer context."""
+"""How to give each of these servers a longer context."""
 
 
 @dataclass(frozen=True)
@@ -31,43 +31,43 @@ class Server:
     """A model server."""
 
     name: str = ""
-    """"" where it is none that we know."""
+    """"" for an unknown server."""
     context: int | None = None
-    """Tokens, of the model that is asked; None where it does not say."""
+    """Context of the requested model in tokens; None where the server does not say."""
     models: tuple[str, ...] = ()
 
     def setting(self, tokens: int) -> str:
-        """What gives it a context of so many tokens."""
+        """Return the setting that gives it a context of `tokens`."""
         return SETTINGS.get(self.name, "its setting for the context length").format(n=tokens)
 
 
-class _Stay(HTTPRedirectHandler):
+class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(self, *args: Any, **more: Any) -> None:
-        """A server of ours sends nobody elsewhere."""
+        """Follow no redirects: a local server has no reason to send us elsewhere."""
 
 
 def look_at(base_url: str, model: str) -> Server:
-    """What the server behind this URL says of itself; nothing where it says nothing. Blocks.
+    """Query the server behind this URL; what it does not report stays empty. Blocks.
 
-    Ollama and LM Studio tell the context of a model once it is loaded.
+    Ollama and LM Studio report a model's context only once it is loaded.
     """
     url = urlsplit(base_url)
     root = f"{url.scheme}://{url.netloc}"
     listed = _json(f"{base_url.rstrip('/')}/models")
-    entries = [one for one in _list(listed.get("data")) if isinstance(one, dict)]
-    models = tuple(str(one.get("id", "")) for one in entries)[:MOST_MODELS]
+    entries = [entry for entry in _list(listed.get("data")) if isinstance(entry, dict)]
+    models = tuple(str(entry.get("id", "")) for entry in entries)[:MOST_MODELS]
     props = _json(f"{root}/props")
     if "default_generation_settings" in props:
         return Server("llama.cpp", _first(_contexts_of_llama(props, entries)), models)
     if _json(f"{root}/api/version").get("version"):
         loaded = _list(_json(f"{root}/api/ps").get("models"))
-        return Server("Ollama", _first(_of(loaded, model, ("context_length",))), models)
+        return Server("Ollama", _first(_values_of(loaded, model, ("context_length",))), models)
     lengths = ("loaded_context_length",)
     studio = _list(_json(f"{root}/api/v0/models").get("data"))
-    if any("max_context_length" in one for one in studio if isinstance(one, dict)):
-        return Server("LM Studio", _first(_of(studio, model, lengths)), models)
-    if any("max_model_len" in one for one in entries):
-        return Server("vLLM", _first(_of(entries, model, ("max_model_len",))), models)
+    if any("max_context_length" in entry for entry in studio if isinstance(entry, dict)):
+        return Server("LM Studio", _first(_values_of(studio, model, lengths)), models)
+    if any("max_model_len" in entry for entry in entries):
+        return Server("vLLM", _first(_values_of(entries, model, ("max_model_len",))), models)
     return Server("", None, models)
 
 
@@ -75,21 +75,25 @@ def _contexts_of_llama(props: Mapping[str, Any], entries: list[Any]) -> Iterator
     settings = props["default_generation_settings"]
     yield settings.get("n_ctx") if isinstance(settings, dict) else None
     yield props.get("n_ctx")
-    for one in entries:
-        meta = one.get("meta")
+    for entry in entries:
+        meta = entry.get("meta")
         yield meta.get("n_ctx") if isinstance(meta, dict) else None
 
 
-def _of(entries: list[Any], model: str, names: tuple[str, ...]) -> Iterator[object]:
-    """What the entry of a model says under these names; of the only one where none is called so."""
-    known = [one for one in entries if isinstance(one, dict)]
-    mine = [one for one in known if model in (one.get("id"), one.get("name"), one.get("model"))]
-    for one in mine or known[:1]:
-        yield from (one.get(name) for name in names)
+def _values_of(entries: list[Any], model: str, names: tuple[str, ...]) -> Iterator[object]:
+    """Yield the values under `names` in the model's entry, or in the first if none matches."""
+    known = [entry for entry in entries if isinstance(entry, dict)]
+    mine = [
+        entry
+        for entry in known
+        if model in (entry.get("id"), entry.get("name"), entry.get("model"))
+    ]
+    for entry in mine or known[:1]:
+        yield from (entry.get(name) for name in names)
 
 
 def _first(values: Iterator[object]) -> int | None:
-    return next((one for one in values if isinstance(one, int) and one > 0), None)
+    return next((entry for entry in values if isinstance(entry, int) and entry > 0), None)
 
 
 def _list(value: object) -> list[Any]:
@@ -97,8 +101,8 @@ def _list(value: object) -> list[Any]:
 
 
 def _json(url: str) -> dict[str, object]:
-    """The object at an address; an empty one for anything else."""
-    opener = build_opener(ProxyHandler({}), _Stay)
+    """Return the JSON object at an address; {} for anything else."""
+    opener = build_opener(ProxyHandler({}), _NoRedirects)
     with contextlib.suppress(OSError, ValueError, RecursionError):
         request = Request(url, headers={"accept": "application/json"})
         with opener.open(request, timeout=TIMEOUT_SEC) as answer:

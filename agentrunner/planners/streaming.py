@@ -1,8 +1,8 @@
-"""A streamed chat completion, put together again as the answer that it is.
+"""Assemble a streamed chat completion into an ordinary one.
 
-Reading it ourselves tells when the first token comes and when the next one does not, so that a
-slow server is waited for and a dead one is not. What is wrong with a stream is told as such: one
-that stops in the middle is never taken for an answer.
+Reading the stream ourselves shows when the first token comes and when the next one does not, so
+that we wait for a slow server but not for a dead one. Every fault of a stream is reported as such:
+a stream that stops in the middle is never taken for an answer.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from agentrunner.planners.timeouts import TimeLimits
 from agentrunner.text.tokens import tokens
 
 MAX_STREAM_BYTES = 64 * 1024 * 1024
-"""Of events, which are some hundred bytes for each token."""
+"""Bytes of events, which are some hundred per token."""
 MAX_TEXT = 8 * 1024 * 1024
 BLANKS = 2000
-"""Blanks in a row after which a constrained model is taken to be caught in them."""
+"""Consecutive blanks after which a constrained model counts as stuck in them."""
 END_SEC = 1.0
-"""For the end of a body whose last event was there: then its connection can be used again."""
+"""Seconds to wait for the end of a body after its last event, to reuse the connection."""
 MOST_TOKENS = 100_000_000
-"""More than any model reads or writes at once; such a figure is no count."""
+"""More than any model reads or writes at once; a larger figure is not a real count."""
 REASONING = ("reasoning_content", "reasoning")
-"""Keys of a delta that hold thoughts, as far as seen."""
+"""Keys of a delta that hold reasoning, as far as seen."""
 
 Progress = Callable[[Written], None]
 
 
 class CompletionStream:
-    """Takes bytes as they come, in whatever pieces; raises PlannerUnavailable for a bad stream."""
+    """Takes bytes in pieces of any size; raises PlannerUnavailable for a bad stream."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -48,11 +48,11 @@ class CompletionStream:
         self.finish_reason = ""
         self.done = False
         self.thoughts = 0
-        """Characters of reasoning, which is no part of the answer."""
+        """Characters of reasoning, which are not part of the answer."""
 
     @property
     def characters(self) -> int:
-        """Of the answer so far."""
+        """Length of the answer so far."""
         return self._length
 
     @property
@@ -64,11 +64,11 @@ class CompletionStream:
 
     @property
     def caught(self) -> bool:
-        """Whether nothing but blanks has come for so long that nothing else will."""
+        """Whether the model is stuck: so many blanks in a row that nothing else will come."""
         return self._blanks > BLANKS
 
     def feed(self, data: bytes) -> None:
-        """More of the body."""
+        """Take the next piece of the body."""
         self._size += len(data)
         if self._size > MAX_STREAM_BYTES or self._length > MAX_TEXT:
             raise PlannerUnavailable(
@@ -81,14 +81,14 @@ class CompletionStream:
             self._line(line.removesuffix(b"\r"))
 
     def end(self) -> dict[str, Any]:
-        """The body of an ordinary completion; raises PlannerUnavailable where it broke off."""
+        """The body of an ordinary completion; raises PlannerUnavailable if the stream broke off."""
         if self._rest.strip():
             self._line(self._rest)
         self._event()
         if not (self.done or self.finish_reason or self.caught):
             raise broken(self.characters)
         reason = self.finish_reason or "stop"
-        if self.caught:  # its limit would have ended it; what is cut is asked for again
+        if self.caught:  # its limit would have ended it; what is cut is requested again
             reason = "length" if self.text.strip() else "stop"
         message: dict[str, Any] = {"role": "assistant", "content": self.text}
         if self._refusal:
@@ -120,7 +120,7 @@ class CompletionStream:
             self._data.append(value.removeprefix(" "))
 
     def _event(self) -> None:
-        """What the lines so far come to."""
+        """Process the event that the lines so far make up."""
         text, self._data = "\n".join(self._data), []
         if not text.strip():
             return
@@ -165,7 +165,7 @@ class CompletionStream:
 
 
 def broken(characters: int) -> PlannerUnavailable:
-    """The failure of a stream that ended before its answer did."""
+    """Return the failure for a stream that ended before its answer did."""
     return PlannerUnavailable(
         f"The planner's answer broke off after {characters} characters.",
         retryable=True,
@@ -174,7 +174,7 @@ def broken(characters: int) -> PlannerUnavailable:
 
 
 def with_sane_usage(body: dict[str, Any]) -> dict[str, Any]:
-    """The body without a usage that cannot be one: then it is not known what it took."""
+    """Return the body with an impossible usage replaced by None, which means unknown."""
     usage = body.get("usage")
     names = ("prompt_tokens", "completion_tokens")
     if "output" in body:  # the Responses API
@@ -203,16 +203,16 @@ async def read_stream(
     progress: Progress | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """The completion that a stream holds, as the body of an ordinary answer.
+    """Return the completion in a stream as the body of an ordinary answer.
 
-    Raises PlannerUnavailable where nothing comes for too long, and where what comes is no answer.
+    Raises PlannerUnavailable where nothing comes for too long, and for what is not an answer.
     """
     import asyncio  # not for who only asks what kind of planner this is
 
     stream, begun = CompletionStream(), clock()
     source = aiter(chunks)
     while not stream.caught:
-        # Until it writes it may load the model, and read; keep-alives are signs of that.
+        # Before it writes, it may load the model and read the prompt; keep-alives show that.
         writes = bool(stream.characters or stream.thoughts)
         wait = limits.between if writes else max(limits.first, limits.between)
         try:
@@ -231,14 +231,14 @@ async def read_stream(
 
 
 def tell_reading(request: PlannerRequest) -> None:
-    """Say that a server has a prompt to read, before it writes anything."""
+    """Report that the server first has a prompt to read before it writes anything."""
     if request.progress is not None:
         size = sum(tokens(message.content) for message in request.messages)
         request.progress(Written("", reading=size))
 
 
 def silent(host: str, seconds: float, characters: int) -> PlannerUnavailable:
-    """The failure of a server that is connected and says nothing for too long."""
+    """Return the failure for a server that is connected but sends nothing for too long."""
     progress = f"stopped after {characters} characters" if characters else "wrote nothing"
     return PlannerUnavailable(
         f"The planner at {host} {progress}: no sign of life for {seconds:g} s.",

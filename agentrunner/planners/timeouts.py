@@ -1,4 +1,4 @@
-"""How long a model may take: for its first token, between two of them, and for all of it."""
+"""How long a model may take: for its first token, between two tokens, and for a whole answer."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from agentrunner.config.agents import PlannerSpec
 from agentrunner.errors.command_line import BadEnvironment
 
 NEAR = (1800.0, 600.0)
-"""Seconds for all of an answer, and for its first token, of a server on this machine or in its
-own network: it may have to load the model, and reads a long prompt slowly."""
+"""Seconds for a whole answer and for its first token, from a server on this machine or in its
+network, which may have to load the model and reads a long prompt slowly.
+"""
 FAR = (600.0, 300.0)
-"""The same anywhere else."""
+"""The same for any other server."""
 BETWEEN_SEC = 120.0
 """Seconds between two signs of life once it writes."""
 MOST_SEC = 86_400.0
@@ -21,7 +22,7 @@ MOST_SEC = 86_400.0
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """Seconds. Any byte is a sign of life, also one that keeps the connection open."""
+    """Time limits in seconds. Any byte is a sign of life, including keep-alives."""
 
     whole: float
     first: float
@@ -30,9 +31,10 @@ class TimeLimits:
 
 
 def limits_of(meta: PlannerSpec, environ: Mapping[str, str], host: str = "") -> TimeLimits:
-    """The limits for a chat model at `host`; raises BadEnvironment for a bad META_TIMEOUT_SEC.
+    """Return the limits for a chat model at `host`; raises BadEnvironment for a bad
+    META_TIMEOUT_SEC.
 
-    A time-out that is set bounds the whole call, and so everything within it.
+    A configured time-out bounds the whole call, and so everything within it.
     """
     whole, first = NEAR if is_near(host) else FAR
     if meta.timeout_sec is not None:
@@ -43,7 +45,7 @@ def limits_of(meta: PlannerSpec, environ: Mapping[str, str], host: str = "") -> 
 
 
 def is_near(host: str) -> bool:
-    """Whether a server is on this machine or in its own network, by its address alone."""
+    """Whether a server is on this machine or in its own network, judged by its address alone."""
     name = host.strip("[]")
     if name == "localhost":
         return True

@@ -1,4 +1,4 @@
-"""What a run gives to a planner that is a program: its folder, and the kind of its sandbox."""
+"""What a run provides to a planner that is a program: its folder, and the kind of its sandbox."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where a run is, and what its own sandbox is like."""
+    """The run's folder, sandbox and redactor."""
 
     folder: RunFolder
     state_dir: Path
     sandbox: Sandbox
-    """The run's sandbox, for its kind and image only: a planner gets one of its own."""
+    """The run's sandbox, for its kind and image only: a planner gets a sandbox of its own."""
     redactor: Redactor
     """Learns the planner's secrets before they are used."""

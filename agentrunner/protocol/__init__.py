@@ -1,4 +1,4 @@
-"""The protocol between AgentRunner and its planner: five messages, read from any reply."""
+"""The protocol between AgentRunner and its planner: five messages, parsed from any reply."""
 
 from agentrunner.protocol.looks import Look, Looks
 from agentrunner.protocol.message import MESSAGE_TYPES, Message, MessageType

@@ -1,6 +1,7 @@
-"""Where in a reply the message may stand: whole, in a code fence, after a header, at the end.
+"""Find where a reply may hold its message: all of it, a code fence, after a header, at the end.
 
-Every pattern here matches in one pass: a reply of nothing but backticks costs no more than prose.
+Every pattern here matches in one pass, so a reply of nothing but back-ticks costs no more than
+prose.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from agentrunner.errors.replies import ReplyAmbiguous, ReplyIncomplete
 
 MAX_FENCES = 8
 MIN_FENCE = 3
-"""Back-ticks of a fence, at least."""
+"""Minimum number of back-ticks of a fence."""
 _FENCE = re.compile(r"^(`{3,}|~{3,})([^\n]*)\n?", re.MULTILINE)
 _TAGS = ("", "yaml", "yml", "json")
 _TICKED_TAG = re.compile(r"(?:ya?ml|json)(?=[\s{])", re.IGNORECASE)
@@ -23,15 +24,15 @@ _THOUGHT_OPENS = re.compile(r"^<think>", re.MULTILINE)
 
 @dataclass(frozen=True)
 class AnswerRegion:
-    """The part of a reply in which an answer may stand."""
+    """The part of a reply that may hold an answer."""
 
     text: str
     last_wins: bool = False
-    """After a CLI's header: an earlier example in it is not the answer."""
+    """True after a CLI's header: an example in the echoed prompt is not the answer."""
 
 
 def without_thought(text: str) -> str:
-    """The reply after one leading `<think>…</think>`; raises ProtocolError if it never closes."""
+    """The reply after a leading `<think>…</think>`; raises ProtocolError if it never closes."""
     if not text.startswith("<think>"):
         return text
     _, closed, rest = text.partition("</think>")
@@ -41,7 +42,7 @@ def without_thought(text: str) -> str:
 
 
 def region(text: str) -> AnswerRegion:
-    """What is left when thoughts and the echo of a CLI are taken away; none of them answers."""
+    """Return the reply without thoughts and a CLI's echo, neither of which is an answer."""
     text = trim(text.rpartition("</think>")[2])
     if _THOUGHT_OPENS.search(text):
         raise _endless_thought()
@@ -54,24 +55,24 @@ def _endless_thought() -> ProtocolError:
 
 
 def trim(text: str) -> str:
-    """Without blank lines before and white space after; indentation stays, YAML needs it."""
+    """Remove blank lines before and white space after; keep indentation, which YAML needs."""
     blank = len(text) - len(text.lstrip())
     return text[text.rfind("\n", 0, blank) + 1 :].rstrip()
 
 
 def fenced(text: str) -> tuple[list[str], bool]:
-    """The bodies of closed YAML, JSON and untagged fences, and whether there is any fence.
+    """Return the bodies of closed YAML, JSON and untagged fences, and whether there is any fence.
 
     Raises ProtocolError: incomplete for a fence that never closes, ambiguous for too many.
     """
     bodies: list[str] = []
     opening: re.Match[str] | None = None
-    any_fence = False
+    has_fence = False
     for line in _FENCE.finditer(text):
         if line[1][0] == "`" and "`" in line[2]:
             continue  # inline code that happens to start a line
         if opening is None:
-            any_fence, opening = True, line
+            has_fence, opening = True, line
         elif line[1].startswith(opening[1]) and not line[2].strip():
             if (opening[2].lower().split() or [""])[0] in _TAGS:
                 bodies.append(trim(text[opening.end() : line.start()]))
@@ -80,15 +81,15 @@ def fenced(text: str) -> tuple[list[str], bool]:
             raise ReplyAmbiguous("", f"more than {MAX_FENCES} code fences")
     if opening is not None:
         raise ReplyIncomplete("", "a code fence is never closed")
-    return bodies, any_fence
+    return bodies, has_fence
 
 
 def without_ticks(text: str) -> str | None:
-    """What stands between back-ticks that are around the whole text; None for any other text.
+    """Return the text inside back-ticks that surround the whole text; None for any other text.
 
-    Inline (`` `{…}` ``), a fence that is only closed, or one that is only opened. The last may be
-    a reply that was cut, so it has to be JSON: no beginning of JSON is JSON, and one of YAML often
-    is YAML.
+    That is inline code (`` `{…}` ``), a fence that is only closed, or one that is only opened. The
+    last may be a reply that was cut, so its content must be JSON: truncated JSON is never JSON, but
+    truncated YAML often is YAML.
     """
     fences = list(_FENCE.finditer(text))
     if len(fences) == 1 and text[fences[0].start() : fences[0].end()].strip("`~ \n") in _TAGS:
@@ -107,6 +108,6 @@ def without_ticks(text: str) -> str | None:
 
 
 def tail(text: str) -> str | None:
-    """From the first line that starts a message to the end."""
+    """Return the text from the first line that starts a message; None if there is no such line."""
     start = _DOCUMENT_STARTS.search(text)
     return text[start.start() :] if start else None

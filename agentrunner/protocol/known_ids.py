@@ -1,7 +1,7 @@
-"""Ids that are written in another case, or with other hyphens, than the known ones. Pure.
+"""Correct ids that differ from the known ones only in case or hyphens. Pure.
 
-`parse_reply` cannot know them: what is known is the run's or the plan's. What fits
-none, or more than one, is left as it is written.
+`parse_reply` cannot do this: the known ids are those of the run or plan. An id that fits none of
+them, or several, stays as it is written.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Item = TypeVar("Item")
 
 
 def with_known_ids(message: Message, known: Collection[str]) -> tuple[Message, list[str]]:
-    """The message with the ids of criteria that are known, and a sentence for each taken."""
+    """Return the message with known criterion ids, and a sentence for each id that was changed."""
     notices: list[str] = []
-    taken = _taking("criterion id", known, notices)
+    taken = _replacer("criterion id", known, notices)
     payload = message.payload
     if isinstance(payload, PlanTask):
         used = {one.id for one in payload.acceptance_criteria}
         drafts = [
-            # One that the plan has under its own id, too, is another criterion.
+            # If the plan also uses that known id itself, this one is another criterion.
             one if taken_before(one.id, used, known) else _with_id(one, taken)
             for one in payload.acceptance_criteria
         ]
@@ -49,16 +49,16 @@ def with_known_ids(message: Message, known: Collection[str]) -> tuple[Message, l
 
 
 def with_plan_ids(message: Message, known: Collection[str]) -> tuple[Message, list[str]]:
-    """A change of a plan with the ids of tasks and nodes that are known, and what was taken.
+    """Return a plan change with known task and node ids, and a sentence for each changed id.
 
-    What a temporary id of the same message names stays.
+    Temporary ids of the same message stay.
     """
     payload = message.payload
     if not isinstance(payload, PlanPatch):
         return message, []
     notices: list[str] = []
     made = {one.temp_id for one in payload.operations if one.temp_id}
-    fit = _taking("id of the plan", known, notices)
+    fit = _replacer("id of the plan", known, notices)
 
     def taken(given: str) -> str:
         return given if given in made else fit(given)
@@ -75,7 +75,7 @@ def with_plan_ids(message: Message, known: Collection[str]) -> tuple[Message, li
 
 
 def _operation(one: PlanOperation, taken: Callable[[str], str]) -> PlanOperation:
-    """With known ids; what is not given stays not given, which for an update is no change."""
+    """Return the operation with known ids; omitted fields stay omitted, which means no change."""
     update: dict[str, object] = {
         name: taken(given) for name in ("task_id", "parent_id") if (given := getattr(one, name))
     }
@@ -91,7 +91,7 @@ def _operation(one: PlanOperation, taken: Callable[[str], str]) -> PlanOperation
     return one.model_copy(update=update)
 
 
-def _taking(what: str, known: Collection[str], notices: list[str]) -> Callable[[str], str]:
+def _replacer(what: str, known: Collection[str], notices: list[str]) -> Callable[[str], str]:
     def taken(given: str) -> str:
         found = known_id(given, known)
         if found is None or found == given:
@@ -105,15 +105,19 @@ def _taking(what: str, known: Collection[str], notices: list[str]) -> Callable[[
 
 
 def known_id(given: str, known: Collection[str]) -> str | None:
-    """The one known id that is meant; None where none is, or more than one may be."""
+    """Return the one known id that is meant; None if there is none or it is ambiguous."""
     if given in known:
         return given
-    found = [one for one in known if _plain(one) == _plain(given)] if _plain(given) else []
+    found = (
+        [one for one in known if _normalized(one) == _normalized(given)]
+        if _normalized(given)
+        else []
+    )
     return found[0] if len(found) == 1 else None
 
 
 def taken_before(given: str, used: Collection[str], known: Collection[str]) -> bool:
-    """Whether the id that would be taken stands in the same list by itself."""
+    """Whether the known id that would replace `given` is itself in the same list."""
     found = known_id(given, known)
     return found is not None and found != given and found in used
 
@@ -123,5 +127,5 @@ def _with_id(item: Item, taken: Callable[[str], str]) -> Item:
     return copied
 
 
-def _plain(text: str) -> str:
+def _normalized(text: str) -> str:
     return re.sub(r"[-_\s\u2010-\u2015\u2212]", "", text).casefold()

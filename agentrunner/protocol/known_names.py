@@ -1,6 +1,6 @@
-"""Ids of tests in what a planner writes, with the names that they stand for. Pure.
+"""Replace or explain test ids in a planner's message by the tests' names. Pure.
 
-Prompts call long names by ids. Workers and people do not know them.
+Prompts call tests with long names by ids, which workers and people do not know.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from agentrunner.text.terminal import escape, one_line
 
 TEST_ID = re.compile(r"(?<![\w-])T[1-9]\d{0,3}(?![\w-])")
 NAME_CELLS = 300
-"""Of a name in a text."""
+"""Width limit of a name within a text."""
 _TEST_KEYS = ("name", "test_name")
-"""Of a check: the test that it runs."""
+"""Keys of a check that name the test it runs."""
 
 
 def with_names(message: Message, names: Mapping[str, str]) -> Message:
@@ -56,7 +56,7 @@ def with_names(message: Message, names: Mapping[str, str]) -> Message:
 
 
 def spelled_out(text: str, names: Mapping[str, str]) -> str:
-    """A text with the name behind each id where that first stands in it."""
+    """Return the text with the name added after the first occurrence of each id."""
     named_once: set[str] = set()
 
     def named(hit: re.Match[str]) -> str:
@@ -64,7 +64,7 @@ def spelled_out(text: str, names: Mapping[str, str]) -> str:
         if name is None or hit[0] in named_once or name in text:
             return hit[0]
         named_once.add(hit[0])
-        return f"{hit[0]} ({one_line(escape(name), NAME_CELLS)})"  # a name is text of others
+        return f"{hit[0]} ({one_line(escape(name), NAME_CELLS)})"  # a name is untrusted text
 
     return TEST_ID.sub(named, text)
 

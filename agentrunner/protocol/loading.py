@@ -1,8 +1,8 @@
-"""JSON and YAML text to plain values, with limits before anything is built.
+"""Load JSON and YAML text as plain values, with limits enforced before anything is built.
 
-Values are None, bool, int, float (JSON only), str, list, dict with text keys. YAML is read from
-its events rather than by a loader: no merge keys, tags, aliases or types that a text could turn
-into by accident, and no recursion that a nested reply could exhaust.
+Values are None, bool, int, float (JSON only), str, list, dict with text keys. YAML is read from its
+events rather than by a loader: that excludes merge keys, tags, aliases, types that a text becomes
+by accident, and recursion that a nested reply could exhaust.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _FAULTS: Mapping[Fault, str] = {
 
 _INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _CUT_AT = re.compile(r"[\\\w.+-]*")
-# What YAML allows; PyYAML's two scanners do not agree about the rest.
+# Characters that YAML forbids; PyYAML's two scanners disagree about the rest.
 _UNPRINTABLE = re.compile("[^\t\n\r -~\x85\xa0-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def load_document(text: str) -> Any:
-    """The value that `text` holds: JSON where it starts like it, else constrained YAML.
+    """Return the value of `text`: JSON if it starts like it, else constrained YAML.
 
     Raises ProtocolError: too_large, incomplete, syntax, duplicate_key, forbidden_yaml.
     """
@@ -58,7 +58,7 @@ def load_document(text: str) -> Any:
     except ProtocolError as error:
         if not isinstance(error.__cause__, json.JSONDecodeError):
             raise
-        # single quotes and trailing commas are flow YAML
+        # single quotes and trailing commas are valid flow YAML
         try:
             return load_yaml(text)
         except ProtocolError as second:
@@ -68,14 +68,14 @@ def load_document(text: str) -> Any:
 
 
 def load_json(text: str) -> Any:
-    """Strict JSON. Raises ProtocolError, `incomplete` where the text just ends."""
+    """Load strict JSON. Raises ProtocolError, `incomplete` if the text just ends."""
     try:
         value = json.loads(
             text,
             object_pairs_hook=_object,
             parse_int=_integer,
-            parse_float=_finite,
-            parse_constant=_no_constant,
+            parse_float=_finite_number,
+            parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as error:
         raise _json_error(text, error) from error
@@ -101,18 +101,18 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int | str:
-    # beyond 64 bits no field wants a number; an id that long keeps its text
+    # no field needs a number beyond 64 bits; an id that long stays text
     return int(digits) if _INT.fullmatch(digits) else digits
 
 
-def _finite(digits: str) -> float:
+def _finite_number(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
         raise ReplySyntax("", f"{shown(digits)} is no finite number")
     return value
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ReplySyntax("", f"{name} is not JSON")
 
 
@@ -134,10 +134,10 @@ def _children(value: Any) -> list[Any]:
 
 
 def load_yaml(text: str, base: type[Any] | None = None) -> Any:
-    """One YAML document without anchors, aliases, tags, directives and merge keys.
+    """Load one YAML document without anchors, aliases, tags, directives and merge keys.
 
-    Only true, false, null, `~`, nothing and decimal integers are more than text. `base` is the
-    PyYAML loader whose scanner is used. Raises ProtocolError.
+    Only true, false, null, `~`, an empty value and decimal integers become other types than text.
+    `base` is the PyYAML loader whose scanner is used. Raises ProtocolError.
     """
     if bad := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, bad.start()) + 1
@@ -153,7 +153,7 @@ def load_yaml(text: str, base: type[Any] | None = None) -> Any:
 
 
 class _Reader(YamlReader):
-    """Refuses what is not constrained YAML."""
+    """Refuses everything beyond constrained YAML."""
 
     max_depth = MAX_DEPTH
     max_values = MAX_NODES
@@ -163,11 +163,11 @@ class _Reader(YamlReader):
             raise _forbidden(event, "a directive")
 
     def scalar(self, event: yaml.ScalarEvent) -> Any:
-        text = _whole(event)
-        return _resolved(text) if event.implicit[0] else text
+        text = _storable_text(event)
+        return _resolve(text) if event.implicit[0] else text
 
     def key(self, event: yaml.ScalarEvent) -> str:
-        text = _whole(event)
+        text = _storable_text(event)
         if text == "<<" and event.implicit[0]:
             raise _forbidden(event, "a merge key (<<)")
         return text
@@ -183,13 +183,13 @@ class _Reader(YamlReader):
         return _forbidden(event, "an alias (*name)" if alias else _FAULTS[fault])
 
 
-def _whole(event: yaml.ScalarEvent) -> str:
+def _storable_text(event: yaml.ScalarEvent) -> str:
     if _SURROGATE.search(event.value):
         raise ReplySyntax("", "half of a surrogate pair in an escape")
     return str(event.value)
 
 
-def _resolved(text: str) -> Any:
+def _resolve(text: str) -> Any:
     if text in ("", "~", "null"):
         return None
     if text in ("true", "false"):

@@ -9,22 +9,22 @@ from pydantic import Field, model_validator
 from agentrunner.protocol.wire import Remark, Warnings, Wire, fault, is_blank
 
 AT_ONCE = 8
-"""Looks in one reply that are answered; further ones are not read."""
+"""Maximum number of looks per reply that are answered; the rest is ignored."""
 SHOWN_CHARS = 200
-"""Of one look, where people are told of it."""
+"""Length limit of one look's description for people."""
 FORMS = ("read", "search", "list", "diff", "output")
 _WORDS = {"from": "first", "to": "last", "in": "folder"}
-"""Keys on the wire that are no good names."""
+"""Wire keys that would be bad Python names."""
 
 
 def has_form(look: Any, form: str) -> bool:
-    """Whether a look as it is written is, among others, of this form."""
+    """Whether a raw look has this form; it may have others as well."""
     value = look.get(form) if isinstance(look, dict) else None
     return value is not None and not is_blank(value)
 
 
 class Look(Wire):
-    """One thing to look at; exactly one of its forms is there."""
+    """One thing to look at, in exactly one of its forms."""
 
     read: Remark | None = None
     """A file as it is now; `first` and `last` are lines, counted from 1."""
@@ -42,7 +42,7 @@ class Look(Wire):
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
-        """Empty texts and null are not there."""
+        """Rename the wire keys; drop empty texts and null."""
         named = {_WORDS.get(key, key): value for key, value in data.items()}
         return {k: v for k, v in named.items() if v is not None and not is_blank(v)}
 
@@ -65,7 +65,7 @@ class Look(Wire):
 
     @property
     def in_words(self) -> str:
-        """What is looked at, for people: `read src/a.py from 1 to 80`."""
+        """A description for people: `read src/a.py from 1 to 80`."""
         within = {"in": self.folder, "from": self.first, "to": self.last}
         more = [f"{key} {value}" for key, value in within.items() if value is not None]
         text = " ".join((self.form, self.what, *more))
@@ -73,6 +73,6 @@ class Look(Wire):
 
 
 class Looks(Wire):
-    """What a planner looks at instead of answering."""
+    """What a planner wants to see instead of answering."""
 
     looks: list[Look] = Field(min_length=1, max_length=2000)

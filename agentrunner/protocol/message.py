@@ -1,4 +1,4 @@
-"""A reply that was read: which message it is, its payload, and what was odd about it."""
+"""A parsed reply: the type of message, its payload, and warnings about it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MessageType = Literal[
 ]
 MESSAGE_TYPES: tuple[MessageType, ...] = get_args(MessageType)
 ReplyType = MessageType | Literal["look"]
-"""What a reply can be: the message that was asked for, or a look before it."""
+"""What a reply can be: the message that was requested, or a look before it."""
 VERSION = 1
 
 Payload: TypeAlias = PlanTask | NextAction | CompletionAssessment | Decompose | PlanPatch | Looks
@@ -32,7 +32,7 @@ PAYLOADS: dict[ReplyType, type[Payload]] = {
 
 @dataclass(frozen=True)
 class Message:
-    """A reply of the planner, read and valid in form. Whether it is true is not known here."""
+    """A parsed reply, valid in form. Whether its content is true is not checked here."""
 
     type: ReplyType
     payload: Payload
@@ -40,7 +40,7 @@ class Message:
     version: int = VERSION
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-native, all defaults filled in: what `agentrunner parse` prints."""
+        """Return it as JSON-native values with all defaults, as `agentrunner parse` prints it."""
         return {
             "type": self.type,
             "version": self.version,

@@ -36,15 +36,15 @@ MAX_CRITERIA = 50
 MAX_OPTIONS = 20
 Action = Literal["run_worker", "mark_complete", "ask_human", "abort"]
 CHECK_KINDS = ("command", "test", "file", "pytest", "playwright", "go-test", "npm-script", "diff")
-"""Kinds of check that can be executed; others are kept and count as not executable."""
+"""Kinds of check that can be executed; others are kept but count as not executable."""
 
 MAX_TESTS = 20
-"""Of one criterion."""
+"""Per criterion."""
 _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 
 
 def _decimal(value: Any) -> Any:
-    # YAML floats are read as text, lest 1.20 become 1.2 in a description
+    # YAML floats are read as text, so that 1.20 does not become 1.2 in a description
     return float(value) if isinstance(value, str) and _DECIMAL.fullmatch(value) else value
 
 
@@ -75,7 +75,7 @@ class CheckDraft(Wire):
 
 
 def _check_of(check: Any, path: str, warnings: Warnings) -> Any:
-    """A check as it is written: a text is a command, an empty one is none."""
+    """Normalize a raw check: text becomes a command, an empty check becomes None."""
     if isinstance(check, str) and check.strip():
         check = {"kind": "command", "run": check}
     if isinstance(check, dict):
@@ -84,7 +84,7 @@ def _check_of(check: Any, path: str, warnings: Warnings) -> Any:
 
 
 def _validated(check: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The keys that were given; raises what names the one at fault."""
+    """Return the keys that were given; raises an error that names the faulty one."""
     if check is None:
         return None
     try:
@@ -130,9 +130,9 @@ class CriterionDraft(Wire):
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
-        """A text check is a command, an empty one is none; so is a new test of blanks."""
+        """Make a text check a command; treat an empty check or a blank new test as none."""
         new = data.get("new_test")
-        if is_blank(new) or (isinstance(new, dict) and all(_says_nothing(v) for v in new.values())):
+        if is_blank(new) or (isinstance(new, dict) and all(_is_empty(v) for v in new.values())):
             data["new_test"] = None
         tests = data.get("tests")
         tests = [tests] if isinstance(tests, str) and tests.strip() else tests or []
@@ -162,7 +162,7 @@ class PlanTask(Wire):
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
-        """A plain text is a description; every criterion gets an id of its own."""
+        """Make plain texts descriptions; give every criterion a unique id."""
         if is_blank(data.get("task_id")):
             data["task_id"] = None
         criteria = data.get("acceptance_criteria")
@@ -172,7 +172,7 @@ class PlanTask(Wire):
         return data
 
 
-def _says_nothing(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     return value is None or is_blank(value)
 
 
@@ -181,14 +181,14 @@ def _is_text(value: Any) -> bool:
 
 
 def _with_ids(items: list[Any], path: str, warnings: Warnings) -> list[Any]:
-    """Give `AC-<n>` to criteria without an id and to later ones that repeat one."""
+    """Give `AC-<n>` to criteria without an id, and to later ones that repeat an id."""
     given = [_given_id(item) for item in items]
     taken: set[str] = set(filter(None, given))
     seen: set[str] = set()
     result: list[Any] = []
     for number, (item, own) in enumerate(zip(items, given, strict=True)):
         if not isinstance(item, dict) or (own is None and not _lacks_id(item)):
-            result.append(item)  # no criterion, or an id of a wrong type: for the model to refuse
+            result.append(item)  # no criterion, or an id of a wrong type: the model refuses it
             continue
         if own is None or own in seen:
             new = _free_id(number + 1, taken)
@@ -257,11 +257,11 @@ class CheckChange(Wire):
     """Of the criterion; description and weight of it stay."""
     reason: Text
     check: dict[str, Any] | None = None
-    """What stands in its place; none where it is withdrawn."""
+    """The replacement; None if the check is withdrawn."""
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
-        """A text check is a command, an empty one is none."""
+        """Make a text check a command; treat an empty one as none."""
         return {**data, "check": _check_of(data.get("check"), path, warnings)}
 
     @field_validator("check", mode="after")
@@ -286,7 +286,7 @@ class NextAction(Wire):
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
-        """A worker_call with nothing in it is none, a blank question too."""
+        """Treat a worker_call without content and a blank question as none."""
         call = data.get("worker_call")
         if isinstance(call, dict) and all(_is_nothing(value) for value in call.values()):
             data["worker_call"] = None

@@ -1,4 +1,4 @@
-"""`parse_reply`: the text of a planner's reply to a valid message, or one ProtocolError."""
+"""`parse_reply`: parse a planner's reply into a valid message, or raise ProtocolError."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from agentrunner.protocol.taking import taken
 from agentrunner.protocol.wire import MAX_PATH, Warnings, shown, tidy
 
 MAX_REPLY_BYTES = 2 * 1024 * 1024
-"""Of the whole reply, characters of a str: a CLI may echo a long prompt before the message."""
+"""Limit of the whole reply (characters of a str): a CLI may echo a long prompt first."""
 
 MAX_FAULTS = 20
-"""That one ProtocolError names; fixing those usually fixes the others."""
+"""Faults that one ProtocolError names; fixing those usually fixes the others."""
 
 _UNSTORABLE = re.compile("[\ud800-\udfff\0]")
 _REFUSALS = re.compile(
@@ -49,7 +49,7 @@ _REFUSALS = re.compile(
     re.IGNORECASE,
 )
 _NO_DOCUMENT = ("syntax", "incomplete", "not_found")
-# What is reported when no candidate is a message: what came nearest to one.
+# Which fault to report if no candidate is a message: the one that came nearest to it.
 _TELLING = (
     "placeholder", "invalid", "missing", "unsupported_version", "duplicate_key",
     "forbidden_yaml", "too_large", "wrong_type", "incomplete", "syntax", "not_found",
@@ -59,21 +59,22 @@ _TELLING = (
 def parse_reply(
     text: str | bytes, expected: MessageType, *, finish_reason: str = "stop"
 ) -> Message:
-    """Read a reply of a planner as the message that was asked for.
+    """Parse a planner's reply as the message that was requested.
 
-    JSON or YAML, flat or wrapped, bare, fenced, in back-ticks, after a thought or a CLI's header.
-    Nothing is repaired and nothing guessed: what cannot be read for certain raises ProtocolError,
-    and no other exception. `finish_reason` is the model API's word on how the reply ended.
+    The message may be JSON or YAML, flat or wrapped, bare, fenced, in back-ticks, after a thought
+    or a CLI's header. Nothing is repaired or guessed: what cannot be read for certain raises
+    ProtocolError, and no other exception. `finish_reason` is how the reply ended according to the
+    model API.
     """
-    return _parsed(text, expected, finish_reason, takes=False)
+    return _parse(text, expected, finish_reason, lenient=False)
 
 
 def take_reply(
     text: str | bytes, expected: MessageType, *, finish_reason: str = "stop", looks: bool = False
 ) -> Message:
-    """The same; where that fails, with what is clear taken as it is meant (`taking.TAKEN`).
+    """Parse like `parse_reply`; if that fails, correct the obvious slips of `taking.TAKEN`.
 
-    With `looks` it may be a message of type `look` as well. Raises the ProtocolError of
+    With `looks` the reply may also be a message of type `look`. Raises the ProtocolError of
     `parse_reply` where nothing helps.
     """
     if looks and (found := _looks(text, finish_reason)) is not None:
@@ -82,54 +83,62 @@ def take_reply(
         return parse_reply(text, expected, finish_reason=finish_reason)
     except ProtocolError:
         with contextlib.suppress(ProtocolError):
-            return _parsed(text, expected, finish_reason, takes=True)
+            return _parse(text, expected, finish_reason, lenient=True)
         raise
 
 
 def _looks(text: str | bytes, finish_reason: str) -> Message | None:
-    """The reply as looks: a message of that type, or any other whose `looks` is filled.
+    """Return the reply's looks: a `look` message, or any other message with non-empty `looks`.
 
-    None for a reply that has none. Raises ProtocolError where they cannot be read.
+    None for a reply without looks. Raises ProtocolError if they cannot be read.
     """
     if "look" not in (text if isinstance(text, str) else text.decode("utf-8", "replace")):
         return None
     try:
-        return _parsed(text, "look", finish_reason, takes=False)
+        return _parse(text, "look", finish_reason, lenient=False)
     except ProtocolError as fault:
         if not isinstance(fault, ReplyInvalid) or "looks" not in fault.path:
             return None
         with contextlib.suppress(ProtocolError):
-            return _parsed(text, "look", finish_reason, takes=True)
+            return _parse(text, "look", finish_reason, lenient=True)
         raise
 
 
-def _parsed(text: str | bytes, expected: ReplyType, finish_reason: str, *, takes: bool) -> Message:
+def _parse(text: str | bytes, expected: ReplyType, finish_reason: str, *, lenient: bool) -> Message:
     _check_complete(finish_reason)
     if len(text) > MAX_REPLY_BYTES:
         raise ReplyTooLarge("", f"a reply has at most {MAX_REPLY_BYTES} bytes")
-    body = without_thought(_cleaned(text))
+    body = without_thought(_clean(text))
     if not body:
         raise ReplyEmpty("", "the reply holds nothing")
     errors: list[ProtocolError] = []
-    # The whole first: a fence or a tag inside one of its texts must not win.
-    if not body.endswith("</think>") and (whole := _try(body, expected, errors, takes)):
+    # Try the whole text first: a fence or a tag inside one of its texts must not win.
+    if not body.endswith("</think>") and (whole := _try(body, expected, errors, lenient)):
         return whole
-    where = region(body)
-    if where.text != body and (whole := _try(where.text, expected, errors, takes)):
+    answer_region = region(body)
+    if answer_region.text != body and (
+        whole := _try(answer_region.text, expected, errors, lenient)
+    ):
         return whole
-    bare = without_ticks(where.text)
-    if bare is not None and (whole := _try(bare, expected, errors, takes)):
+    bare = without_ticks(answer_region.text)
+    if bare is not None and (whole := _try(bare, expected, errors, lenient)):
         return whole
-    candidates, any_fence = fenced(where.text)
-    rest = tail(where.text)
-    # What was a document and refused as one isn't read again from its middle.
-    if rest not in (None, where.text) and not any_fence and errors[-1].fault in _NO_DOCUMENT:
+    candidates, has_fence = fenced(answer_region.text)
+    rest = tail(answer_region.text)
+    # A document that was already refused as such isn't parsed again from its middle.
+    if (
+        rest not in (None, answer_region.text)
+        and not has_fence
+        and errors[-1].fault in _NO_DOCUMENT
+    ):
         candidates = [rest]
-    found = [m for candidate in candidates if (m := _try(candidate, expected, errors, takes))]
+    found = [m for candidate in candidates if (m := _try(candidate, expected, errors, lenient))]
     if not found:
-        looked_like_one = bool(candidates) if any_fence else rest is not None
+        looked_like_one = bool(candidates) if has_fence else rest is not None
         raise _most_telling(errors, body, looked_like_one)
-    if not where.last_wins and any(message.payload != found[0].payload for message in found):
+    if not answer_region.last_wins and any(
+        message.payload != found[0].payload for message in found
+    ):
         raise ReplyAmbiguous("", f"{len(found)} different answers; give exactly one")
     return found[-1]
 
@@ -141,8 +150,8 @@ def _check_complete(finish_reason: str) -> None:
         raise ReplyIncomplete("", f"the reply was cut ({shown(finish_reason)})")
 
 
-def _cleaned(text: str | bytes) -> str:
-    """Without BOM and CRLF, and with U+FFFD for what no file or process can take."""
+def _clean(text: str | bytes) -> str:
+    """Remove BOM and CRs; replace what no file or process can take by U+FFFD."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
@@ -150,10 +159,10 @@ def _cleaned(text: str | bytes) -> str:
 
 
 def _try(
-    text: str, expected: ReplyType, errors: list[ProtocolError], takes: bool
+    text: str, expected: ReplyType, errors: list[ProtocolError], lenient: bool
 ) -> Message | None:
     try:
-        return _read(text, expected, takes)
+        return _read(text, expected, lenient)
     except ProtocolError as error:
         errors.append(error)
         return None
@@ -168,8 +177,8 @@ def _most_telling(errors: list[ProtocolError], text: str, looked_like_one: bool)
     return ReplyNotFound("", f"no message in the reply: {shown(text, 200)}")
 
 
-def _read(text: str, expected: ReplyType, takes: bool) -> Message:
-    """One candidate as a message."""
+def _read(text: str, expected: ReplyType, lenient: bool) -> Message:
+    """Parse one candidate as a message."""
     document = load_document(text)
     if not isinstance(document, dict):
         kind = "a list" if isinstance(document, list) else "plain text"
@@ -178,14 +187,14 @@ def _read(text: str, expected: ReplyType, takes: bool) -> Message:
     if expected == "look":
         document = _only_looks(document)
     warnings = Warnings()
-    document, replaced = _storable(document)
+    document, replaced = _make_storable(document)
     if replaced or "\ufffd" in text:
         warnings.add("replaced_characters", "", "some characters could not be read")
     model = PAYLOADS[expected]
-    inner, prefix = _unwrapped(document, set(model.model_fields), warnings)
+    inner, prefix = _unwrap(document, set(model.model_fields), warnings)
     if expected != "look" and not inner.get("looks"):
-        inner.pop("looks", None)  # there is nothing to look at
-    if takes:
+        inner.pop("looks", None)  # the planner looks at nothing
+    if lenient:
         taken(inner, expected, prefix, warnings)
     fields = tidy(model, inner, prefix, warnings)
     try:
@@ -198,7 +207,7 @@ def _read(text: str, expected: ReplyType, takes: bool) -> Message:
 def _check_envelope(document: dict[str, Any], expected: ReplyType) -> None:
     kind = document.get("type")
     if expected == "look" and kind in PAYLOADS:
-        kind = expected  # the looks of any message
+        kind = expected  # any message may hold looks
     if kind is None:
         raise ReplyMissing("type", f"type is missing; {expected} is expected")
     if kind != expected:
@@ -209,7 +218,7 @@ def _check_envelope(document: dict[str, Any], expected: ReplyType) -> None:
 
 
 def _only_looks(document: dict[str, Any]) -> dict[str, Any]:
-    """A message as what it looks at: the other keys are not read."""
+    """Return only the looks of a message; its other keys are ignored."""
     payload = document.get("payload")
     inside = payload.get("looks") if isinstance(payload, dict) else None
     looks = inside or document.get("looks")
@@ -218,25 +227,25 @@ def _only_looks(document: dict[str, Any]) -> dict[str, Any]:
     return {"payload": {"looks": looks if isinstance(looks, list) else [looks]}}
 
 
-def _storable(value: Any) -> tuple[Any, bool]:
-    """The value with U+FFFD for what JSON escapes can smuggle in, and whether there was any."""
+def _make_storable(value: Any) -> tuple[Any, bool]:
+    """Replace characters from JSON escapes by U+FFFD; return whether there were any."""
     if isinstance(value, str):
         clean = _UNSTORABLE.sub("\ufffd", value)
         return clean, clean != value
     if isinstance(value, list):
-        items = [_storable(item) for item in value]
+        items = [_make_storable(item) for item in value]
         return [item for item, _ in items], any(changed for _, changed in items)
     if isinstance(value, dict):
-        pairs = [(_storable(key), _storable(item)) for key, item in value.items()]
+        pairs = [(_make_storable(key), _make_storable(item)) for key, item in value.items()]
         changed = any(key[1] or item[1] for key, item in pairs)
         return {key[0]: item[0] for key, item in pairs}, changed
     return value, False
 
 
-def _unwrapped(
+def _unwrap(
     document: dict[str, Any], known: set[str], warnings: Warnings
 ) -> tuple[dict[str, Any], str]:
-    """The payload and its path. Fields beside it count only where it lacks them."""
+    """Return the payload and its path. Fields beside the payload count only if it lacks them."""
     extras = {key: value for key, value in document.items() if key not in ("type", "version")}
     payload = extras.pop("payload", None)
     if not isinstance(payload, dict):
@@ -254,15 +263,17 @@ def _unwrapped(
 
 
 def _protocol_error(error: ValidationError, prefix: str) -> ProtocolError:
-    """The first thing wrong as the error, the others in its message, to be fixed at once."""
-    found = [_described(one, prefix) for one in error.errors(include_url=False)[:MAX_FAULTS]]
+    """Return the first fault as the error, with the others in its message, to be fixed at once."""
+    found = [_describe(one, prefix) for one in error.errors(include_url=False)[:MAX_FAULTS]]
     code, path, message = found[0]
     more = "".join(f"; {other_path}: {text}" for _, other_path, text in found[1:])
-    left = error.error_count() - len(found)
-    return reply_error(code, path, message + more + (f"; and {left} more" if left else ""))
+    remaining = error.error_count() - len(found)
+    return reply_error(
+        code, path, message + more + (f"; and {remaining} more" if remaining else "")
+    )
 
 
-def _described(one: ErrorDetails, prefix: str) -> tuple[str, str, str]:
+def _describe(one: ErrorDetails, prefix: str) -> tuple[str, str, str]:
     at = one.get("ctx", {}).get("at", "")
     path = prefix + ".".join(str(part) for part in (*one["loc"], at) if part != "")
     path = path.rstrip(".")[:MAX_PATH]

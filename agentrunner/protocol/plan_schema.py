@@ -1,7 +1,7 @@
-"""The schemas of messages about a plan: for all plans, and made for the one that is talked about.
+"""The schemas of messages about a plan: general ones, and ones made for a particular plan.
 
-Made for a plan, ids are enumerations, each operation has the keys that go with it, and only what
-nobody works on can be deleted.
+In a schema made for a plan, ids are enumerations, each operation has only its own keys, and only
+tasks without a run can be deleted.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from agentrunner.protocol.schema_parts import (
 from agentrunner.protocol.wire import MAX_ITEMS
 
 MADE = 60
-"""Temporary ids of one decomposition, temp-1 and on; what is more is added by the next message."""
+"""Temporary ids of one decomposition, from temp-1; a later message can add more."""
 MADE_BY_PATCH = 20
 MOST_IN_ALL = 1000
-"""Values of all enumerations of a schema together; providers refuse more."""
+"""Limit of all enumeration values of a schema together; providers refuse more."""
 
 _LEVEL: Schema = {"type": "integer", "enum": [1, 2, 3]}
 _EFFORT = one_of("small", "medium", "large")
@@ -79,7 +79,7 @@ _OPERATION = closed(
     position=nullable(closed(index=nullable(WHOLE), before=MAYBE_ID, after=MAYBE_ID)),
     cascade=nullable(BOOL),
 )
-"""For servers that take no unions; null for what does not go with the operation."""
+"""For servers without unions; keys that do not belong to the operation are null."""
 
 DECOMPOSE = closed(
     understanding=text(),
@@ -97,48 +97,48 @@ PLAN_PATCH = closed(
 
 @dataclass(frozen=True)
 class PlanIds:
-    """Ids of what a plan has, so that a schema can name them."""
+    """Ids that exist in a plan, so that a schema can enumerate them."""
 
     tasks: tuple[str, ...] = ()
     phases: tuple[str, ...] = ()
-    """Nodes that only group, without the root."""
+    """Nodes that only group others, without the root."""
     parents: tuple[str, ...] = ()
-    """Nodes that something may be put under."""
+    """Nodes that can have children."""
     at_work: tuple[str, ...] = ()
-    """Tasks that a run works on: they are not deleted."""
+    """Tasks that a run works on; they cannot be deleted."""
 
 
 def narrow_decompose(payload: Schema) -> None:
-    """Name the temporary ids, in place."""
-    ids = one_of(*_made(MADE))
+    """Enumerate the temporary ids, in place."""
+    ids = one_of(*_temp_ids(MADE))
     payload["properties"]["phases"] = copy.deepcopy(_phases(ids))
     payload["properties"]["potential_conflicts"] = _conflicts(ids)
 
 
 def narrow_patch(payload: Schema, plan: PlanIds) -> None:
-    """Give each operation its keys and name the ids that they may have, in place.
+    """Give each operation its own keys and enumerate the ids that they may have, in place.
 
-    Of a plan that is too large for it, neighbours are text, of a larger one all its ids are.
+    If the plan is too large for that, ids of neighbours become text; if still too large, all ids.
     """
     anchors: Schema | None = None
     for ids in (plan, plan, PlanIds()):
-        keys = copy.deepcopy(_named(ids, anchors))
-        if sum(_enumerated(keys)) <= MOST_IN_ALL:
+        keys = copy.deepcopy(_schemas_for(ids, anchors))
+        if sum(_enumeration_sizes(keys)) <= MOST_IN_ALL:
             break
         anchors = ID
     payload["properties"].update(keys)
 
 
-def _named(plan: PlanIds, anchors: Schema | None) -> Schema:
-    """Operations and conflicts of this plan; of no plan, with ids as text."""
+def _schemas_for(plan: PlanIds, anchors: Schema | None) -> Schema:
+    """The schemas of operations and conflicts for this plan; without a plan, ids are text."""
     known = bool(plan.parents)
-    made = _made(MADE_BY_PATCH)
+    made = _temp_ids(MADE_BY_PATCH)
 
     def ids(*values: str) -> Schema:
         return (words_of(values) if known else None) or ID
 
     targets = (*plan.tasks, *plan.phases)
-    task, mine = ids(*targets), ids(*plan.tasks, *made)
+    task, task_ids = ids(*targets), ids(*plan.tasks, *made)
     beside = anchors or ids(*targets, *made)
     place = {
         "parent_id": nullable(ids(*plan.parents, *made)),
@@ -148,13 +148,13 @@ def _named(plan: PlanIds, anchors: Schema | None) -> Schema:
         "title": LINE,
         "description": text(),
         "acceptance_criteria": _CRITERIA,
-        "dependencies": list_of(mine),
+        "dependencies": list_of(task_ids),
     }
     grouped = {"phase_name": MAYBE_LINE, "milestone": MAYBE_LINE}
     size = {"wbs_level": _LEVEL, "estimated_effort": _EFFORT}
     hint = {"suggested_impl": nullable(_SUGGESTED_IMPL)}
     maybe = {name: nullable(schema) for name, schema in {**facets, **size}.items()}
-    idle = [one for one in targets if one not in plan.at_work]
+    idle = [value_ for value_ in targets if value_ not in plan.at_work]
     forms = [
         closed(op=one_of("create"), temp_id=one_of(*made), **facets, **grouped, **size, **hint,
                **place),
@@ -165,7 +165,7 @@ def _named(plan: PlanIds, anchors: Schema | None) -> Schema:
         forms.append(closed(op=one_of("delete"), task_id=ids(*idle), cascade=BOOL))
     return {
         "operations": list_of({"anyOf": forms}, MAX_ITEMS),
-        "potential_conflicts": _conflicts(mine),
+        "potential_conflicts": _conflicts(task_ids),
     }
 
 
@@ -173,18 +173,18 @@ def _position(ids: Schema) -> Schema:
     return {"anyOf": [closed(index=WHOLE), closed(before=ids), closed(after=ids), {"type": "null"}]}
 
 
-def _made(count: int) -> list[str]:
+def _temp_ids(count: int) -> list[str]:
     return [f"temp-{number}" for number in range(1, count + 1)]
 
 
-def _enumerated(schema: Any) -> Iterator[int]:
-    """How many values each enumeration has."""
+def _enumeration_sizes(schema: Any) -> Iterator[int]:
+    """Yield the number of values of each enumeration."""
     if isinstance(schema, list):
-        for one in schema:
-            yield from _enumerated(one)
+        for value_ in schema:
+            yield from _enumeration_sizes(value_)
     elif isinstance(schema, dict):
         for key, value in schema.items():
             if key == "enum":
                 yield len(value)
             else:
-                yield from _enumerated(value)
+                yield from _enumeration_sizes(value)

@@ -57,7 +57,7 @@ class DecomposedTask(Wire):
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
-        """Fill in what the sources' own samples leave out."""
+        """Fill in what the samples in the specification itself leave out."""
         defaults = {"acceptance_criteria": [], "wbs_level": 3, "estimated_effort": "medium"}
         for key, default in defaults.items():
             if data.get(key) is None:
@@ -133,7 +133,7 @@ class PlanOperation(Wire):
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
-        """Drop the id that this operation does not use, an empty position, a null cascade."""
+        """Drop the id that this operation does not use, an empty position and a null cascade."""
         foreign = "task_id" if data.get("op") == "create" else "temp_id"
         if data.pop(foreign, None) is not None:
             message = f"{foreign} does not belong to this operation; ignored"

@@ -1,9 +1,9 @@
 """One JSON Schema for all messages of a run.
 
-Providers put the schema before the system message in what they cache: with another schema for each
-type of message, the first decision and the first judgement would be read anew, whole. This one
-stays the same from the plan to the last judgement. It says less than a message's own schema: it
-does not tie a payload to its type, and ids of criteria are text, since the plan makes them.
+Providers cache the schema before the system message. With a different schema for each type of
+message, they would read the whole prompt anew for the first decision and the first judgement. This
+schema stays the same from the plan to the last judgement. It is looser than a message's own schema:
+it does not tie a payload to its type, and criterion ids are text, since the plan makes them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from agentrunner.protocol.schema import Choices, message_schema
 from agentrunner.protocol.schema_parts import Schema
 
 MESSAGES: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")
-"""Of a run; those about plans are no part of one."""
+"""Messages of a run; those about plans are not part of one."""
 
 
 def run_schema(choices: Choices | None, *, looks: bool = False) -> Schema:
-    """The schema of a reply that is one of MESSAGES; a fresh copy, of the same bytes all the run.
+    """Return the schema of a reply that is one of MESSAGES; a fresh copy, byte-identical all the
+    run.
 
-    Of `choices` it has what is known before the plan and does not change.
+    It uses only those `choices` that are known before the plan and do not change.
     """
     if choices is not None:
         choices = replace(choices, criteria=(), own_checks=(), whole_run=True)

@@ -1,9 +1,9 @@
 """JSON Schemas of the wrapped messages, as strict structured output takes them.
 
-Every object is closed, every property required, what may be left out is nullable. They ask for
-the common core only: what a planner seldom has a reason to set (a worker's flags) is
-read where it comes, but not asked for. Lengths are bounded, since constrained decoding can
-otherwise repeat itself until the token limit.
+Every object is closed, every property required, and optional values are nullable. The schemas
+request the common core only: fields that a planner seldom needs (a worker's flags) are accepted but
+not requested. Lengths are limited, since constrained decoding can otherwise repeat itself until the
+token limit.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _BY_KIND: dict[str, Schema] = {
         matches=MAYBE_LINE,
     ),
 }  # fmt: skip
-"""The keys that each kind of check has; the others have `file` and `test_name`."""
+"""The keys of each kind of check; the other kinds have `file` and `test_name`."""
 
 
 def _check_of(kind: str) -> Schema:
@@ -118,26 +118,27 @@ _PAYLOADS: dict[MessageType, Schema] = {
 
 @dataclass(frozen=True)
 class Choices:
-    """What a task allows, so that a schema can name it. Empty means that it is not known."""
+    """What a task allows, so that a schema can enumerate it. Empty means unknown."""
 
     workers: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
-    """That may be named for a worker; the key is left out where there are none."""
+    """Models that may be named for a worker; the key is left out where there are none."""
     patterns: tuple[str, ...] = ()
     """The key is left out where there are none."""
     criteria: tuple[str, ...] = ()
-    """Ids."""
+    """Criterion ids."""
     kinds: tuple[str, ...] = ()
-    """Of checks; of CHECK_KINDS all but `diff` where none are named."""
+    """Kinds of checks; if empty, all of CHECK_KINDS but `diff`."""
     tests: tuple[str, ...] = ()
-    """Ids of tests that were there before the run; the key is left out where there are none."""
+    """Ids of tests that existed before the run; the key is left out where there are none."""
     own_checks: tuple[str, ...] = ()
     """Ids of criteria whose checks the planner wrote; only these can be withdrawn or replaced."""
     whole_run: bool = False
-    """Whether it is for a schema that stays the same all the run: then checks can be changed
-    although no such ids are known yet, and the keys of an action are in one object."""
+    """For a schema that stays the same all the run: then checks can be changed although no such ids
+    are known yet, and one object has the keys of all actions.
+    """
     plan: PlanIds = field(default_factory=PlanIds)
-    """Of a conversation: what the plan has."""
+    """For a conversation: what the plan has."""
 
 
 KINDS = tuple(kind for kind in CHECK_KINDS if kind != "diff")
@@ -145,14 +146,14 @@ _LOOK = closed(
     **dict.fromkeys((*FORMS, "in"), LINE),
     **dict.fromkeys(("from", "to"), WHOLE),
 )
-"""For servers that take no unions: an empty text and 0 mean that a key is not used."""
+"""For servers without unions: an empty text or 0 means that a key is not used."""
 _LOOKS_OF_PLANS = [
     closed(**{"read": LINE, "from": WHOLE, "to": WHOLE}),
     closed(**{"search": LINE, "in": LINE}),
     closed(list=LINE),
 ]
 _LOOKS = [*_LOOKS_OF_PLANS, closed(diff=LINE), closed(**{"output": LINE, "from": WHOLE})]
-"""A look has the keys of its form: small models fill each key that there is."""
+"""Each look has only the keys of its form, since small models fill every key that exists."""
 
 
 def message_schema(
@@ -161,9 +162,9 @@ def message_schema(
     *,
     looks: bool = False,
 ) -> Schema:
-    """The JSON Schema of the wrapped message, for strict structured output; a fresh copy.
+    """Return the JSON Schema of the wrapped message, for strict structured output; a fresh copy.
 
-    With `choices` it names what the task allows and has no key that could not be used. With
+    With `choices` it enumerates what the task allows and omits keys that could not be used. With
     `looks` the message may look before it answers.
     """
     copied: Schema = json.loads(_message_schema(type, choices, looks=looks))
@@ -172,11 +173,11 @@ def message_schema(
 
 @lru_cache(maxsize=32)
 def _message_schema(type_: MessageType, choices: Choices | None, *, looks: bool) -> str:
-    """The same as JSON: a call asks for five, which the call before asked for as well."""
-    return json.dumps(_made(type_, choices, looks=looks))
+    """The schema as JSON, cached: one call needs five schemas, mostly those of the call before."""
+    return json.dumps(_build_schema(type_, choices, looks=looks))
 
 
-def _made(
+def _build_schema(
     type: MessageType,  # noqa: A002 - the protocol's own word
     choices: Choices | None,
     *,
@@ -192,7 +193,7 @@ def _made(
         payload["properties"]["looks"] = copy.deepcopy(list_of(look, AT_ONCE))
         payload["required"].append("looks")
     if type == "next_action" and choices is not None and not choices.whole_run:
-        payload = _by_action(payload)
+        payload = _split_by_action(payload)
     return closed(
         type=one_of(type), version={"type": "integer", "enum": [VERSION]}, payload=payload
     )
@@ -218,8 +219,8 @@ def _narrow_action(payload: Schema, choices: Choices) -> None:
         payload["required"].append("changed_checks")
 
 
-def _by_action(payload: Schema) -> Schema:
-    """The payload with the keys of its action only, so that none contradicts it."""
+def _split_by_action(payload: Schema) -> Schema:
+    """Return the payload with the keys of its action only, so that none contradicts it."""
     keys = payload["properties"]
     common = {name: keys[name] for name in ("changed_checks", "looks") if name in keys}
     patterns = {name: keys[name] for name in ("used_patterns",) if name in keys}
@@ -257,7 +258,7 @@ def _narrow_plan(payload: Schema, choices: Choices) -> None:
 
 
 def _checks_of(choices: Choices) -> Schema:
-    """A check of a kind that can be executed here, or none."""
+    """Return the schema of a check of a kind that can be executed here, or null."""
     kinds: Sequence[str] = [kind for kind in choices.kinds if kind in KINDS] or KINDS
     checks = [copy.deepcopy(_check_of(kind)) for kind in kinds]
     for check in checks:
@@ -267,7 +268,7 @@ def _checks_of(choices: Choices) -> Schema:
 
 
 def _name_tests(check: Schema, choices: Choices) -> None:
-    """One test of the suite, by its id; another is named by `new_test`."""
+    """Let the check name one test of the suite by its id; `new_test` names any other."""
     if not choices.tests:
         drop(check, "name")
     elif words := words_of(choices.tests):

@@ -1,4 +1,4 @@
-"""What the schemas of messages are put together from."""
+"""Building blocks of the message schemas."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from agentrunner.protocol.wire import MAX_ID, MAX_ITEMS, MAX_LINE, MAX_TEXT
 
 Schema = dict[str, Any]
 MOST_WORDS = 200
-"""Values of one enumeration; providers refuse longer ones."""
+"""Limit of values of one enumeration; providers refuse longer ones."""
 
 
 def text(limit: int = MAX_TEXT) -> Schema:
-    """A text of at most so many characters."""
+    """Schema of a text of at most `limit` characters."""
     return {"type": "string", "maxLength": limit}
 
 
 def one_of(*values: str) -> Schema:
-    """An enumeration."""
+    """Schema of an enumeration."""
     return {"type": "string", "enum": list(values)}
 
 
 def list_of(items: Schema, limit: int = MAX_ITEMS, least: int = 0) -> Schema:
-    """A list of at least and at most so many items."""
+    """Schema of a list of `least` to `limit` items."""
     schema: Schema = {"type": "array", "items": items, "maxItems": limit}
     return {**schema, "minItems": least} if least else schema
 
 
 def closed(**properties: Schema) -> Schema:
-    """An object with exactly these keys."""
+    """Schema of an object with exactly these keys."""
     return {
         "type": "object",
         "properties": properties,
@@ -39,18 +39,18 @@ def closed(**properties: Schema) -> Schema:
 
 
 def nullable(schema: Schema) -> Schema:
-    """The same, or null."""
+    """Schema that also allows null."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
 def words_of(values: Iterable[str]) -> Schema | None:
-    """An enumeration; None where there is nothing to name, or too much."""
+    """Return an enumeration; None for no values or too many."""
     words = list(dict.fromkeys(values))
     return one_of(*words) if 0 < len(words) <= MOST_WORDS else None
 
 
 def drop(schema: Schema, key: str) -> None:
-    """Take a key from an object, in place."""
+    """Remove a key from an object schema, in place."""
     del schema["properties"][key]
     schema["required"].remove(key)
 

@@ -1,9 +1,9 @@
-"""Slips in a reply that are clear, and taken as they are meant: TAKEN is the whole list.
+"""Correct obvious slips in a reply; TAKEN lists all of them.
 
 Small models write `cwd: "."`, a time of 0, `RUN-WORKER` or a list of one. `parse_reply` refuses
-these; where it does, `take_reply` reads the reply once more with the rules of this table, each use
-of which is a warning `taken`. Nothing is taken that a person approves, that decides (commands,
-verdicts, expected exits), or whose loss would give more rights, more time or less proof.
+these; `take_reply` then reads the reply once more with the rules of this table. Each use of a rule
+is a warning `taken`. No rule touches what a person approves, what decides (commands, verdicts,
+expected exits), or anything whose loss would give more rights, more time or less proof.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ NOTHING = frozenset({"", ".", "./", "null", "none", "nil", "n/a", "default"})
 
 @dataclass(frozen=True)
 class Leniency:
-    """One place of one message, and how it may be written otherwise."""
+    """One field of one message, and a deviation that is corrected there."""
 
     type: ReplyType
     path: str
-    """`*` for every item of a list."""
+    """`*` stands for every item of a list."""
     how: How
     words: tuple[str, ...] = ()
-    """Of `word`: what it may be."""
+    """For `word`: the allowed values."""
 
 
 MEANINGS: dict[How, str] = {
@@ -42,7 +42,7 @@ MEANINGS: dict[How, str] = {
     "single": "its only element, where it is a list of one",
     "apart": "a look for each form, where one has several",
 }
-"""What is taken, for people."""
+"""The meaning of each correction, for people."""
 
 ACTIONS = ("run_worker", "mark_complete", "ask_human", "abort")
 OPERATIONS = ("create", "update", "delete", "move")
@@ -51,7 +51,7 @@ OPERATION, TASK = "operations.*", "phases.*.tasks.*"
 
 
 def _of_check(type_: ReplyType, path: str) -> tuple[Leniency, ...]:
-    """What is taken of a check, wherever one is written."""
+    """Return the corrections for a check at `path`."""
     return (
         Leniency(type_, path, "single"),
         Leniency(type_, f"{path}.cwd", "empty"),
@@ -90,11 +90,11 @@ TAKEN: tuple[Leniency, ...] = (
 
 
 def taken(fields: dict[str, Any], type_: ReplyType, prefix: str, warnings: Warnings) -> None:
-    """Write the payload of a message as it was asked for, in place, where TAKEN says how."""
+    """Correct the payload of a message in place, according to TAKEN."""
     for row in TAKEN:
         if row.type != type_:
             continue
-        for parent, key, path in _places(fields, row.path.split("."), prefix):
+        for parent, key, path in _find_places(fields, row.path.split("."), prefix):
             given = parent[key]
             value, changed = _RULES[row.how](given, row)
             if not changed:
@@ -107,64 +107,66 @@ def taken(fields: dict[str, Any], type_: ReplyType, prefix: str, warnings: Warni
                 warnings.add("taken", path, f"{shown(given)} is taken as {shown(value)}")
 
 
-def _places(value: Any, path: list[str], prefix: str) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Every mapping that has the last key of the path, that key, and where it stands."""
+def _find_places(
+    value: Any, path: list[str], prefix: str
+) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Yield every mapping that has the last key of the path, with that key and its full path."""
     key, *below = path
     if key == "*":
         for number, item in enumerate(value if isinstance(value, list) else ()):
-            yield from _places(item, below, f"{prefix}{number}.")
+            yield from _find_places(item, below, f"{prefix}{number}.")
     elif isinstance(value, dict) and key in value:
         if below:
-            yield from _places(value[key], below, f"{prefix}{key}.")
+            yield from _find_places(value[key], below, f"{prefix}{key}.")
         else:
             yield value, key, f"{prefix}{key}"
 
 
-Taking = tuple[Any, bool]
-"""What a value is taken as (None: not set), and whether that is another one."""
+_Correction = tuple[Any, bool]
+"""The corrected value (None: not set), and whether it differs from the given one."""
 
 
-def _empty(given: Any, row: Leniency) -> Taking:
+def _empty(given: Any, row: Leniency) -> _Correction:
     return None, isinstance(given, str) and given.strip().lower() in NOTHING
 
 
-def _blank(given: Any, row: Leniency) -> Taking:
+def _blank(given: Any, row: Leniency) -> _Correction:
     return None, isinstance(given, str) and given.strip().lower() in ("", "null")
 
 
-def _zero(given: Any, row: Leniency) -> Taking:
+def _zero(given: Any, row: Leniency) -> _Correction:
     zero = not isinstance(given, bool) and str(given).strip() in ("0", "0.0", "null", "")
     return None, zero
 
 
-def _word(given: Any, row: Leniency) -> Taking:
+def _word(given: Any, row: Leniency) -> _Correction:
     if not isinstance(given, str) or given in row.words:
         return given, False
-    found = [word for word in row.words if _plain(word) == _plain(given)]
+    found = [word for word in row.words if _normalized(word) == _normalized(given)]
     return (found[0], True) if len(found) == 1 else (given, False)
 
 
-def _single(given: Any, row: Leniency) -> Taking:
+def _single(given: Any, row: Leniency) -> _Correction:
     return (given[0], True) if isinstance(given, list) and len(given) == 1 else (given, False)
 
 
-def _apart(given: Any, row: Leniency) -> Taking:
-    """Small models fill each key that there is; nothing but reading comes of it."""
+def _apart(given: Any, row: Leniency) -> _Correction:
+    """Split a look with several forms: small models fill every key, and looks only read."""
     if not isinstance(given, list):
         return given, False
     looks: list[Any] = []
-    for one in given:
-        forms = [form for form in FORMS if has_form(one, form)]
-        others = {k: v for k, v in one.items() if k not in FORMS} if len(forms) > 1 else {}
-        looks += [{form: one[form], **others} for form in forms] if len(forms) > 1 else [one]
+    for look in given:
+        forms = [form for form in FORMS if has_form(look, form)]
+        others = {k: v for k, v in look.items() if k not in FORMS} if len(forms) > 1 else {}
+        looks += [{form: look[form], **others} for form in forms] if len(forms) > 1 else [look]
     return looks, len(looks) > len(given)
 
 
-def _plain(word: str) -> str:
+def _normalized(word: str) -> str:
     return re.sub(r"[-\s]", "_", word.strip()).lower()
 
 
-_RULES: dict[How, Callable[[Any, Leniency], Taking]] = {
+_RULES: dict[How, Callable[[Any, Leniency], _Correction]] = {
     "empty": _empty,
     "blank": _blank,
     "zero": _zero,

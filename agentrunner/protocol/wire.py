@@ -1,7 +1,7 @@
-"""What every message has in common: its text types, its few coercions, its warnings.
+"""The common base of all messages: text types, the few coercions, warnings.
 
-Models answer loosely, so fields that nobody knows are dropped with a warning; types are never
-guessed. The only coercions are int to text where text is expected and "true"/"false" to bool.
+Models answer loosely, so unknown fields are dropped with a warning; types are never guessed. The
+only coercions are int to text where text is expected and "true"/"false" to bool.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SLOT_JA = re.compile(r"ここに.{0,80}(?:…|\.\.\.|。。。)")
 
 @dataclass(frozen=True)
 class ReplyWarning:
-    """Something in a reply that was read in spite of being odd; `path` as in ProtocolError."""
+    """An oddity in a reply that was accepted nevertheless; `path` as in ProtocolError."""
 
     code: str
     """`unknown_field`, `outside_payload`, `id_assigned`, `default_used`, `ignored_field`,
@@ -39,40 +39,40 @@ class ReplyWarning:
 
 @dataclass
 class Warnings:
-    """Collects warnings while a reply is read, at most MAX_WARNINGS."""
+    """Collects warnings while a reply is parsed, at most MAX_WARNINGS."""
 
     items: list[ReplyWarning] = field(default_factory=list)
 
     def add(self, code: str, path: str, message: str) -> None:
-        """Note one; further ones than the limit are dropped."""
+        """Add a warning; those beyond the limit are dropped."""
         if len(self.items) < MAX_WARNINGS:
             self.items.append(ReplyWarning(code, path[:MAX_PATH], message))
 
 
 def fault(code: str, at: str, message: str) -> PydanticCustomError:
-    """An error for a validator to raise: a ProtocolError code, a path below the model."""
-    # braces in a message would be taken for the template's own
+    """Return an error for a validator to raise: a ProtocolError code, a path below the model."""
+    # pydantic would take braces in the message for its own placeholders
     return PydanticCustomError(code, "{text}", {"text": message, "at": at})
 
 
 class Wire(BaseModel):
-    """A part of a message. Values come in through `tidy`, so unknown keys are already gone."""
+    """A part of a message. `tidy` has already removed unknown keys from its values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     keeps_null: ClassVar[bool] = False
-    """Whether a null given differs from a key left out (`model_fields_set` tells them apart)."""
+    """Whether a given null differs from an omitted key (`model_fields_set` tells them apart)."""
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
-        """Bring other shapes the sources allow into this one; `path` ends with a dot or is ''."""
+        """Convert other shapes that the specification allows; `path` ends with a dot or is ''."""
         return data
 
 
 def tidy(
     model: type[Wire], data: Mapping[str, Any], path: str, warnings: Warnings
 ) -> dict[str, Any]:
-    """The fields of `model` in `data`, at all depths: null is absent, the unknown is warned of."""
+    """Return the fields of `model` in `data`, at all depths: drop nulls, warn of unknown keys."""
     kept: dict[str, Any] = {}
     for key, value in model.reshape(dict(data), path, warnings).items():
         known = model.model_fields.get(key)
@@ -97,20 +97,20 @@ def _tidy_value(model: type[Wire] | None, value: Any, path: str, warnings: Warni
 
 
 def _wire_in(annotation: Any) -> type[Wire] | None:
-    """The message part that a field of this type holds: `X`, `X | None`, `list[X]`."""
+    """Return the message part that a field of this type holds: `X`, `X | None`, `list[X]`."""
     if isinstance(annotation, type) and issubclass(annotation, Wire):
         return annotation
     return next((found for arg in get_args(annotation) if (found := _wire_in(arg))), None)
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as an error message quotes it: one line, no control characters, cut."""
+    """Return a value as error messages quote it: one line, no control characters, cut."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text says nothing: blank, dots only, or a slot copied from a prompt's example."""
+    """Whether a text has no content: blank, only dots, or a slot copied from a prompt's example."""
     stripped = text.strip()
     return bool(not stripped or _DOTS_ONLY.fullmatch(stripped) or _SLOT_JA.fullmatch(stripped))
 
@@ -138,7 +138,7 @@ _COERCED = BeforeValidator(_int_to_text)
 _SAYING = AfterValidator(_says_something)
 
 Remark = Annotated[str, Field(max_length=MAX_TEXT), _COERCED]
-"""Text nothing depends on; the others must say something."""
+"""Text that nothing depends on; the other types must have content."""
 Text = Annotated[str, Field(max_length=MAX_TEXT), _COERCED, _SAYING]
 Prompt = Annotated[str, Field(max_length=MAX_PROMPT), _COERCED, _SAYING]
 Line = Annotated[str, Field(max_length=MAX_LINE), _COERCED, _SAYING]

@@ -1,7 +1,7 @@
-"""Scenes: situations with a known right answer, by which a planner is tried before it is trusted.
+"""Scenes: situations with a known right answer, to try a planner before it is trusted.
 
-A scene is a file of data (`model.py`). It is staged in a throw-away repository and asked about by
-the code that asks in a real run (`staging.py`, `playing.py`): the same prompts, schemas, parser
-and refusals. What comes back is graded by the scene's own rules (`rules.py`), and all of it
-together says what a planner can be trusted with (`verdict.py`).
+A scene is a file of data (`scene.py`). It is staged in a temporary repository, and the planner is
+asked by the code of a real run (`staging.py`, `playing.py`): the same prompts, schemas, parser and
+refusals. The scene's own rules grade the answer (`rules.py`), and all grades together show what a
+planner can be trusted with (`verdict.py`).
 """

@@ -1,4 +1,4 @@
-"""A scene about a plan: asked as a conversation asks, with the plan that the scene has."""
+"""Ask a scene about a plan as a conversation would, with the scene's plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agentrunner.scenes.staging import Stage
 
 @dataclass
 class Calls:
-    """What asking about one scene took."""
+    """The cost of asking about one scene."""
 
     looks: int = 0
     calls: int = 0
@@ -38,7 +38,7 @@ class Calls:
     cut: str = ""
 
     def add(self, call: Mapping[str, Any], *, answered: bool) -> None:
-        """One attempt on the wire, as the log of a run has it."""
+        """Add one attempt on the wire, as a run's log has it."""
         usage = call["usage"]
         self.calls += 1
         if call["error"] and answered:
@@ -52,7 +52,7 @@ class Calls:
 
 
 class _Planner:
-    """Asks the candidate for plans, as a conversation does, and keeps what it took."""
+    """Asks the candidate for plans, as a conversation does, and keeps the cost."""
 
     def __init__(self, stage: Stage, calls: Calls) -> None:
         self._stage = stage
@@ -81,7 +81,7 @@ class _Planner:
 
 
 async def about_plan(named: Named, stage: Stage, calls: Calls) -> Given:
-    """One message of a conversation, with the plan that the scene has."""
+    """Return the answer to one message of a conversation with the scene's plan."""
     deps, scene = stage.deps, named.scene
     store = PlanStore(deps.folder.root / "plan" / "plan.sqlite")
     store.path.parent.mkdir(mode=0o700)

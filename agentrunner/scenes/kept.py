@@ -16,17 +16,17 @@ FOLDER = "planner-trials"
 
 
 class TrialRecord:
-    """A file of one planner with these settings, asked by these prompts."""
+    """The file of one planner with these settings and prompts."""
 
     def __init__(self, state_dir: Path, settled: TaskSpec) -> None:
-        """Where it is; nothing is made."""
+        """Compute the file's path; nothing is created."""
         meta = settled.runner.meta.model_dump_json()
         key = hashlib.sha256(f"{__version__}\n{meta}\n{_prompts()}".encode()).hexdigest()[:16]
         self._folder = state_dir / FOLDER
         self._file = self._folder / f"{key}.jsonl"
 
     def read(self) -> dict[str, Played]:
-        """What was played, by the digest of its scene; a torn line is left out."""
+        """Return the played scenes by their digests; a torn line is left out."""
         found = {}
         for line in read_lines(self._file):
             values = dict(line["played"])
@@ -35,17 +35,17 @@ class TrialRecord:
         return found
 
     def add(self, scene: str, played: Played) -> None:
-        """One more; raises OSError."""
+        """Add a played scene; raises OSError."""
         make_private(self._folder)
         append_line(self._file, {"scene": scene, "played": asdict(played)}, sync=False)
 
     def forget(self) -> None:
-        """The trial is over."""
+        """Delete the file: the trial is over."""
         self._file.unlink(missing_ok=True)
 
 
 def _prompts() -> str:
-    """What the prompts are made of: another text is another trial."""
+    """Return a digest of all that the prompts are made of: another text is another trial."""
     folder = Path(prompts.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):

@@ -1,4 +1,4 @@
-"""Playing a scene: it is asked by the code of a run, and the answer graded by the scene's rules."""
+"""Play a scene: the code of a run asks it, and the scene's rules grade the answer."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from agentrunner.scenes.wording import in_a_line
 
 Grade = Literal["right", "acceptable", "wrong", "unusable"]
 OF_ONE_SCENE = frozenset({"context", "filter", "cut", "unusable", "protocol", "request"})
-"""Reasons that say something of the planner; with any other it is out of reach."""
+"""Reasons that say something about the planner; any other means that it is out of reach."""
 
 
 class OutOfReach(InfraError):
-    """The planner cannot be asked at all, so that there is nothing to grade."""
+    """The planner cannot be asked at all, so there is nothing to grade."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Played:
     asks: str
     grade: Grade
     why: str
-    """Why it is not right; the end of a sentence."""
+    """Why the answer is not right; the end of a sentence."""
     answer: str
-    """What was answered, in a line."""
+    """The answer in one line."""
     first: bool
     """Whether the first answer could be used."""
     looks: int
@@ -60,22 +60,22 @@ class Played:
     cached_tokens: int
     output_tokens: int
     usd: float | None
-    """None where nobody knows what it cost, or where it is part of a subscription."""
+    """None if the cost is unknown, or covered by a subscription."""
     seconds: float
     passed_wrongly: tuple[str, ...] = ()
-    """Criteria that are not met, and that the judge let pass."""
+    """Criteria that are not met but were passed by the judge."""
     failed_wrongly: tuple[str, ...] = ()
     cut: str = ""
-    """What is wrong where the planner's server cut the prompt, in a sentence."""
+    """What is wrong if the planner's server cut the prompt, in a sentence."""
     refused: tuple[str, ...] = ()
     """Why answers could not be used before this one, or instead of it."""
 
 
 class Company:
-    """The planner for all scenes: made once, or for each where code answers for its own task."""
+    """The planner for all scenes: made once, or per scene if code answers for its own task."""
 
     def __init__(self, settled: TaskSpec, environ: Mapping[str, str]) -> None:
-        """Raises as `make_panel`, before anything is spent."""
+        """Make the planner; raises as `make_panel`, before anything is spent."""
         self._environ = environ
         self._panel = make_panel(settled, environ)
         clients = [self._panel.role_candidates(role).candidates[0].client for role in ROLES]
@@ -86,11 +86,11 @@ class Company:
         self.notices = self._panel.notices
 
     def describe(self) -> str:
-        """For people."""
+        """Return a text for people."""
         return self._panel.describe()
 
     def panel_of(self, spec: TaskSpec) -> Panel:
-        """The planner for this scene."""
+        """Return the planner for this scene."""
         return make_panel(spec, self._environ) if self._by_code else self._panel
 
 
@@ -104,9 +104,9 @@ async def play_all(
     clock: Clock | None = None,
     call_number: int = 0,
 ) -> AsyncIterator[Played]:
-    """Each scene as it was played, one after the other.
+    """Yield each scene as it was played, one after the other.
 
-    Raises OutOfReach where the planner cannot be asked, and what making it raises.
+    Raises OutOfReach if the planner cannot be asked, and the errors of making it.
     """
     company = company or Company(settled, environ)
     if not company.needs_sandbox:
@@ -129,7 +129,7 @@ async def play_all(
 
 
 async def play(named: Named, stage: Stage) -> Played:
-    """The scene's question, asked and graded; raises OutOfReach."""
+    """Ask the scene's question and grade the answer; raises OutOfReach."""
     calls = Calls()
     plans = named.scene.asks in ("decompose", "plan_patch")
     try:
@@ -151,14 +151,14 @@ async def play(named: Named, stage: Stage) -> Played:
         _count(stage.deps, calls)
     calls.looks = max(0, calls.calls - len(calls.faults) - 1) if given is not None else 0
     if given is None:
-        return _played(named, calls, "unusable", why, "")
+        return _to_played(named, calls, "unusable", why, "")
     given = replace(given, looks=calls.looks)
     grade, why = graded(named, given)
-    return _played(named, calls, grade, why, in_a_line(given), given)
+    return _to_played(named, calls, grade, why, in_a_line(given), given)
 
 
 def graded(named: Named, given: Given) -> tuple[Grade, str]:
-    """What an answer is worth by the scene's rules, and what is wrong with it."""
+    """Return the grade of an answer by the scene's rules, and what is wrong with it."""
     first = ""
     grades: tuple[Literal["right", "acceptable"], ...] = ("right", "acceptable")
     for grade in grades:
@@ -171,7 +171,7 @@ def graded(named: Named, given: Given) -> tuple[Grade, str]:
 
 
 async def _about_run(named: Named, stage: Stage) -> Given:
-    """What the nodes of a run ask, and what they make of the answer."""
+    """Ask as the nodes of a run do, and return what they make of the answer."""
     state, deps, scene = stage.state, stage.deps, named.scene
     counters = state["counters"]
     orders = [one.order.prompt for one in scene.rounds]
@@ -199,7 +199,7 @@ async def _about_run(named: Named, stage: Stage) -> Given:
     return Given(assessment=as_seen(vote, criteria, view))
 
 
-# -- what came of it ------------------------------------------------------------------------------
+# -- results --------------------------------------------------------------------------------------
 
 
 def _count(deps: Deps, calls: Calls) -> None:
@@ -212,7 +212,7 @@ def _count(deps: Deps, calls: Calls) -> None:
 
 
 def _why_unusable(error: BaseException) -> str:
-    """Why there is no answer, the end of a sentence; raises OutOfReach where nobody can say."""
+    """Return why there is no answer, as the end of a sentence; raises OutOfReach if unknown."""
     cause = error if isinstance(error, PlannerUnavailable | PlannerUnusable) else error.__cause__
     if isinstance(error, UsageError):
         return f"it does not answer this: {error.message}"
@@ -230,7 +230,7 @@ def _why_unusable(error: BaseException) -> str:
     ) from error
 
 
-def _played(
+def _to_played(
     named: Named, calls: Calls, grade: Grade, why: str, answer: str, given: Given | None = None
 ) -> Played:
     wrong = _wrong_verdicts(named, given)
@@ -266,7 +266,7 @@ def _wrong_verdicts(named: Named, given: Given | None) -> tuple[tuple[str, ...],
 
 
 def reference_script(scenes: Sequence[Named]) -> str:
-    """The scenes' own answers as a script, one item for each call, in the order of the scenes."""
+    """Return the scenes' own answers as a script, one item per call, in the order of the scenes."""
     items = [
         {"expect": one.scene.asks, "reply": _reply(one.scene.asks, payload)}
         for one in scenes
@@ -276,6 +276,6 @@ def reference_script(scenes: Sequence[Named]) -> str:
 
 
 def _reply(asks: str, payload: Mapping[str, Any]) -> dict[str, object]:
-    """A payload as a message; one with looks alone is a look."""
+    """Return a payload as a message; one that has only looks becomes a look."""
     type_ = "look" if payload.keys() == {"looks"} else asks
     return {"type": type_, "version": 1, "payload": dict(payload)}

@@ -1,7 +1,7 @@
-"""What counts as a right answer to a scene, as typed data that code decides. Pure.
+"""Rules for a right answer to a scene, as typed data that code decides. Pure.
 
-A rule holds when it finds no fault. Words are looked for without regard to case and width; of a
-list of words one is enough, and each list has to be met.
+A rule holds if it finds no fault. Words are matched regardless of case and width. One of a list of
+words is enough, and every list must be met.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from agentrunner.protocol.messages import Action
 from agentrunner.state.run_state import Assessment, Criterion
 
 Words = list[Annotated[list[str], Field(min_length=1)]]
-"""Each list is met by one of its words."""
+"""One word of each list must occur."""
 TOO_ALIKE = 0.9
-"""From how alike two orders (0 to 1) count as the same one again."""
+"""Similarity (0 to 1) from which two orders count as the same."""
 SHOWN = 60
-"""Characters of a text in a fault."""
+"""Most characters of a text in a fault."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """A usable answer, as a run would go on with it."""
+    """A usable answer, as a run would use it."""
 
     looks: int = 0
-    """How often it looked before it answered."""
+    """How many times the planner looked before it answered."""
     action: NextAction | None = None
     criteria: Sequence[Criterion] = ()
-    """What a plan came to."""
+    """The criteria that resulted from a plan."""
     assessment: Assessment | None = None
     proposal: Proposal | None = None
     orders: Sequence[str] = ()
@@ -47,34 +47,34 @@ class Given:
 
 
 class SceneRule(ConfigModel):
-    """What every rule may ask for."""
+    """The common part of all rules."""
 
     looked: bool = False
-    """Whether it has to look before it answers."""
+    """Whether the planner must look before it answers."""
 
     def faults(self, given: Given) -> Iterator[str]:
-        """Why the rule does not hold, as ends of sentences; nothing where it does."""
+        """Yield why the rule does not hold, as ends of sentences; nothing if it holds."""
         if self.looked and not given.looks:
             yield "it did not look at what it was not shown"
-        yield from self._own(given)
+        yield from self._own_faults(given)
 
-    def _own(self, given: Given) -> Iterator[str]:
+    def _own_faults(self, given: Given) -> Iterator[str]:
         raise NotImplementedError
 
 
 class ActionRule(SceneRule):
-    """Of `next_action`."""
+    """A rule for `next_action`."""
 
     action: Annotated[list[Action], Field(min_length=1)]
-    """One of them."""
+    """The allowed actions."""
     says: Words = []
-    """In the worker's prompt, in the question, or in the reason where there is neither."""
+    """In the worker's prompt, in the question, or in the reason if there is neither."""
     avoids: list[str] = []
-    """None of them in it."""
+    """Words that must not occur there."""
     anew: bool = False
-    """Whether the worker's prompt has to differ from those before."""
+    """Whether the worker's prompt must differ from those before."""
 
-    def _own(self, given: Given) -> Iterator[str]:
+    def _own_faults(self, given: Given) -> Iterator[str]:
         chosen = given.action
         if chosen is None:
             yield "it is no decision"
@@ -85,28 +85,28 @@ class ActionRule(SceneRule):
         text = _text_of(chosen)
         yield from _words(self.says, [text], "nothing it says")
         yield from _avoided(self.avoids, [text])
-        if self.anew and any(_alike(text, order) for order in given.orders):
+        if self.anew and any(_are_alike(text, order) for order in given.orders):
             yield "it gives the same order again"
 
 
 class PlanRule(SceneRule):
-    """Of `plan_task`: about the criteria that the plan came to, a person's own among them."""
+    """A rule for `plan_task`: about the resulting criteria, including a person's own."""
 
     least: int = Field(1, ge=0)
     most: int = Field(50, ge=1)
     covers: Words = []
-    """Each list is met by one criterion."""
+    """One criterion must meet each list."""
     avoids: list[str] = []
     executable: int = Field(0, ge=0)
-    """So many of them have a check or name tests."""
+    """Least number of criteria that have a check or name tests."""
     optional: Words = []
-    """A criterion that has one of the words must not be critical."""
+    """A criterion with one of the words must not be critical."""
     programs: list[str] = []
-    """Where named, commands start no other program."""
+    """If given, the only programs that commands may start."""
     keeps: list[str] = []
-    """Ids of criteria that people wrote, with a check or without: no other says the same."""
+    """Ids of criteria that people wrote, with a check or without: no other may repeat them."""
 
-    def _own(self, given: Given) -> Iterator[str]:
+    def _own_faults(self, given: Given) -> Iterator[str]:
         criteria = given.criteria
         texts = [_criterion_text(one) for one in criteria]
         if not self.least <= len(criteria) <= self.most:
@@ -119,17 +119,17 @@ class PlanRule(SceneRule):
         for one, text in zip(criteria, texts, strict=True):
             if one.critical and any(_has(text, words) for words in self.optional):
                 yield f"{one.id} is critical, and was only wished for"
-            yield from self._foreign(one)
-        yield from self._lost(criteria)
+            yield from self._missing_programs(one)
+        yield from self._lost_criteria(criteria)
 
-    def _foreign(self, one: Criterion) -> Iterator[str]:
-        """Programs that a check starts, and that are not there."""
+    def _missing_programs(self, one: Criterion) -> Iterator[str]:
+        """Yield programs that a check starts but that do not exist."""
         shell = _shell_of(one.check)
         for word in first_words(shell) if self.programs and shell else ():
             if word not in self.programs:
                 yield f"the check of {one.id} starts {word}, which is not there"
 
-    def _lost(self, criteria: Sequence[Criterion]) -> Iterator[str]:
+    def _lost_criteria(self, criteria: Sequence[Criterion]) -> Iterator[str]:
         by_id = {one.id: one for one in criteria}
         for name in self.keeps:
             mine = by_id.get(name)
@@ -137,17 +137,17 @@ class PlanRule(SceneRule):
                 yield f"{name} is not kept as it was written"
                 continue
             for other in criteria:
-                if other.origin != "task" and _alike(other.description, mine.description):
+                if other.origin != "task" and _are_alike(other.description, mine.description):
                     yield f"{other.id} says the same as {name}"
 
 
 class JudgeRule(SceneRule):
-    """Of `completion_assessment`: what it comes to once the more negative word has won."""
+    """A rule for `completion_assessment`, after the more negative word has won."""
 
     passes: list[str] = []
     fails: list[str] = []
 
-    def _own(self, given: Given) -> Iterator[str]:
+    def _own_faults(self, given: Given) -> Iterator[str]:
         judged = given.assessment
         if judged is None:
             yield "it is no judgement"
@@ -166,7 +166,7 @@ class JudgeRule(SceneRule):
 
 
 def wrongly_passed(rule: JudgeRule, judged: Assessment) -> list[str]:
-    """Criteria that are not met, and that a judge passed by name or as part of all."""
+    """Return criteria that are not met but were passed, by name or as part of all."""
     by_all = judged.satisfied
     return [
         name
@@ -176,31 +176,31 @@ def wrongly_passed(rule: JudgeRule, judged: Assessment) -> list[str]:
 
 
 def wrongly_failed(rule: JudgeRule, judged: Assessment) -> list[str]:
-    """Criteria that are met, and that a judge failed."""
+    """Return criteria that are met but were failed."""
     return [name for name in rule.passes if name in judged.failed]
 
 
 class ProposalRule(SceneRule):
-    """Of `decompose` and `plan_patch`: about the plan that a proposal would make."""
+    """A rule for `decompose` and `plan_patch`: about the plan that a proposal would make."""
 
     least: int = Field(0, ge=0)
-    """Tasks that it adds."""
+    """Least number of tasks that it adds."""
     most: int = Field(200, ge=0)
     adds: Words = []
-    """Each list is met by a task that it adds."""
+    """One added task must meet each list."""
     avoids: list[str] = []
     before: list[tuple[list[str], list[str]]] = []
-    """Of tasks with such words, the first have to be done before the second."""
+    """Of tasks with such words, the first must be done before the second."""
     removes: list[str] | None = None
-    """Exactly these tasks are gone; left out, any may be."""
+    """Exactly these tasks must be removed; without it, any may be."""
     keeps: list[str] = []
-    """Ids of tasks that ask for what they asked for."""
+    """Ids of tasks whose request must not change."""
     changes: dict[str, Words] = {}
-    """By id of a task, what it has to say afterwards."""
+    """By task id, the words that it must have afterwards."""
     asks: bool | None = None
-    """Whether it asks a question; left out, either will do."""
+    """Whether it must ask a question; without it, both are allowed."""
 
-    def _own(self, given: Given) -> Iterator[str]:
+    def _own_faults(self, given: Given) -> Iterator[str]:
         proposal = given.proposal
         if proposal is None:
             yield "it is no change of a plan"
@@ -232,7 +232,7 @@ class ProposalRule(SceneRule):
 
 
 def plain(text: str) -> str:
-    """A text as words are looked for in it."""
+    """Normalize a text for matching words."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -253,7 +253,7 @@ def _avoided(words: Iterable[str], texts: Collection[str]) -> Iterator[str]:
             yield f'it says "{word}"'
 
 
-def _alike(one: str, other: str) -> bool:
+def _are_alike(one: str, other: str) -> bool:
     first, second = (" ".join(plain(text).split()) for text in (one, other))
     return SequenceMatcher(None, first, second, autojunk=False).ratio() >= TOO_ALIKE
 
@@ -281,7 +281,7 @@ def _task_text(plan: Plan, name: str) -> str:
 
 
 def _all_before(plan: Plan, name: str) -> set[str]:
-    """Tasks that have to be done before this one, near and far."""
+    """Return all tasks that must be done before this one, directly or indirectly."""
     found: set[str] = set()
     todo = [name]
     while todo:

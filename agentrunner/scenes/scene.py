@@ -1,7 +1,7 @@
-"""A scene as people write it: one YAML file, typed, in one language or in both.
+"""A scene as people write it: a typed YAML file, in one language or in both.
 
-Where a text differs between languages it stands as a map with the keys `en` and `ja`; everything
-else is the same in both. The keys are explained in docs/reference/planner-scenes.md.
+A text that differs between languages is a map with the keys `en` and `ja`; everything else is
+common to both. docs/reference/planner-scenes.md explains the keys.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ Colour = Literal["green", "red", "unknown"]
 
 
 class Filler(ConfigModel):
-    """A long file: a text, then a line many times, `{n}` in it being its number."""
+    """A long file: a text, then a line repeated, in which `{n}` is its number."""
 
     text: str = ""
     line: str
     times: int = Field(ge=1, le=5000)
 
     def whole(self) -> str:
-        """The text of the file."""
+        """Return the text of the file."""
         lines = (self.line.replace("{n}", str(n)) for n in range(1, self.times + 1))
         return "\n".join([*self.text.splitlines(), *lines, ""])
 
 
 FileText = str | Filler | None
-"""None takes a file away."""
+"""None deletes the file."""
 
 
 class TestSeen(TestOutcome):
-    """What the test command said; its command is that of the task."""
+    """The test command's outcome; its command is that of the task."""
 
     __test__ = False
 
@@ -65,13 +65,13 @@ class TestSeen(TestOutcome):
 
 
 class CheckSeen(CheckOutcome):
-    """What the check of a criterion said."""
+    """The outcome of a criterion's check."""
 
     what: str = ""
 
 
 class RunSeen(WorkerRun):
-    """How a worker's run ended; ids, trees and what it changed are filled in."""
+    """The end of a worker's run; ids, trees and changes are filled in."""
 
     worker_run_id: str = ""
     worker: str = ""
@@ -79,19 +79,19 @@ class RunSeen(WorkerRun):
 
 
 class Order(ConfigModel):
-    """What was decided before the run."""
+    """The decision before a worker run."""
 
     reason: str
     prompt: str
 
 
 class RoundSeen(ConfigModel):
-    """One round that lies behind: what was ordered, what it changed, what was found."""
+    """A past round: the order, the changes, and the results."""
 
     order: Order
     run: RunSeen
     output: str = ""
-    """The end of what the worker printed."""
+    """The end of the worker's output."""
     errors: str = ""
     """The same on standard error."""
     changed: dict[str, FileText] = {}
@@ -101,7 +101,7 @@ class RoundSeen(ConfigModel):
 
 
 class Before(ConfigModel):
-    """What was found before the first worker."""
+    """The results before the first worker."""
 
     test: TestSeen | None = None
     checks: dict[str, Colour] = {}
@@ -112,7 +112,7 @@ class Before(ConfigModel):
 
 
 class PersonWords(ConfigModel):
-    """What a person has decided in this run."""
+    """A person's decision in this run."""
 
     kind: Literal["ask_human", "message"] = "message"
     asked: str = ""
@@ -120,7 +120,7 @@ class PersonWords(ConfigModel):
 
 
 class Scene(ConfigModel):
-    """A situation, what is asked in it, and what counts as right."""
+    """A situation, the question in it, and what counts as right."""
 
     version: Literal[1]
     group: Group
@@ -137,18 +137,18 @@ class Scene(ConfigModel):
     rounds: list[RoundSeen] = []
     people: list[PersonWords] = []
     remarks: list[str] = []
-    """What code tells the planner beside the facts, such as why completion was refused."""
+    """What code tells the planner besides the facts, such as why completion was refused."""
     max_loops: int = Field(5, ge=0, le=100)
     message: str = ""
-    """Of `decompose` and `plan_patch`: what the person says."""
+    """For `decompose` and `plan_patch`: the person's message."""
     plan: dict[str, Any] = {}
-    """Of `plan_patch`: the plan that is there, as the payload of a `decompose`."""
+    """For `plan_patch`: the existing plan, as the payload of a `decompose`."""
     right: Annotated[list[dict[str, Any]], Field(min_length=1)]
-    """Rules, of which one has to hold."""
+    """Rules, one of which must hold."""
     acceptable: list[dict[str, Any]] = []
-    """Rules for answers that do no harm, and are not the best."""
+    """Rules for answers that do no harm but are not the best."""
     answer: list[dict[str, Any]]
-    """A right answer as payloads, one for each call: looks first."""
+    """A right answer as payloads, one per call: looks first."""
 
     @model_validator(mode="after")
     def _fits_what_it_asks(self) -> Scene:
@@ -162,7 +162,7 @@ class Scene(ConfigModel):
         return self
 
     def rules_of(self, which: Literal["right", "acceptable"]) -> list[SceneRule]:
-        """The rules as models of what is asked; raises ValidationError."""
+        """Return the rules as models for the asked message; raises ValidationError."""
         model = RULES[self.asks]
         return [model.model_validate(one) for one in getattr(self, which)]
 
@@ -171,11 +171,11 @@ class Named(ConfigModel):
     """A scene in one language, as it is played."""
 
     id: str
-    """The name of its file and the language: "red-tests.ja"."""
+    """File name and language: "red-tests.ja"."""
     language: Language
     scene: Scene
     digest: str
-    """Of all that it says."""
+    """Digest of the whole content."""
 
 
 def load_scenes(
@@ -184,10 +184,10 @@ def load_scenes(
     language: Language | None = None,
     only: Sequence[str] = (),
 ) -> list[Named]:
-    """The scenes of ours and those in `folder`, by name; of one `language` where it is given.
+    """Return our scenes and those in `folder`, by name; only one `language` if it is given.
 
-    `only` holds ids, with the language or without. Raises UsageError (`scene-invalid`) with file
-    and line for a scene that cannot be read, and for an id that is none.
+    `only` holds ids, with or without the language. Raises UsageError (`scene-invalid`) with file
+    and line for an unreadable scene, and for an unknown id.
     """
     found = [*_read_all(OWN), *(_read_all(folder) if folder is not None else ())]
     names = {one.id for one in found} | {one.id.rpartition(".")[0] for one in found}
@@ -210,7 +210,7 @@ def _read_all(folder: Path) -> Iterator[Named]:
 
 
 def read_scene(path: Path) -> Iterator[Named]:
-    """A file as one scene for each of its languages; raises UsageError (`scene-invalid`)."""
+    """Yield a file's scene in each of its languages; raises UsageError (`scene-invalid`)."""
     name = path.name if path.is_relative_to(OWN) else str(path)
     text = read_text(path, name=name)
     tree = read_yaml(text, name)
@@ -237,7 +237,7 @@ def read_scene(path: Path) -> Iterator[Named]:
 
 
 def in_language(value: Any, language: Language) -> Any:
-    """The data with each map of languages replaced by its text in this one."""
+    """Replace each map of languages in the data by its text in this language."""
     if isinstance(value, dict):
         if value and value.keys() <= set(LANGUAGES):
             return value.get(language, next(iter(value.values())))

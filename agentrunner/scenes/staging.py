@@ -1,8 +1,8 @@
-"""A scene as a run of its own: repository, snapshots, logs and state as they would be by then.
+"""Stage a scene as a run of its own, with repository, snapshots, logs and state as of then.
 
-Nothing is started but what a planner needs itself: no worker, no test, no check. What they are
-said to have found is put where a real run has it, round by round, so that what the planner is
-asked is put together by the code of a real run.
+Nothing is started but what a planner needs itself: no worker, test or check. Their supposed results
+are put where a real run has them, round by round, so that the code of a real run assembles the
+planner's request.
 """
 
 from __future__ import annotations
@@ -68,22 +68,22 @@ from agentrunner.verification.verdict import settle
 from agentrunner.workers.member import make_members
 
 WORKER = "coder"
-"""The only worker of a scene. It is never started, so any program stands for it."""
+"""The only worker of a scene. It is never started, so any program will do."""
 STARTED = "2026-01-05T09:00:00.000Z"
-"""Of every scene: what a planner is asked is the same whenever it is asked."""
+"""Start time of every scene, so that the planner's request never depends on the clock."""
 PanelOf = Callable[[TaskSpec], Panel]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A run that stands where the scene asks."""
+    """A run in the situation in which the scene asks."""
 
     state: TaskContext
     deps: Deps
     repository: dict[str, object] | None
-    """What a planner is told of the repository; None where none reads it."""
+    """What a planner learns of the repository; None if no planner reads it."""
     names: frozenset[str]
-    """Of the suite's tests."""
+    """Names of the suite's tests."""
 
 
 @asynccontextmanager
@@ -97,10 +97,10 @@ async def staged(
     call_number: int = 0,
     clock: Clock | None = None,
 ) -> AsyncIterator[Stage]:
-    """The scene, staged in the empty folder `place`; closed again whatever happens.
+    """Stage the scene in the empty folder `place`; it is closed again in any case.
 
-    `settled` has the planner's settings; `call_number` is that of the first call. Raises what
-    opening a sandbox raises, for planners that need one.
+    `settled` has the planner's settings; `call_number` is that of the first call. Raises the errors
+    of opening a sandbox, for planners that need one.
     """
     repo = place / "repo"
     await asyncio.to_thread(_write, repo, named.scene.files)
@@ -118,9 +118,9 @@ async def staged(
 
 
 def spec_of(named: Named, settled: TaskSpec, repo: Path) -> TaskSpec:
-    """The scene's task with the planner's settings; raises UsageError for a task that is none."""
+    """The scene's task with the planner's settings; raises UsageError if it is no valid task."""
     scene = named.scene
-    # The name of a scene would tell what it tries.
+    # The name of a scene would reveal what it tries.
     task = {"id": f"task-{named.digest[:6]}", "title": "A plan", "prd": {"text": scene.message}}
     worker = {"kind": "command", "name": WORKER, "command": [shutil.which("true") or "true"]}
     tree = {
@@ -129,7 +129,7 @@ def spec_of(named: Named, settled: TaskSpec, repo: Path) -> TaskSpec:
         "runner": {"worker": worker},
     }
     text = yaml.safe_dump(tree, allow_unicode=True)
-    # Without HOME: what a person has set for tasks is no part of a scene.
+    # Without HOME: a person's settings for tasks are no part of a scene.
     spec = load_task(TaskSource("stdin", text), environ={"PATH": "/usr/bin:/bin"}, cwd=repo)
     theirs = settled.runner
     meta = {"language": named.language, "max_loops": scene.max_loops}
@@ -155,7 +155,7 @@ def spec_of(named: Named, settled: TaskSpec, repo: Path) -> TaskSpec:
 
 
 def _write(repo: Path, files: Mapping[str, FileText]) -> None:
-    """Put files into the repository, or take them away. Blocking."""
+    """Write files into the repository, or delete them. Blocking."""
     repo.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         path = repo / name
@@ -204,26 +204,27 @@ async def _set_up(named: Named, deps: Deps, call_number: int) -> Stage:
         await asyncio.to_thread(keep_context, deps, baseline, known)
         if seeing(state, deps).see == "nothing":
             known = None
-    state = await _played_back(scene, state, deps)
+    state = await _replay_rounds(scene, state, deps)
     return Stage(state, deps, known, frozenset(results.names if results else ()))
 
 
-async def _played_back(scene: Scene, state: TaskContext, deps: Deps) -> TaskContext:
-    """The state after the rounds that lie behind, each told as a real run tells it."""
+async def _replay_rounds(scene: Scene, state: TaskContext, deps: Deps) -> TaskContext:
+    """Return the state after the past rounds, each reported as a real run reports it."""
     rounds = scene.rounds
     for number, one in enumerate(rounds, 1):
-        await _tell(state, deps)
+        await _report_round(state, deps)
         state = await _after_round(number, one, state, deps)
     if rounds and any(text.startswith(REFUSED) for text in scene.remarks):
         state["state"] = TaskState.FIXING
-    if scene.asks == "completion_assessment":  # asked for by a decision, which was told the round
-        await _tell(state, deps)
+    # Completion was requested by a decision that had seen the round
+    if scene.asks == "completion_assessment":
+        await _report_round(state, deps)
         state["wants_completion"] = True
     return state
 
 
-async def _tell(state: TaskContext, deps: Deps) -> None:
-    """Keep the round that ends here, as the question for the next decision does."""
+async def _report_round(state: TaskContext, deps: Deps) -> None:
+    """Record the round that ends here, as the request for the next decision does."""
     names = [one.name for one in deps.members]
     facts = summarize(state, deps.spec, patterns=deps.patterns, workers=names)
     what: PromptType = "next_action"
@@ -285,7 +286,7 @@ def _run(number: int, seen: RoundSeen, trees: tuple[str, str], deps: Deps) -> Wo
 
 
 def _evidence(seen: RoundSeen, trees: tuple[str, str], state: TaskContext, deps: Deps) -> Evidence:
-    """What was found after a round, with what all rounds together changed. Blocking."""
+    """Return the evidence after a round, with the changes of all rounds together. Blocking."""
     changes = deps.snapshots.changes(*trees)
     command = deps.spec.task.test.command if deps.spec.task.test else ""
     checks = {one.id: one for one in state["criteria"]}

@@ -1,4 +1,4 @@
-"""What a planner can be trusted with, from the scenes it played. Pure."""
+"""Compute what a planner can be trusted with from the scenes it played. Pure."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ GROUPS: Mapping[Group, str] = {
 STEERS: tuple[Group, ...] = ("plan", "decide", "trouble", "person")
 """What every run needs of its planner."""
 JUDGES: tuple[Group, ...] = ("judge", "look", "attack")
-"""What a run needs where only the planner's word decides a criterion."""
+"""What a run needs if only the planner's word decides a criterion."""
 INPUT_TOKENS, OUTPUT_TOKENS = 4_000, 250
-"""Of one scene, about: for the price that is told before. A test holds them near the truth."""
+"""Approximately, per scene: for the price shown beforehand. A test keeps them near the truth."""
 GOOD = 0.8
-"""Share of right and acceptable answers from which on a class is met."""
+"""Share of right and acceptable answers from which a class is met."""
 FIRST = 0.9
-"""Share of first answers that can be used."""
+"""Required share of usable first answers."""
 
 
 @dataclass(frozen=True)
 class ClassScore:
-    """One class of scenes."""
+    """The result of one class of scenes."""
 
     group: Group
     does: str
@@ -43,25 +43,25 @@ class ClassScore:
     wrong: int
     unusable: int
     passed_wrongly: int
-    """Scenes in which a criterion was passed that is not met."""
+    """Scenes in which an unmet criterion was passed."""
     failed_wrongly: int
 
     @property
     def met(self) -> bool:
-        """Whether enough of it is good."""
+        """Whether enough answers are good."""
         return self.right + self.acceptable >= GOOD * self.scenes
 
 
 @dataclass(frozen=True)
 class Trial:
-    """All that was played, added up."""
+    """The sum of all played scenes."""
 
     rows: tuple[ClassScore, ...]
     scenes: int
     first: int
     """Scenes whose first answer could be used."""
     asked: int
-    """Scenes about which it could be asked at all."""
+    """Scenes about which the planner could be asked at all."""
     calls: int
     looks: int
     input_tokens: int
@@ -70,13 +70,13 @@ class Trial:
     usd: float | None
     seconds: float
     cut: str
-    """What is wrong where its server cut prompts, in a sentence."""
+    """What is wrong if its server cut prompts, in a sentence."""
     usable: bool
     sentence: str
 
 
 def summed(played: Sequence[Played]) -> Trial:
-    """The table, and what follows from it."""
+    """Return the table, and the verdict that follows from it."""
     rows = tuple(row for group in GROUPS if (row := _row(group, played)).scenes)
     asked = [one for one in played if one.calls]
     first = sum(one.first for one in asked)
@@ -122,7 +122,7 @@ def _met(rows: Iterable[ClassScore], groups: Iterable[Group]) -> bool:
 
 
 def _understood(first: int, scenes: int) -> bool:
-    """Whether asking again is the exception."""
+    """Whether repeated requests are the exception."""
     return first >= FIRST * scenes
 
 
@@ -132,7 +132,7 @@ def _usable(rows: Sequence[ClassScore], first: int, scenes: int) -> bool:
 
 
 def _sentence(rows: Sequence[ClassScore], first: int, scenes: int) -> str:
-    """What to use it for, in plain words."""
+    """Return what to use it for, in plain words."""
     weak = ", ".join(row.does for row in rows if not row.met)
     lets_pass = sum(row.passed_wrongly for row in rows)
     if not _understood(first, scenes):

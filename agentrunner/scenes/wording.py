@@ -1,4 +1,4 @@
-"""An answer to a scene in a line, for people. Pure."""
+"""Format an answer to a scene in one line, for people. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from agentrunner.plans.proposal import Proposal
 from agentrunner.scenes.rules import Given
 
 SHOWN = 300
-"""Characters of an answer that are kept."""
+"""Most characters of an answer that are kept."""
 
 
 def in_a_line(given: Given) -> str:
-    """What was answered, cut where it is long."""
+    """Return the answer in one line, cut if it is long."""
     text = " ".join(_in_words(given).split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 

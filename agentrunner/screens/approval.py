@@ -1,8 +1,8 @@
-"""What a person decides about, in reading order: a plan, a worker's order, a completion, a change.
+"""The subject of an approval, in reading order: a plan, a worker's order, a completion, a change.
 
-Everything is read from the subject, the canonical JSON that a yes is about, and shown with control
-characters visible. What no line here knows is shown as `key: value` below, so that nothing of the
-subject is left out but what is empty.
+Everything is read from the subject, the canonical JSON that is approved, and shown with control
+characters visible. Fields that no function here knows are shown as `key: value` below the rest, so
+that only empty ones are left out.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ Fields = Mapping[str, Any]
 _LABEL = 9
 _SOURCES = {"task": "your task", "human": "you", "model": "the planner"}
 _FILES = 12
-"""Changed files that are named."""
+"""Most changed files that are named."""
 
 
 def subject_lines(
     kind: str, subject: str, prompt: str, width: int, result: Result | None = None
 ) -> list[str]:
-    """The subject of an approval of this kind.
+    """Return the subject of an approval of this kind as lines.
 
-    `prompt` is the text that a worker's order names, `result` how the run stands, where known.
+    `prompt` is the text that a worker's order names; `result` is the present state of the run, if
+    known.
     """
     try:
         value = json.loads(subject)
@@ -39,7 +40,7 @@ def subject_lines(
         rest = {key: item for key, item in value.items() if key != "criteria"}
         return [*_plan(value["criteria"], width), *value_lines(rest, width, "  ")]
     if kind in ("worker", "worker_failed") and isinstance(value, dict):
-        return _order(kind, value, prompt, width)
+        return _worker_order(kind, value, prompt, width)
     if kind == "complete" and isinstance(value, dict):
         return _completion(value, result, width)
     if isinstance(value, dict) and value.get("diff"):
@@ -48,7 +49,7 @@ def subject_lines(
 
 
 def _plan(criteria: Sequence[Any], width: int) -> list[str]:
-    """Each criterion as a person reads it: what must be true, how it is decided, whose it is."""
+    """Show each criterion for a person: what must be true, how it is decided, who wrote it."""
     lines: list[str] = []
     for number, item in enumerate(criteria):
         lines += ([""] if number else []) + _criterion(item, width)
@@ -77,7 +78,7 @@ def _criterion(item: Any, width: int) -> list[str]:
 
 
 def _check(check: Any) -> tuple[str, Fields]:
-    """A check in one line, and those of its fields that the line does not hold."""
+    """Return a check in one line, and the fields that this line does not show."""
     from pydantic import ValidationError
 
     from agentrunner.config.prd import describe_check
@@ -105,8 +106,8 @@ def _is_shown(item: Any, line: str) -> bool:
     return all(str(part) in line for part in parts)
 
 
-def _order(kind: str, value: Fields, prompt: str, width: int) -> list[str]:
-    """A worker's order: its prompt whole, then who gets it, as that is what one sees last."""
+def _worker_order(kind: str, value: Fields, prompt: str, width: int) -> list[str]:
+    """Show a worker's order: its whole prompt, then who gets it, since the end is read first."""
     order = dict(value.get("order") or {})
     rest = {key: item for key, item in value.items() if key not in ("order", "why", "code")}
     who = [escape(str(order.pop("worker", "")))]
@@ -135,7 +136,7 @@ def _order(kind: str, value: Fields, prompt: str, width: int) -> list[str]:
 
 
 def _completion(value: Fields, result: Result | None, width: int) -> list[str]:
-    """What stands behind a completion: each criterion with its proof, the tests, the files."""
+    """Show what a completion rests on: each criterion with its proof, the tests, the files."""
     rest = {key: item for key, item in value.items() if key not in ("verdict", "tree")}
     rows = result.acceptance_criteria if result else []
     lines = [*criteria_rows(rows, width, room=len(rows)), ""] if rows else []
@@ -150,7 +151,7 @@ def _completion(value: Fields, result: Result | None, width: int) -> list[str]:
 
 
 def _change(value: Fields, width: int) -> list[str]:
-    """A change that is in doubt: which files and tests, and the change itself, whole."""
+    """Show a doubtful change: its files and tests, and the whole diff."""
     rest = dict(value)
     diff, tree = str(rest.pop("diff")), rest.pop("tree", "")
     lines: list[str] = []
@@ -165,7 +166,7 @@ def _change(value: Fields, width: int) -> list[str]:
 
 
 def value_lines(value: Any, width: int, indent: str) -> list[str]:
-    """JSON as indented `key: value` lines, nothing left out but what is empty."""
+    """Format JSON as indented `key: value` lines; only empty values are left out."""
     if isinstance(value, Mapping):
         filled = [(key, item) for key, item in value.items() if item not in (None, "", [], {})]
         return [line for key, item in filled for line in _entry(key, item, width, indent)]
@@ -187,5 +188,5 @@ def _entry(key: str, item: Any, width: int, indent: str) -> list[str]:
 
 
 def verbatim(text: str, width: int, indent: str) -> list[str]:
-    """Every line of `text`, control characters shown, none dropped."""
+    """Return every line of `text`, with control characters visible."""
     return [line for part in text.split("\n") for line in wrap(escape(part), width, indent)]

@@ -1,4 +1,4 @@
-"""What a run cost, on the last screen in a line and in `show` by who and what."""
+"""The cost of a run: one line on the last screen, and in `show` by role and model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_ROWS = 20
 
 
 def cost_line(result: Result) -> str:
-    """Tokens of planner and workers with how they are known, and the money."""
+    """Return tokens of planner and workers, the source of these figures, and the money."""
     usage, rows = result.usage, result.bill
     if rows and not any(map(_cost_something, rows)):
         return "none: no model was asked"
@@ -29,13 +29,13 @@ def cost_line(result: Result) -> str:
 
 
 def _cost_something(row: BillEntry) -> bool:
-    """Whether a model was asked, or may have been."""
+    """Whether a model was called, or may have been."""
     tokens = row.input_tokens + row.output_tokens
     return bool(tokens or row.subscription or row.usd or row.known != "counted")
 
 
 def bill_lines(result: Result) -> list[str]:
-    """A line for each role, model and worker run, the newest last; [] where nothing is known."""
+    """Return a line for each role, model and worker run, newest last; [] if nothing is known."""
     left = len(result.bill) - _MOST_ROWS
     older = [f"and {left} older lines: agentrunner show --json"] if left > 0 else []
     return older + [_line(row) for row in result.bill[-_MOST_ROWS:]]
@@ -51,7 +51,7 @@ def _line(row: BillEntry) -> str:
 
 
 def _cached(row: BillEntry) -> str:
-    """How much of what was read came from the provider's cache, where it tells."""
+    """Return the share of input from the provider's cache, if it is reported."""
     if not row.cached_tokens or not row.input_tokens:
         return ""
     return f" ({min(100, round(100 * row.cached_tokens / row.input_tokens))} % of the input cached)"
@@ -71,12 +71,12 @@ def _money(usage: UsageTotals, rows: Sequence[BillEntry]) -> str:
         return f", {_price(rows)}"
     if usage.usd is not None:
         return f", {usage.usd:.2f} USD"
-    # A price that is not known is not 0; where nothing was asked there is none.
+    # An unknown price is not 0; without any call there is no price.
     return ", price unknown" * bool(usage.tokens)
 
 
 def _price(rows: Sequence[BillEntry]) -> str:
-    """The money of calls that cost some, and who has a subscription: never 0 for either."""
+    """Return the money of paid calls, and which roles use a subscription; never 0 for either."""
     paid = [row for row in rows if not row.subscription]
     words = []
     usd = least_usd(_amounts(paid))

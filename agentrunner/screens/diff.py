@@ -11,17 +11,17 @@ from agentrunner.text.terminal import cell_width
 
 _HEADS = ("diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "old mode", "new mode",
           "similarity ", "rename ", "Binary ")  # fmt: skip
-"""What lines before the first hunk of a file begin with."""
+"""Beginnings of the lines before a file's first hunk."""
 
 
 _OBJECTS = re.compile(r"^index ([0-9a-f]{8})[0-9a-f]*\.\.([0-9a-f]{8})[0-9a-f]*")
-"""Objects by their whole names, which say nothing to people."""
+"""Objects by their full ids, which tell people nothing."""
 
 
 def coloured(text: str, paint: Paint) -> str:
-    """Added lines green, removed ones red, the heads of files bold and of hunks dim.
+    """Colour added lines green, removed ones red; file headers bold and hunk headers dim.
 
-    A line is judged by where it stands: within a hunk `--- x` is a removed line.
+    A line is judged by its position: within a hunk, `--- x` is a removed line.
     """
     lines = []
     old = new = 0
@@ -42,7 +42,7 @@ def coloured(text: str, paint: Paint) -> str:
 
 
 def _counts(head: str) -> tuple[int, int]:
-    """Lines of a hunk, old and new: `@@ -1,4 +1,6 @@`; one where none is said."""
+    """Return the numbers of old and new lines in `@@ -1,4 +1,6 @@`; an omitted number is one."""
     found = []
     for word in head.split(" ")[1:3]:
         _, comma, number = word.partition(",")
@@ -51,7 +51,7 @@ def _counts(head: str) -> tuple[int, int]:
 
 
 def stat_screen(files: Sequence[Mapping[str, Any]], width: int, paint: Paint) -> str:
-    """Each file with its counts and a bar of them, and the sum."""
+    """Show each file with its counts as a bar, and the total."""
     if not files:
         return "No file was changed."
     names = max(cell_width(flat(str(one["path"]))) for one in files)

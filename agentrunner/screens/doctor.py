@@ -1,4 +1,4 @@
-"""`doctor` and `init`: what was found on this machine, one fact a line."""
+"""`doctor` and `init`: what was found on this machine, one fact per line."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from agentrunner.screens.layout import LEAST_BESIDE, PLAIN, WIDTH, Paint, cell, 
 from agentrunner.text.terminal import cell_width
 
 Mark = Literal["ok", "--", "WARN", "FAIL", ""]
-"""`--` is absent and not needed; "" is a fact that is neither good nor bad."""
+"""`--` is absent but not needed; "" is a neutral fact."""
 
 
 _SHORTEST, _LONGEST = 12, 28
-"""Cells of the column of names."""
+"""Limits for the width of the column of names, in cells."""
 
 
 @dataclass(frozen=True)
 class DoctorItem:
-    """One fact, and how to fix it where it needs fixing."""
+    """One fact, and its remedy if it needs one."""
 
     mark: Mark
     name: str
@@ -29,20 +29,20 @@ class DoctorItem:
 
 @dataclass
 class DoctorReport:
-    """All of `doctor`."""
+    """All results of `doctor`."""
 
     head: str
     sections: list[tuple[str, list[DoctorItem]]] = field(default_factory=list)
     verdict: str = ""
     ready: bool = True
     worker: str = ""
-    """Who works where a task names none."""
+    """The default worker."""
     fixes: list[dict[str, object]] = field(default_factory=list)
     """What `--fix` offered: `what`, whether it was `done`, and a sentence `text`."""
 
 
 def doctor_screen(report: DoctorReport, width: int = WIDTH, paint: Paint = PLAIN) -> str:
-    """The report, sections one below the other, the verdict last."""
+    """Format the report: sections one below the other, the verdict last."""
     lines = [flat(report.head), ""]
     for title, findings in report.sections:
         lines.append(paint.bold(flat(title)))
@@ -59,13 +59,13 @@ def _finding(finding: DoctorItem, column: int, width: int, paint: Paint) -> list
     first, *rest = wrap(finding.text, width - len(indent))
     lines = [lead + first, *(indent + more for more in rest)]
     if finding.cure:
-        # Not wrapped: it is to be copied.
+        # Not wrapped, so that it can be copied.
         lines.append(f"{indent}cure: {flat(finding.cure)}")
     return lines
 
 
 def init_screen(facts: Sequence[tuple[str, str, str]], name: str, width: int = WIDTH) -> str:
-    """What `init` found (label, value, where) and the two commands to go on with."""
+    """Format what `init` found (label, value, where) and the next two commands."""
     value_width = min(max((len(value) for _, value, _ in facts), default=0) + 2, 34)
     label_width = max((len(label) for label, _, _ in facts), default=0)
     lines = []

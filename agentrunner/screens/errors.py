@@ -1,4 +1,4 @@
-"""The one form in which errors are told: what, where, and one thing to try."""
+"""The common form of error messages: what, where, and one thing to try."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from agentrunner.screens.layout import PLAIN, WIDTH, Paint, flat, wrap
 
 
 def error_screen(error: AgentRunnerError, width: int = WIDTH, paint: Paint = PLAIN) -> str:
-    """`error[CODE]: sentence`, then place, details and remedy, each on its own line."""
+    """Format `error[CODE]: sentence`, then place, details and remedy, each on its own line."""
     head = f"error[{flat(error.code)}]:"
     first, *rest = wrap(f"{head} {error.message}", width - 2)
     if error.nothing_spent and "nothing was spent" not in error.message.lower():
@@ -32,7 +32,7 @@ def _remedy(error: AgentRunnerError, width: int) -> list[str]:
 
 
 def _hanging(label: str, text: str, width: int) -> list[str]:
-    """`  label: text`; commands are not broken, so that they can be copied."""
+    """Format `  label: text`; commands are not wrapped, so that they can be copied."""
     lead = f"  {label}: "
     if "\n" not in text:
         return [lead + flat(text)]

@@ -9,23 +9,23 @@ from agentrunner.state.lifecycle import LEAST_WAIT_SEC, Tone
 from agentrunner.text.terminal import cell_width, sanitize, shorten
 
 WIDTH = 80
-"""Where the terminal does not say."""
+"""Width if the terminal does not report one."""
 LEAST_BESIDE = 24
-"""Cells of text that are worth a column of their own."""
+"""Least width of a text column beside another."""
 MAX_WIDTH = 88
-"""Longer lines are hard to read, however wide the window."""
+"""Longer lines are hard to read, however wide the window is."""
 
 
 _NEVER_FIRST = (
     " ,.:;?!)]}、。，．・：；？！）］｝」』】〉》〕々ー…ぁぃぅぇぉっゃゅょァィゥェォッャュョ"
 )
 _NEVER_LAST = "([{（［｛「『【〈《〔"
-"""What Japanese lines do not begin and end with."""
+"""Characters with which Japanese lines do not begin and end."""
 
 
 @dataclass(frozen=True)
 class Paint:
-    """Colours a word, or leaves it alone. Applied after widths are measured."""
+    """Colours a text, or leaves it alone. Applied after widths are measured."""
 
     enabled: bool = False
 
@@ -42,11 +42,11 @@ class Paint:
         return self._sgr("1;31", text)
 
     def warn(self, text: str) -> str:
-        """Yellow: look at this."""
+        """Yellow: needs a look."""
         return self._sgr("1;33", text)
 
     def toned(self, tone: Tone, text: str) -> str:
-        """The colour of an end."""
+        """Colour by the tone of an end state."""
         match tone:
             case "good":
                 return self.good(text)
@@ -56,15 +56,15 @@ class Paint:
                 return self.bad(text)
 
     def added(self, text: str) -> str:
-        """Green, for a line of a diff."""
+        """Green, for an added line of a diff."""
         return self._sgr("32", text)
 
     def removed(self, text: str) -> str:
-        """Red, for a line of a diff."""
+        """Red, for a removed line of a diff."""
         return self._sgr("31", text)
 
     def dim(self, text: str) -> str:
-        """For what is there when wanted."""
+        """For secondary information."""
         return self._sgr("2", text)
 
     def _sgr(self, code: str, text: str) -> str:
@@ -75,37 +75,37 @@ PLAIN = Paint()
 
 
 def wants_colour(environ: Mapping[str, str], is_terminal: bool) -> bool:
-    """Only in a terminal that is not `dumb`, and never against NO_COLOR (https://no-color.org)."""
+    """Only in a terminal that is not `dumb`, and never with NO_COLOR (https://no-color.org)."""
     return is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
 def flat(text: str) -> str:
-    """`text` sanitised, on one line of any length."""
+    """Return `text` sanitised, on one line of any length."""
     return " ".join(sanitize(text).split())
 
 
 def cell(text: str, width: int) -> str:
-    """`text` on one line, sanitised, shortened or filled up to exactly `width` cells."""
+    """Return `text` on one line, sanitised, shortened or padded to exactly `width` cells."""
     return fit(flat(text), width)
 
 
 def fit(text: str, width: int) -> str:
-    """A laid out line, blanks kept, shortened or filled up to exactly `width` cells."""
+    """Shorten or pad a laid-out line to exactly `width` cells, keeping its blanks."""
     short = shorten(text, width)
     return short + " " * (width - cell_width(short))
 
 
 def spread(left: str, right: str, width: int) -> str:
-    """Two laid out texts at the ends of a line; `left` gives way where both do not fit."""
+    """Put two laid-out texts at the ends of a line; `left` is shortened if both do not fit."""
     room = width - cell_width(right) - 2
     return f"{fit(left, room)}  {right}".rstrip() if right else shorten(left, width)
 
 
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """Sanitised lines of at most `width` cells, each behind `indent`.
+    """Return sanitised lines of at most `width` cells, each after `indent`.
 
-    Breaks between words, and beside any wide character, as Japanese text has no spaces to break
-    at; inside a word only where it is wider than a line.
+    Lines break between words and beside wide characters, since Japanese text has no spaces. A word
+    is only broken if it is wider than a line.
     """
     room = max(width - cell_width(indent), 8)
     lines: list[str] = []
@@ -122,18 +122,18 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _pieces(paragraph: str, room: int) -> Iterable[str]:
-    """Words with the blanks behind them, none of them wider than `room`."""
+    """Yield words with the blanks after them, none wider than `room`."""
     start = 0
     for index, character in enumerate(paragraph):
         ends_word = character == " " and paragraph[index + 1 : index + 2] != " "
-        if ends_word or _breaks(paragraph, index):
-            yield from _cut(paragraph[start : index + 1], room)
+        if ends_word or _may_break(paragraph, index):
+            yield from _split_word(paragraph[start : index + 1], room)
             start = index + 1
-    yield from _cut(paragraph[start:], room)
+    yield from _split_word(paragraph[start:], room)
 
 
-def _breaks(text: str, index: int) -> bool:
-    """Whether a line may end behind a character though no blank follows."""
+def _may_break(text: str, index: int) -> bool:
+    """Whether a line may end after a character although no blank follows."""
     here, after = text[index], text[index + 1 : index + 2]
     if not after or (here.isascii() and after.isascii()):
         return False
@@ -141,7 +141,7 @@ def _breaks(text: str, index: int) -> bool:
     return wide and after not in _NEVER_FIRST and here not in _NEVER_LAST
 
 
-def _cut(word: str, room: int) -> Iterable[str]:
+def _split_word(word: str, room: int) -> Iterable[str]:
     if cell_width(word) <= room:
         yield word
         return
@@ -156,14 +156,14 @@ def _cut(word: str, room: int) -> Iterable[str]:
 
 
 def labelled(label: str, text: str, width: int, *, label_width: int = 9) -> list[str]:
-    """`  label   text`, with the text hanging where it needs more than one line."""
+    """Format `  label   text` with a hanging indent for further lines."""
     lead = 2 + label_width
     lines = wrap(text, width, " " * lead)
     return [f"  {cell(label, label_width)}{lines[0][lead:]}".rstrip(), *lines[1:]]
 
 
 def clamped(label: str, text: str, width: int, most: int = 2) -> list[str]:
-    """As `labelled`, in at most so many lines; the last one says by `…` that there is more."""
+    """Like `labelled`, in at most `most` lines; a final `…` shows that text is missing."""
     lines = labelled(label, text, width)
     if len(lines) <= most:
         return lines
@@ -172,7 +172,7 @@ def clamped(label: str, text: str, width: int, most: int = 2) -> list[str]:
 
 
 def hung(lead: str, text: str, width: int) -> list[str]:
-    """`text` hanging behind a laid out `lead`; below it where little room is left beside it."""
+    """Put `text` after a laid-out `lead` with a hanging indent; below it if too narrow."""
     cells = cell_width(lead)
     if width - cells < LEAST_BESIDE:
         return [lead.rstrip(), *(wrap(text, width, "      ") if text else ())]
@@ -181,14 +181,14 @@ def hung(lead: str, text: str, width: int) -> list[str]:
 
 
 def worked_and_waited(worked: object, waited: object) -> list[str]:
-    """`18 m 41 s`, and `waited 2 h 3 m` where it did; nothing where it did not work."""
+    """Return `18 m 41 s`, and `waited 2 h 3 m` if it waited long; [] if it did not work."""
     times = [float(one) if isinstance(one, int | float) else 0.0 for one in (worked, waited)]
     parts = [duration(times[0])] if times[0] else []
     return [*parts, f"waited {duration(times[1])}"] if times[1] >= LEAST_WAIT_SEC else parts
 
 
 def duration(seconds: float) -> str:
-    """`3.8 s`, `21 s`, `7 m 13 s`, `1 h 02 m`."""
+    """Format a duration: `3.8 s`, `21 s`, `7 m 13 s`, `1 h 02 m`."""
     if seconds < 10:
         return f"{max(seconds, 0):.1f} s"
     whole = round(seconds)
@@ -200,14 +200,14 @@ def duration(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """`9:12` or `1:09:12`, for a column of a table."""
+    """Format a duration for a table column: `9:12` or `1:09:12`."""
     whole = round(max(seconds, 0))
     hours, minutes = divmod(whole // 60, 60)
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
 
 
 def thousands(count: int) -> str:
-    """`812`, `18k`, `1.2M`."""
+    """Format a number: `812`, `18k`, `1.2M`."""
     if count < 1000:
         return str(count)
     if count < 999_500:
@@ -216,12 +216,12 @@ def thousands(count: int) -> str:
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """`1 file`, `2 files`."""
+    """Format a number with its noun: `1 file`, `2 files`."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def tilde(path: str, home: str) -> str:
-    """`~/src/shop` for a path below the home folder."""
+    """Return `~/src/shop` for a path below the home folder."""
     root = home.rstrip("/")
     inside = bool(root) and (path == root or path.startswith(root + "/"))
     return "~" + path[len(root) :] if inside else path

@@ -1,8 +1,8 @@
-"""The story in a terminal: a header, lines that stay, and one status line that is rewritten.
+"""A run in a terminal: a header, permanent lines, and one status line that is rewritten.
 
-The status line needs no escape sequence: it is overwritten after a carriage return. So nothing
-has to be put right when the process is killed. The only escape sequences that a terminal gets
-from us are colours, and the notification of `commands.console`.
+The status line is rewritten after a carriage return, without escape sequences, so nothing needs to
+be restored when the process is killed. The only escape sequences that we send to a terminal are
+colours, and the notification of `commands.console`.
 """
 
 from __future__ import annotations
@@ -32,25 +32,26 @@ from agentrunner.state.budget import NAMES, amount_of
 from agentrunner.text.terminal import cell_width
 
 QUIET_SEC = 60
-"""After this long without an event the status line says how long it has been quiet."""
+"""Seconds without an event after which the status line shows how long it has been quiet."""
 _NAMED = 8
-"""Files that are named in the header."""
+"""Most files that are named in the header."""
 _TESTS_NAMED = 5
 _UNSURE_NAMED = 2
 _TEXT_AT = 20
-"""Column where the text of a line begins: behind the time and the word."""
+"""Column where a line's text begins, after the time and the word."""
 
 
-def _same(before: Event | None, event: Event) -> bool:
-    """Whether an `awaiting` event tells more of what was awaited already, as of a planner that
-    streams. A command that is awaited again has begun anew.
+def _is_update(before: Event | None, event: Event) -> bool:
+    """Whether an `awaiting` event only updates an earlier one, as from a streaming planner.
+
+    A command that is awaited again has started anew.
     """
     keys = ("who", "what") if event.get("who") == "planner" else ("who", "what", "ts")
     return before is not None and all(before.get(key) == event.get(key) for key in keys)
 
 
 class LiveView:
-    """Feeds on events, gives lines that stay. Times are seconds of one monotonic clock."""
+    """Takes events and returns permanent lines. Times are seconds of one monotonic clock."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class LiveView:
         words: bool = False,
         watched: bool = False,
     ) -> None:
-        """With `words` the worker's own words and its finished commands are lines, too.
+        """With `words`, the worker's texts and finished commands become lines, too.
 
         `watched` is for a run that another process drives.
         """
@@ -77,21 +78,21 @@ class LiveView:
         self._watched = watched
         self._awaited_since = 0.0
         self._wait_ends = 0.0
-        """Of the wait that goes on, by the clock that only runs while this machine does."""
+        """End of the present wait, on a clock that stops while the machine sleeps."""
 
     def fit(self, width: int) -> None:
-        """The terminal is so wide now."""
+        """Set the terminal's present width."""
         self._width = min(width, MAX_WIDTH)
 
     def feed(self, event: Event, now: float) -> list[str]:
-        """The lines that `event` completes."""
+        """Return the lines that `event` completes."""
         self._started = now if self._started is None else self._started
         self._last_event = now
-        if event.get("event") == "run_resumed":  # time counts anew for whoever goes on
+        if event.get("event") == "run_resumed":  # a resumed run counts its time anew
             self._started = now
         before = self.story.awaited
         lines = [text for line in self.story.feed(event) for text in self._format(line)]
-        if event.get("event") == "awaiting" and not _same(before, event):
+        if event.get("event") == "awaiting" and not _is_update(before, event):
             self._awaited_since = now
         if self._words and event.get("event") == "worker_event":
             lines += live_lines(event, self._width, self._paint)
@@ -101,13 +102,13 @@ class LiveView:
         return lines
 
     def head(self) -> list[str]:
-        """What is known of the run beforehand; nothing before it has begun."""
+        """Return the header; [] before the run has begun."""
         if not self.story.header:
             return []
         return header_lines(self.story, self._width, self._paint, self._home, self._watched)
 
     def replay(self, event: Event, now: float, wall: datetime) -> list[str]:
-        """The lines of an event of the past; `now` and `wall` are the same moment, the present."""
+        """Return the lines of a past event; `now` and `wall` are the same moment, the present."""
         at = moment(event.get("ts"))
         passed = (wall - at).total_seconds() if at is not None else 0.0
         words, self._words = self._words, False
@@ -116,54 +117,54 @@ class LiveView:
         return [] if event.get("event") == "run_started" else lines
 
     def tick(self, now: float, wall: datetime) -> list[str]:
-        """Nothing: the status line says that it is alive."""
+        """Return []: the status line itself is the sign of life."""
         self._count_down(now, wall)
         return []
 
     def _count_down(self, now: float, wall: datetime | None) -> None:
-        """A wait ends at a time of day, which a machine that was asleep finds nearer."""
+        """Update the end of the wait, a time of day that comes closer while the machine sleeps."""
         if self.story.waits_until is not None and wall is not None:
             self._wait_ends = now + (self.story.waits_until - wall).total_seconds()
 
     def flush(self, now: float) -> list[str]:
-        """What was held back."""
+        """Return the lines that were held back."""
         return [text for line in self.story.flush() for text in self._format(line)]
 
     def status(self, now: float) -> str:
-        """The line at the bottom; empty before the first event."""
+        """Return the status line; "" before the first event."""
         if self._started is None:
             return ""
-        # One cell stays free: some terminals wrap as soon as the last one is written.
+        # One cell stays free: some terminals wrap once the last one is written.
         return fitted(self._parts(now - self._started, now), self._width - 1)
 
     def _parts(self, elapsed: float, now: float) -> list[tuple[str, ...]]:
-        """The parts of the status line, each in wordings from the longest to the shortest."""
+        """Return the status line's parts, each as alternatives from the longest to the shortest."""
         story, silent = self.story, now - self._last_event
         if story.waits_until is not None:
             ends = story.waits_until.astimezone(self._timezone)
             left = f"goes on at {ends:%H:%M:%S}, in {clock(self._wait_ends - now)}"
-            return [self._where(), (left,), (flat(story.waits_for),)]
+            return [self._round_alternatives(), (left,), (flat(story.waits_for),)]
         if story.asks:
             asked = f"waits for you: {flat(story.asks)}"
-            return [self._where(), (whole(elapsed), ""), (asked,)]
+            return [self._round_alternatives(), (whole(elapsed), ""), (asked,)]
         if silent >= QUIET_SEC and story.awaited is None:
-            return [self._where(), (whole(elapsed),), (self._quiet(silent),)]
+            return [self._round_alternatives(), (whole(elapsed),), (self._quiet(silent),)]
         doing = doing_words(story, silent, now - self._awaited_since)
         spent = spent_words(story)
         return [
-            self._where(),
-            self._clock(elapsed),
+            self._round_alternatives(),
+            self._time_alternatives(elapsed),
             (spent, spent, "") if spent else ("",),
             (doing,),
         ]
 
-    def _where(self) -> tuple[str, ...]:
+    def _round_alternatives(self) -> tuple[str, ...]:
         if not self.story.round:
             return ((self.story.state or "starting").lower(),)
         short, most = f"round {self.story.round}", self.story.rounds_at_most
         return (f"{short} of at most {most}", short) if most else (short,)
 
-    def _clock(self, elapsed: float) -> tuple[str, ...]:
+    def _time_alternatives(self, elapsed: float) -> tuple[str, ...]:
         limit = (self.story.header.get("limits") or {}).get("wall_sec")
         taken = whole(elapsed)
         return (f"{taken} of {minutes(limit)}", taken, "") if limit else (taken, "")
@@ -197,7 +198,7 @@ class LiveView:
 def header_lines(
     story: Story, width: int, paint: Paint, home: str, watched: bool = False
 ) -> list[str]:
-    """What will be done, where, by whom and within which limits: before anything is spent."""
+    """Return what will be done, where, by whom and in which limits, before anything is spent."""
     title = " · ".join(flat(part) for part in (story.task_id, story.title) if part)
     top = spread(title, f"run {flat(story.run_id)}", width)
     lines = ["", paint.bold(top)]
@@ -222,7 +223,7 @@ def _where_edits_appear(landing: Mapping[str, Any]) -> str:
 
 
 def header_rows(header: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
-    """The header as label and text; also the top of --dry-run."""
+    """Return the header as label and text; also the top of --dry-run."""
     branch = header.get("branch")
     repo = tilde(str(header.get("repo") or "?"), home) + (f", branch {branch}" if branch else "")
     tests, where = header.get("tests") or "none", header.get("tests_where")
@@ -250,7 +251,7 @@ def _env_rows(env: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def counts_lines(inputs: Mapping[str, Any] | None) -> list[str]:
-    """What counts as tests, what as product and what is unsure, each list cut after a few."""
+    """Return what counts as tests, as product and as unsure, each list cut after a few."""
     if not inputs:
         return []
     parts = []
@@ -269,7 +270,7 @@ def counts_lines(inputs: Mapping[str, Any] | None) -> list[str]:
 
 
 def _landing_rows(landing: Mapping[str, Any], home: str) -> list[tuple[str, str]]:
-    """Where the work goes, and what was and was not taken along to there."""
+    """Return where the work goes, and what was and was not taken along."""
     if not landing:
         return []
     branch = flat(str(landing.get("branch") or "the one checked out"))

@@ -1,4 +1,4 @@
-"""`logs`: the story with what the workers said and did in between."""
+"""`logs`: the run's events with the workers' texts and commands in between."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agentrunner.screens.story import Event
 from agentrunner.screens.worker_words import log_lines
 
 _TIMELESS = 0.0
-"""A log is read afterwards; nothing in it depends on the clock of the reader."""
+"""A log is read afterwards; nothing in it depends on the reader's clock."""
 
 
 class LogView:
-    """Feeds on events, gives lines."""
+    """Takes events and returns lines."""
 
     def __init__(
         self,
@@ -27,24 +27,24 @@ class LogView:
         self._view = LiveView(width=width, paint=paint, timezone=timezone)
         self._width = width
         self._paint = paint
-        self._only = only_round
+        self._only_round = only_round
 
     def feed(self, event: Event) -> list[str]:
-        """The lines that `event` completes; none where it belongs to another round."""
+        """Return the lines that `event` completes; [] if it belongs to another round."""
         if event.get("event") == "worker_event":
             lines = [*self._view.feed(event, _TIMELESS), *self._worker_lines(event)]
         else:
             lines = self._view.feed(event, _TIMELESS)
-        return lines if self._only in (None, self._view.story.round) else []
+        return lines if self._only_round in (None, self._view.story.round) else []
 
     def flush(self) -> list[str]:
-        """What was held back."""
+        """Return the lines that were held back."""
         lines = self._view.flush(_TIMELESS)
-        return lines if self._only in (None, self._view.story.round) else []
+        return lines if self._only_round in (None, self._view.story.round) else []
 
     @property
     def rounds(self) -> int:
-        """How many rounds the events so far told of."""
+        """Number of rounds in the events so far."""
         return self._view.story.round
 
     def _worker_lines(self, event: Event) -> list[str]:

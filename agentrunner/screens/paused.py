@@ -1,4 +1,4 @@
-"""A run that waits for a person: the paused screen, and the question asked inline."""
+"""A run that waits for a person: the paused screen, and inline questions."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _NAMES = {
     "planner": "the planner gave no answer",
 }
 OURS = ("budget", "planner")
-"""Questions in words that the planner does not ask."""
+"""Questions in words that do not come from the planner."""
 SHOWN = 600
-"""Characters of a planner's last answer on the screen; `show --json` has more."""
+"""Most characters shown of a planner's last answer; `show --json` has more."""
 QUESTION_PROMPT = "your answer (empty leaves it waiting) > "
 SHOWS_DIFF = frozenset({"complete", "tests_changed", "protected_path", "worker_failed"})
-"""Approvals that are about work which is there already."""
+"""Approvals about work that already exists."""
 
 
 def letters(kind: str) -> dict[str, str]:
-    """What may be typed at an approval of this kind, by letter; only a plan can be edited."""
+    """The possible answers to an approval of this kind, by letter; only a plan is editable."""
     return {
         "y": "approve",
         **({"e": "edit"} if kind == "plan" else {}),
@@ -53,7 +53,7 @@ def letters(kind: str) -> dict[str, str]:
 
 
 def approval_prompt(kind: str) -> str:
-    """What the letters mean."""
+    """Return the prompt that explains the letters."""
     return "  ".join(f"[{letter}] {what}" for letter, what in letters(kind).items()) + " > "
 
 
@@ -66,10 +66,10 @@ def paused_screen(
     paint: Paint = PLAIN,
     target: str = "",
 ) -> str:
-    """What is asked, what waiting costs (nothing), and the command that answers.
+    """Show what is asked, that waiting costs nothing, and the commands to answer.
 
-    `where` names the machine that holds the state: "hana@devbox"; `prompt` is the worker's, where
-    that is what is to be approved.
+    `where` names the machine that holds the state: "hana@devbox"; `prompt` is the worker's prompt,
+    if that is to be approved.
     """
     waiting = result.waiting
     assert waiting is not None, "a run that waits"
@@ -113,7 +113,7 @@ def _question_text(waiting: InboxItem, width: int) -> list[str]:
 
 
 def _last_answer(waiting: InboxItem, width: int) -> list[str]:
-    """What the planner said last, where that could not be used; cut, and nothing of it hidden."""
+    """Show the planner's last, unusable answer; cut, with control characters visible."""
     if waiting.kind != "planner":
         return []
     answer = str(json.loads(waiting.subject).get("last_answer") or "")
@@ -124,7 +124,7 @@ def _last_answer(waiting: InboxItem, width: int) -> list[str]:
 def _approval_text(
     waiting: InboxItem, prompt: str, width: int, result: Result | None = None
 ) -> list[str]:
-    """The subject first and the question last: that is what one sees of a long one."""
+    """Show the subject first and the question last, where a reader of a long text ends."""
     subject = subject_lines(waiting.kind, waiting.subject, prompt, width, result)
     lines = [*subject, ""] if subject else []
     return [*lines, *wrap(waiting.text, width, "  "), f"  id {flat(waiting.id)}"]
@@ -147,7 +147,7 @@ def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[s
             (f"agentrunner answer{name} {stop}", "end here, FAILED"),
         ]
     elif waiting.kind == "planner":
-        steps = _in_its_place(waiting, name, str(result.run_id))
+        steps = _planner_steps(waiting, name, str(result.run_id))
     elif waiting.options:
         steps = [(f"agentrunner answer{name} 1", 'or in your own words: answer "..."')]
     else:
@@ -159,7 +159,7 @@ def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[s
     return next_lines([*steps, (f"agentrunner cancel{name}", "end here")], width)
 
 
-def _about_check(waiting: InboxItem, name: str) -> list[tuple[str, str]]:
+def _check_steps(waiting: InboxItem, name: str) -> list[tuple[str, str]]:
     steps = [
         (f"agentrunner answer{name} again", "try it again, once what it lacks is there"),
         (f'agentrunner answer{name} "check: COMMAND"', "another check in its place"),
@@ -170,9 +170,9 @@ def _about_check(waiting: InboxItem, name: str) -> list[tuple[str, str]]:
     return steps
 
 
-def _in_its_place(waiting: InboxItem, name: str, run_id: str) -> list[tuple[str, str]]:
+def _planner_steps(waiting: InboxItem, name: str, run_id: str) -> list[tuple[str, str]]:
     if about_check(waiting.kind, waiting.subject):
-        return _about_check(waiting, name)
+        return _check_steps(waiting, name)
     steps = [
         (f"agentrunner answer{name} again", "ask it again, once that is put right"),
         (f'agentrunner answer{name} "model: NAME"', "ask another model of the same kind"),
@@ -190,15 +190,15 @@ def _in_its_place(waiting: InboxItem, name: str, run_id: str) -> list[tuple[str,
 def approval_screen(
     waiting: InboxItem, prompt: str = "", width: int = WIDTH, result: Result | None = None
 ) -> str:
-    """What an inline approval is about: the subject itself, every control character visible.
+    """Show the subject of an inline approval, every control character visible.
 
-    What is shown is read from the canonical JSON that will be executed, not from a description.
-    `result` is how the run stands, where that is known.
+    It is read from the canonical JSON that will be executed, not from a description. `result` is
+    the present state of the run, if known.
     """
     head = [f"  {_NAMES.get(waiting.kind, waiting.kind)}", ""]
     return "\n".join([*head, *_approval_text(waiting, prompt, width, result), ""])
 
 
 def asked_screen(waiting: InboxItem, width: int = WIDTH) -> str:
-    """A question in words, asked inline."""
+    """Show a question in words, asked inline."""
     return "\n".join(_question_text(waiting, width))

@@ -1,4 +1,4 @@
-"""The story as a log: one line per event with its time, for CI and for pipes."""
+"""A run as a log: one line per event with its time, for CI and for pipes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BARE = re.compile(r"[^\s\"'=]+")
 
 
 class PlainView:
-    """Feeds on events, gives lines of text. Times are seconds of one monotonic clock."""
+    """Takes events and returns lines of text. Times are seconds of one monotonic clock."""
 
     def __init__(self, timezone: tzinfo | None = None) -> None:
         self.story = Story()
@@ -24,24 +24,24 @@ class PlainView:
         self._last_line = 0.0
 
     def fit(self, width: int) -> None:
-        """A log has no width."""
+        """Do nothing: a log has no width."""
 
     def feed(self, event: Event, now: float) -> list[str]:
-        """The lines that `event` completes."""
+        """Return the lines that `event` completes."""
         self._started = now if self._started is None else self._started
         self._last_event = now
-        return self._written(self.story.feed(event), now)
+        return self._format_all(self.story.feed(event), now)
 
     def head(self) -> list[str]:
-        """Nothing: a log has what is known beforehand in its first line."""
+        """Return []: the first line of a log already holds the header."""
         return []
 
     def replay(self, event: Event, now: float, wall: datetime) -> list[str]:
-        """The lines of an event of the past; `now` and `wall` are the same moment, the present."""
+        """Return the lines of a past event; `now` and `wall` are the same moment, the present."""
         return self.feed(event, now)
 
     def tick(self, now: float, wall: datetime) -> list[str]:
-        """A sign of life once a minute while nothing else is printed."""
+        """Return a sign of life once a minute while nothing else is printed."""
         if self._started is None or now - self._last_line < HEARTBEAT_SEC:
             return []
         awaited = self.story.awaited or {}
@@ -55,17 +55,17 @@ class PlainView:
             "cmd": self.story.doing,
             "until": self.story.waits_until and self.story.waits_until.isoformat(),
         }
-        return self._written([StoryLine(wall.isoformat(), "alive", "", fields=fields)], now)
+        return self._format_all([StoryLine(wall.isoformat(), "alive", "", fields=fields)], now)
 
     def status(self, now: float) -> str:
-        """A log has no line that is rewritten."""
+        """Return "": a log has no line that is rewritten."""
         return ""
 
     def flush(self, now: float) -> list[str]:
-        """What was held back."""
-        return self._written(self.story.flush(), now)
+        """Return the lines that were held back."""
+        return self._format_all(self.story.flush(), now)
 
-    def _written(self, lines: list[StoryLine], now: float) -> list[str]:
+    def _format_all(self, lines: list[StoryLine], now: float) -> list[str]:
         if lines:
             self._last_line = now
         return [text for line in lines for text in self._format(line)]
@@ -83,13 +83,13 @@ class PlainView:
 
 
 def _value(value: object) -> str:
-    """Bare where it is one plain word, else quoted, so that a line splits with shlex."""
+    """Format a value bare if it is one plain word, else quoted, so that shlex splits the line."""
     text = flat(str(value).lower() if isinstance(value, bool) else str(value))
     return text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
 def _local(ts: str, timezone: tzinfo | None) -> str:
-    """`2026-11-21T14:10:05+09:00`; an unreadable time stays as it is."""
+    """Format as `2026-11-21T14:10:05+09:00`; an unreadable time stays as it is."""
     try:
         moment = datetime.fromisoformat(ts)
     except ValueError:

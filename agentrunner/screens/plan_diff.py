@@ -1,6 +1,6 @@
-"""What a change would make of a plan, as a diff of its tree.
+"""A proposed change of a plan, as a diff of its tree.
 
-Titles and all other texts are a model's or a person's: they are sanitised, and measured in cells.
+Titles and all other texts come from a model or a person: they are sanitised, and measured in cells.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from agentrunner.screens.plan_tree import (
 from agentrunner.text.terminal import shorten
 
 NEAR = 1
-"""Unchanged siblings that are shown on each side of a change."""
+"""Unchanged siblings shown on each side of a change."""
 AT_WORK_ANEW = "it is being worked on: that is stopped, and it begins anew"
 STAYS = "it is COMPLETE: what it did stays where it is, on the plan's branch"
 ANEW = {PlanTaskStatus.COMPLETE: "it was COMPLETE, and is worked on again"}
 NEW_CRITERIA = 3
-"""Of a task that is created; how many more there are is told."""
+"""Most criteria shown of a new task; the rest is counted."""
 SHOWN_CHARS = 200
-"""Of a field's text before and after."""
+"""Most characters shown of a field's text before and after."""
 
 
 def proposal_screen(
@@ -45,7 +45,7 @@ def proposal_screen(
     paint: Paint = PLAIN,
     chat: bool = False,
 ) -> str:
-    """What the planner understood, the change as a diff of the tree, conflicts and questions."""
+    """Show the planner's understanding, the tree's diff, conflicts and questions."""
     lines = wrap(proposal.understanding, width)
     lines += ["", *diff_lines(proposal.before, proposal.after, width=width, paint=paint)]
     lines += conflict_lines(proposal.conflicts, width)
@@ -54,18 +54,18 @@ def proposal_screen(
 
 
 def diff_lines(before: Plan, after: Plan, *, width: int, paint: Paint = PLAIN) -> list[str]:
-    """The tree with what is created (+), deleted (-), moved (>) and changed (~)."""
+    """The tree with marks for what is created (+), deleted (-), moved (>) and changed (~)."""
     change = _Change(before, after)
     if not change.marks:
         return ["Nothing in the tree changes."]
     lines: list[str] = []
     for row in change.rows():
-        lines += _marked(row, change, width, paint)
+        lines += _marked_lines(row, change, width, paint)
     return [change.summary(), "", *lines]
 
 
 class _Change:
-    """Two plans laid over each other."""
+    """The difference of two plans."""
 
     def __init__(self, before: Plan, after: Plan) -> None:
         self.before, self.after = before, after
@@ -77,11 +77,11 @@ class _Change:
             **dict.fromkeys(self.diff.deleted, "-"),
             **dict.fromkeys(self.diff.created, "+"),
         }
-        self._gone = set(self.diff.deleted)
+        self._deleted = set(self.diff.deleted)
         self._touched = self._with_ancestors()
 
     def summary(self) -> str:
-        """`3 created, 1 deleted, 2 moved`."""
+        """Return `3 created, 1 deleted, 2 moved`."""
         parts = {
             "created": self.diff.created,
             "deleted": self.diff.deleted,
@@ -91,8 +91,8 @@ class _Change:
         return ", ".join(f"{len(nodes)} {what}" for what, nodes in parts.items() if nodes)
 
     def plan_of(self, node_id: str) -> Plan:
-        """Where it is: what is deleted is only in the earlier plan."""
-        return self.before if node_id in self._gone else self.after
+        """Return the plan that has the node: deleted nodes are only in the earlier one."""
+        return self.before if node_id in self._deleted else self.after
 
     def _with_ancestors(self) -> set[str]:
         touched = set()
@@ -104,15 +104,15 @@ class _Change:
         return touched
 
     def children(self, node_id: str) -> list[str]:
-        """Of both plans: what is deleted stands where it stood."""
-        if node_id in self._gone:
-            return [c for c in self.before.nodes[node_id].children if c in self._gone]
+        """Return the children in both plans, deleted ones at their former position."""
+        if node_id in self._deleted:
+            return [c for c in self.before.nodes[node_id].children if c in self._deleted]
         if node_id not in self.before.nodes:
             return list(self.after.nodes[node_id].children)
         children = list(self.after.nodes[node_id].children)
         previous: str | None = None
         for old in self.before.nodes[node_id].children:
-            if old in self._gone:
+            if old in self._deleted:
                 place = children.index(previous) + 1 if previous in children else 0
                 children.insert(place, old)
             if old in children:
@@ -120,7 +120,7 @@ class _Change:
         return children
 
     def rows(self) -> Iterator[TreeRow]:
-        """The touched nodes with those above them, and their nearest siblings."""
+        """Yield the touched nodes with their ancestors, and their nearest siblings."""
         todo: list[tuple[str | int, str, bool]] = list(reversed(self._below(ROOT, "")))
         while todo:
             here, lead, last = todo.pop()
@@ -135,7 +135,7 @@ class _Change:
             todo += reversed(self._below(here, below) if here in self._touched else [])
 
     def _below(self, node_id: str, lead: str) -> list[tuple[str | int, str, bool]]:
-        """Children that are shown, and in place of others how many they are."""
+        """Return children to show, and counts in place of the hidden ones."""
         children = self.children(node_id)
         near: set[int] = set()
         for place, child in enumerate(children):
@@ -152,7 +152,7 @@ class _Change:
         return [(one, lead, place == len(shown) - 1) for place, one in enumerate(shown)]
 
     def what_becomes(self, node_id: str) -> str:
-        """Of a task that was begun and is deleted, or is to do something else from now on."""
+        """Return what happens to the existing work of a task that is deleted or redefined."""
         gone = self.marks.get(node_id) == "-"
         changed = gone or node_id in self.fields
         task_id = self.before.nodes[node_id].task_id if changed else None
@@ -175,7 +175,7 @@ class _Change:
         return f"from {shorten(flat(title), 30)}"
 
 
-def _marked(row: TreeRow, change: _Change, width: int, paint: Paint) -> Iterator[str]:
+def _marked_lines(row: TreeRow, change: _Change, width: int, paint: Paint) -> Iterator[str]:
     line = f"{row.mark} {drawn(row, width - 2, PLAIN)}"
     colours = {"+": paint.good, "-": paint.bad, ">": paint.warn, "~": paint.warn}
     yield colours[row.mark](line) if row.mark in colours else line.rstrip()
@@ -188,13 +188,13 @@ def _marked(row: TreeRow, change: _Change, width: int, paint: Paint) -> Iterator
     if notice := change.what_becomes(row.node_id):
         mark = "-" if row.mark == "-" else "~"
         yield paint.warn(shorten(f"{mark} {row.below}    {notice}", width))
-    if row.mark == "+" and (asides := _of_new(change.after, row.node_id)):
+    if row.mark == "+" and (asides := _new_task_facts(change.after, row.node_id)):
         for text in asides:
             yield paint.dim(shorten(f"+ {row.below}    {flat(text)}", width))
 
 
-def _of_new(plan: Plan, node_id: str) -> list[str]:
-    """What else is worth knowing of a task that is created."""
+def _new_task_facts(plan: Plan, node_id: str) -> list[str]:
+    """Return further facts worth showing of a new task."""
     if plan.nodes[node_id].task_id is None:
         return []
     design = plan.designs[node_id]
@@ -207,7 +207,7 @@ def _of_new(plan: Plan, node_id: str) -> list[str]:
 
 
 def _values(value: object) -> list[str]:
-    """A field as lines; nothing for one that is empty."""
+    """Return a field's value as lines; [] if it is empty."""
     if isinstance(value, Hint):
         parts = [value.language, *value.file_paths, *value.constraints]
         return [part for part in parts if part]

@@ -1,4 +1,4 @@
-"""What happens while a plan is carried out, one line each."""
+"""Events of a plan's execution, one line each."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ EVIDENCE_CELLS = 300
 
 
 def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
-    """A line for people; "" for an event that says nothing new to them."""
+    """Return a line for people; "" for an event that tells them nothing new."""
     task = flat(str(event.get("task_id") or ""))
     match event.get("event"):
         case "plan_started":
             notices = "".join(f" {flat(str(text))}" for text in event["notices"])
-            return f"{_ahead(event)}{notices}"
+            return f"{_start_line(event)}{notices}"
         case "plan_task":
             detail = flat(str(event.get("detail") or ""))
             known = PlanTaskStatus.FIXING if detail else PlanTaskStatus.COMPLETE
             if event["status"] == known:
-                return ""  # what follows says it: another round, or that it has landed
+                return ""  # the next event says it: another round, or merged
             when = f", again at {_local(event['retry_at']):%H:%M}" if event.get("retry_at") else ""
             return f"{task} {event['status']}{when}" + (f": {detail}" if detail else "")
         case "plan_question":
             command = "/answer" if chat else "agentrunner plan answer"
             answer = f"{command} {event['question']} TEXT"
-            if event["status"] in FELL_SHORT:  # how it ended follows
+            if event["status"] in FELL_SHORT:  # the next event says how it ended
                 return f"{task} waits for you: {answer}"
             return f"{task} asks: {flat(str(event['text']))}  ({answer})"
         case "plan_fixing":
@@ -59,12 +59,12 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
 
 
 def _local(stamp: object) -> datetime:
-    """The time of a person's clock."""
+    """Convert to the person's local time."""
     return datetime.fromisoformat(str(stamp)).astimezone()
 
 
-def _ahead(event: Mapping[str, Any]) -> str:
-    """How many tasks there are, and what is going to happen to them."""
+def _start_line(event: Mapping[str, Any]) -> str:
+    """Return how many tasks there are, and what will happen to them."""
     done, waiting, behind = (len(event.get(name, ())) for name in ("done", "waiting", "behind"))
     ready = len(event["tasks"]) - done - waiting - behind
     tasks = count(len(event["tasks"]), "task")
@@ -80,7 +80,7 @@ def _ahead(event: Mapping[str, Any]) -> str:
 
 
 def end_line(result: PlanResult) -> str:
-    """What carrying a plan out came to."""
+    """Return the outcome of executing a plan, as sentences."""
     statuses = list(result.tasks.values())
     counts = [f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)]
     parts = [f"The plan has come to a rest: {', '.join(counts)}."]

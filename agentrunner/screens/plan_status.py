@@ -1,4 +1,4 @@
-"""How a plan stands while it is carried out: its tree with progress, cost and time."""
+"""The status of a plan during its execution: its tree with progress, cost and time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HIDDEN = (
     _DONE,
     _DONE | {PlanTaskStatus.PENDING, PlanTaskStatus.BLOCKED},
 )
-"""What is left out, the less the better, until the rest fits."""
+"""States to hide, in steps, until the rest fits."""
 
 
 def status_screen(
@@ -45,13 +45,11 @@ def status_screen(
     result: PlanResult | None = None,
     doing: Mapping[str, str] | None = None,
 ) -> str:
-    """The tree, what waits for a person, and what it comes to; `chat`: with a chat's commands.
+    """Show the tree, pending questions, and next steps; `chat`: with a chat's commands.
 
-    `result` is that of who has just carried it out, and says where the work is;
-    `doing` says by task who is at work on it and on what.
-
-    Where that is more than `height` lines, tasks are left out that are done, then such as have
-    not begun; 0 is any height.
+    `result` is that of a just finished execution and says where the work is. `doing` says by task
+    who works on it and what they do. If the screen exceeds `height` lines, finished tasks are
+    hidden, then those not begun; 0 is any height.
     """
     if not look.plan.tasks:
         return 'There is no plan yet. Say what you want: agentrunner plan "make a page"'
@@ -74,7 +72,7 @@ def _screen(
     lines = [paint.bold(line) for line in wrap(look.plan.goal.partition("\n")[0], width)[:2]]
     lines += [*map(paint.dim, wrap(_summary(look), width)), ""]
     lines += _tree(look, hidden, width, paint, doing or {})
-    lines += _asked(look, width)
+    lines += _question_lines(look, width)
     after = _next(look, width, chat=chat, followed=doing is not None)
     return [*lines, "", *after] if after else lines
 
@@ -107,7 +105,7 @@ def _tree(
     aside_width = max(map(cell_width, asides.values()), default=0)
     room = max(width - aside_width - 2, 12)
     todo = [(child, 0) for child in reversed(plan.nodes[ROOT].children)]
-    phases: list[tuple[int, str]] = []  # those above, whose titles are still to be said
+    phases: list[tuple[int, str]] = []  # phases above whose titles are not yet shown
     while todo:
         node_id, depth = todo.pop()
         node, lead, title = plan.nodes[node_id], "  " * depth, flat(plan.designs[node_id].title)
@@ -124,7 +122,7 @@ def _tree(
         text = fit(f"{lead}{node.task_id}  {title}", room)
         aside = _coloured(task.status, asides[node.task_id], paint)
         lines.append(f"{text}  {aside}".rstrip())
-        lines += _why(task, lead, width, paint)
+        lines += _detail_lines(task, lead, width, paint)
         if task.at_work and (words := doing.get(node.task_id)):
             lines.append(paint.dim(shorten(f"{lead}           {flat(words)}", width)))
     if left_out:
@@ -134,7 +132,7 @@ def _tree(
 
 
 def _aside(look: PlanStatus, task_id: str, room: int) -> str:
-    """How a task stands; in little room the state alone, then its round, and its cost last."""
+    """Return a task's state; with more room also its round, its time and its cost."""
     task = look.tasks[task_id]
     parts = [task.status.value]
     behind = look.plan.waits_for(task_id) if task.status == PlanTaskStatus.BLOCKED else ()
@@ -152,8 +150,8 @@ def _aside(look: PlanStatus, task_id: str, room: int) -> str:
     return shorten("  ".join(parts), room)
 
 
-def _why(task: TaskStatus, lead: str, width: int, paint: Paint) -> list[str]:
-    """A line under a task that does not go on by itself, or not now, or landed with a doubt."""
+def _detail_lines(task: TaskStatus, lead: str, width: int, paint: Paint) -> list[str]:
+    """Return a line for a task that is blocked, waiting, or merged with a doubt."""
     detail = flat(task.detail)
     if task.retry_at:
         detail = f"again at {task.retry_at[11:16]} UTC: {detail}"
@@ -171,7 +169,7 @@ def _coloured(status: PlanTaskStatus, text: str, paint: Paint) -> str:
     return paint.dim(text) if quiet else paint.warn(text)
 
 
-def _asked(look: PlanStatus, width: int) -> list[str]:
+def _question_lines(look: PlanStatus, width: int) -> list[str]:
     if not look.questions:
         return []
     label = max(cell_width(q.task_id or "the plan") for q in look.questions) + 6
@@ -183,11 +181,11 @@ def _asked(look: PlanStatus, width: int) -> list[str]:
 
 
 def _handed_over(look: PlanStatus, result: PlanResult | None) -> list[str]:
-    """Where the work of a plan that is COMPLETE is, or how it is taken over."""
+    """Return where the work of a COMPLETE plan is, or how to take it over."""
     unfinished = any(task.status != PlanTaskStatus.COMPLETE for task in look.tasks.values())
     if unfinished or result is None:
         return []
-    if result.exit_code:  # a branch that could not be moved lacks the end of it
+    if result.exit_code:  # a branch that could not be moved lacks its last commits
         return ["", "  Not all of it is in your repository: agentrunner plan run brings it there"]
     if result.request:
         return ["", f"  Request: {flat(result.request)}"]

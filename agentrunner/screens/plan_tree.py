@@ -1,6 +1,6 @@
-"""A plan as people see it: its tree, and one task of it.
+"""A plan as people see it: its tree, and single tasks.
 
-Titles and all other texts are a model's or a person's: they are sanitised, and measured in cells.
+Titles and all other texts come from a model or a person: they are sanitised, and measured in cells.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from agentrunner.state.lifecycle import end_of
 from agentrunner.text.terminal import cell_width, shorten
 
 MOST_TASKS = 400
-"""Lines of a tree; what is more is counted."""
+"""Most lines of a tree; the rest is counted."""
 BRANCH, LAST, LINE, GAP = "├─ ", "└─ ", "│  ", "   "
 
 
@@ -37,7 +37,7 @@ class TreeRow:
     mark: str = " "
     node_id: str = ""
     below: str = ""
-    """Lead of lines that belong to this one."""
+    """Prefix of further lines that belong to this one."""
 
 
 # -- the tree -------------------------------------------------------------------------------------
@@ -51,9 +51,9 @@ def plan_screen(
     paint: Paint = PLAIN,
     chat: bool = False,
 ) -> str:
-    """The goal, the tree with how each task stands, and what waits for a person.
+    """Show the goal, the tree with the state of each task, and pending questions.
 
-    In a chat things are said without a command.
+    In a chat, commands are not needed and not shown.
     """
     if len(plan.nodes) == 1:
         say = "" if chat else ': agentrunner plan "make a page"'
@@ -61,7 +61,7 @@ def plan_screen(
         return "\n".join(lines + question_lines(questions, width, chat=chat))
     lines = wrap(_first_line(plan.goal) or "Plan", width)[:2]
     lines = [paint.bold(line) for line in lines]
-    facts = wrap(f"version {plan.version}, {_counted(plan)}", width)
+    facts = wrap(f"version {plan.version}, {_task_counts(plan)}", width)
     lines += [*map(paint.dim, facts), ""]
     rows = list(_tree(plan))
     lines += [drawn(row, width, paint) for row in rows[:MOST_TASKS]]
@@ -72,7 +72,7 @@ def plan_screen(
     return "\n".join(lines)
 
 
-def _counted(plan: Plan) -> str:
+def _task_counts(plan: Plan) -> str:
     by_status: dict[PlanTaskStatus, int] = {}
     for task_id in plan.tasks:
         status = plan.shown_status(task_id)
@@ -95,12 +95,12 @@ def _tree(plan: Plan) -> Iterator[TreeRow]:
 
 
 def in_reverse(children: Sequence[str]) -> list[tuple[str, bool]]:
-    """Each with whether it is the last one, in reverse order."""
+    """Return the children in reverse order, each with whether it is the last one."""
     return [(child, place == 0) for place, child in enumerate(reversed(children))]
 
 
 def named(plan: Plan, node_id: str) -> str:
-    """`TASK-0001  Title` for a task, the title alone for a phase."""
+    """Return `TASK-0001  Title` for a task, the title alone for a phase."""
     task_id = plan.nodes[node_id].task_id
     title = plan.designs[node_id].title
     return f"{task_id}  {title}" if task_id else title
@@ -116,13 +116,13 @@ def _aside(plan: Plan, node_id: str) -> str:
 
 
 def few(ids: Sequence[str], most: int = 2) -> str:
-    """The first of some ids, and how many more there are."""
+    """Return the first of some ids, and how many more there are."""
     more = f" +{len(ids) - most}" if len(ids) > most else ""
     return ", ".join(ids[:most]) + more
 
 
 def drawn(row: TreeRow, width: int, paint: Paint) -> str:
-    """The row as a line of that many cells."""
+    """Format the row as a line of at most `width` cells."""
     aside = flat(row.aside)
     room = max(width - cell_width(row.lead) - (cell_width(aside) + 2 if aside else 0), 12)
     text = shorten(flat(row.text), room)
@@ -144,7 +144,7 @@ def _first_line(text: str) -> str:
 
 
 def conflict_lines(conflicts: Sequence[PotentialConflict], width: int) -> list[str]:
-    """Files that keep tasks apart, and why; nothing for none."""
+    """Return files that keep tasks apart, and why; [] for none."""
     if not conflicts:
         return []
     head = "Files that several tasks may change; they do not run at the same time:"
@@ -157,7 +157,7 @@ def conflict_lines(conflicts: Sequence[PotentialConflict], width: int) -> list[s
 
 
 def question_lines(questions: Sequence[OpenQuestion], width: int, *, chat: bool) -> list[str]:
-    """What waits for an answer, and how to give it; nothing for none."""
+    """Return questions that wait for an answer, and how to give it; [] for none."""
     if not questions:
         return []
     command = "/answer" if chat else "agentrunner plan answer"
@@ -180,7 +180,7 @@ def task_screen(
     width: int,
     paint: Paint = PLAIN,
 ) -> str:
-    """All that the plan says of a living task."""
+    """Show everything that the plan says about an existing task."""
     design = plan.design_of(task_id)
     standing = standings.get(task_id, StoredTask(task_id, PlanTaskStatus.PENDING))
     status = plan.shown_status(task_id).value

@@ -1,4 +1,4 @@
-"""`planners` and `planners try`: who can plan here, and what one can be trusted with."""
+"""`planners` and `planners try`: which planners are available, and how reliable one is."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from agentrunner.text.terminal import cell_width
 Row = Mapping[str, Any]
 COLUMNS = ("right", "acceptable", "wrong", "unusable")
 MOST_WRONG = 20
-"""Scenes that are named below the table."""
+"""Most scenes that are named below the table."""
 
 
 def planners_screen(rows: Sequence[Row], width: int = WIDTH, paint: Paint = PLAIN) -> str:
-    """One kind a paragraph; rows as `agentrunner planners --json` prints them."""
+    """Show a paragraph per kind; rows as `agentrunner planners --json` prints them."""
     column = max(cell_width(flat(str(row["kind"]))) for row in rows)
     lines = [line for row in rows for line in _kind(row, column, width, paint)]
     mine = next((row for row in rows if row["set"]), None)
@@ -62,12 +62,12 @@ def trial_screen(
     width: int = WIDTH,
     paint: Paint = PLAIN,
 ) -> str:
-    """The table by class of scene, what was wrong, what it took, and the sentence."""
+    """Show the table by class of scene, wrong answers, the cost, and the verdict."""
     whole = trial["scenes"] == of
     begun = "" if whole else f", {trial['scenes']} of them played"
     lines = wrap(f"{flat(planner)}: {count(of, 'scene')}{begun}", width)
-    lines += ["", *_table(trial["rows"], paint), "", *_wrong(played, width)]
-    lines += [*_cost(trial), ""]
+    lines += ["", *_table(trial["rows"], paint), "", *_wrong_lines(played, width)]
+    lines += [*_cost_lines(trial), ""]
     if trial["cut"]:
         lines += [
             paint.bad("It did not read all that it was asked."),
@@ -96,7 +96,7 @@ def _table(rows: Sequence[Row], paint: Paint) -> Iterator[str]:
         yield f"  Passed what is not met: {passed}.  Failed what is met: {failed}."
 
 
-def _wrong(played: Sequence[Row], width: int) -> Iterator[str]:
+def _wrong_lines(played: Sequence[Row], width: int) -> Iterator[str]:
     bad = [one for one in played if one["grade"] in ("wrong", "unusable")]
     for one in bad[:MOST_WRONG]:
         yield from wrap(flat(f"{one['id']}: {one['why']}"), width, "    ")
@@ -106,7 +106,7 @@ def _wrong(played: Sequence[Row], width: int) -> Iterator[str]:
         yield ""
 
 
-def _cost(trial: Row) -> Iterator[str]:
+def _cost_lines(trial: Row) -> Iterator[str]:
     yield (
         f"  first answer usable {trial['first']} of {trial['asked']}, "
         f"{count(trial['calls'], 'call')}, {count(trial['looks'], 'look')}"

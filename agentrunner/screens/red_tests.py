@@ -1,4 +1,4 @@
-"""Why tests are red: each by name, place and message."""
+"""Why tests are red: each with name, place and message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Red = Mapping[str, Any]
 
 _INDENT = 11
 _MESSAGE_LINES = 4
-"""Of one message where there is room."""
+"""Most lines of one message, if there is room."""
 
 
 def red_lines(
@@ -26,10 +26,10 @@ def red_lines(
     whole: bool = False,
     rest: str = "agentrunner logs --tests",
 ) -> list[str]:
-    """The first `most` red tests of `total`, then how many more; [] where none is known by name.
+    """Return the first `most` red tests of `total`, then a count of the rest; [] if none is known.
 
-    A line each: its name, its place, and the first line of its message. With `whole` the message
-    stands below, in up to four lines. `rest` is the command that shows everything.
+    Each takes a line: name, place, and the first line of its message. With `whole` the message is
+    below, in up to four lines. `rest` is the command that shows everything.
     """
     shown = reds[:most]
     lines: list[str] = []
@@ -42,7 +42,7 @@ def red_lines(
 
 
 def red_entry(red: Red) -> str:
-    """One red test in one line: name, place, the first line of its message."""
+    """Return a red test in one line: name, place, the first line of its message."""
     message = _message(red)[:1]
     return ": ".join([title_of(red), *message])
 
@@ -59,5 +59,5 @@ def _entry(red: Red, label: str, width: int, whole: bool) -> list[str]:
 
 
 def _message(red: Red) -> list[str]:
-    """The lines of the message that say something."""
+    """Return the lines of the message that are not blank."""
     return [line.strip() for line in str(red.get("message") or "").splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""The runs of a repository: the table of `list`, and what `agentrunner` alone says."""
+"""The runs of a repository: the table of `list`, and the screen of `agentrunner` alone."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from agentrunner.text.terminal import cell_width
 Row = Mapping[str, Any]
 
 _LEAST_TITLE = 14
-"""Cells of a title that still say something."""
+"""Fewest cells in which a title is still useful."""
 _COLUMNS = (("STATE", 15), ("LAST", 10), ("ROUNDS", 6), ("WORKED", 7))
-_GIVES_WAY = ("ROUNDS", "WORKED", "LAST")
-"""Columns that are left out where it is narrow, in this order; run and task stay."""
+_DROPPED_FIRST = ("ROUNDS", "WORKED", "LAST")
+"""Columns that are dropped in a narrow window, in this order; run and task stay."""
 _RIGHT = ("ROUNDS", "WORKED")
 ENDED = 3
-"""Ended runs that `agentrunner` alone shows."""
+"""Most ended runs that `agentrunner` alone shows."""
 
 
 def runs_table(
@@ -32,9 +32,9 @@ def runs_table(
     left_out: int = 0,
     state: str = "",
 ) -> str:
-    """The runs, newest first as they come. `now` is in the time zone to show.
+    """Format the runs in the given order, newest first. `now` is in the time zone to show.
 
-    `left_out` are older ones that were not asked for, `state` the only state that was.
+    `left_out` is the number of older runs not shown; `state` is the filter, if any.
     """
     if not rows:
         which = f"No runs are {state}" if state else "No runs yet"
@@ -59,13 +59,13 @@ def _table(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> list
     id_width = max(3, *(cell_width(flat(str(row["run_id"]))) for row in rows))
     id_width = min(id_width, width - 2)
     columns = dict(_COLUMNS)
-    for name in ("", *_GIVES_WAY):
+    for name in ("", *_DROPPED_FIRST):
         columns.pop(name, None)
         room = width - 2 - id_width - sum(cells + 2 for cells in columns.values()) - 2
         if room >= _LEAST_TITLE:
             break
     under = room < _LEAST_TITLE
-    if under:  # the title stands below
+    if under:  # the title is below
         return _narrow(rows, now, width, paint)
     head = f"  {cell('RUN', id_width)}" + "".join(
         f"  {name:>{cells}}" if name in _RIGHT else f"  {name:<{cells}}"
@@ -86,7 +86,7 @@ def _table(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> list
 
 
 def _narrow(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> list[str]:
-    """Two lines a run: its name and state, and its task below."""
+    """Format two lines per run: name and state, and the task below."""
     lines = []
     for row in rows:
         state = facts_of(row, now)["STATE"]
@@ -104,7 +104,7 @@ def _narrow(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> lis
 
 
 def facts_of(row: Row, now: datetime) -> dict[str, str]:
-    """What the columns say of a run, by their names."""
+    """Return the values of the columns for a run, by column name."""
     state = state_word(row)
     finished, goes_on = moment(row.get("finished_at")), state in ("running", "waiting")
     rounds, most = row.get("rounds") or "", row.get("rounds_at_most")
@@ -121,7 +121,7 @@ def facts_of(row: Row, now: datetime) -> dict[str, str]:
 
 
 def worked_of(row: Row, now: datetime) -> float:
-    """Seconds that a run was at work, without the time that it waited for somebody."""
+    """Return the seconds that a run was at work, without the time that it waited for a person."""
     worked = float(row.get("worked_sec") or 0)
     since = moment(row.get("driven_at"))
     if since and state_word(row) == "running":
@@ -136,7 +136,7 @@ def _coloured(state: str, text: str, paint: Paint) -> str:
 
 
 def _wait_of(row: Row, now: datetime) -> str:
-    """What a run waits for that needs no person: a time."""
+    """Return a sentence for a run that only waits for a time."""
     until = moment(row.get("waiting_until"))
     assert until is not None
     local = until.astimezone(now.tzinfo)
@@ -146,7 +146,7 @@ def _wait_of(row: Row, now: datetime) -> str:
     )
 
 
-_AFTER = {
+_NEXT_COMMAND = {
     "waiting for you": ("answer", "shows what is asked"),
     "needs review": ("show", "then accept, or resume"),
     "stopped": ("resume", "goes on where it was"),
@@ -168,9 +168,9 @@ def overview_screen(
     width: int = WIDTH,
     paint: Paint = PLAIN,
 ) -> str:
-    """What needs somebody, what runs and what ended, and the next command for each.
+    """Show what needs a person, what runs and what has ended, with the next command for each.
 
-    `plan` says how the plan of this repository stands, "" where there is none.
+    `plan` describes the state of this repository's plan, "" if there is none.
     """
     if not rows and not plan:
         return "\n".join(["No runs yet in this repository.", "", *_first_steps(width)])
@@ -194,7 +194,7 @@ def overview_screen(
     if plan:
         lines += [paint.bold("Plan"), f"  {cell(plan, width - 2).rstrip()}",
                   "    agentrunner plan status", ""]  # fmt: skip
-    return "\n".join([*lines, *_always(width)])
+    return "\n".join([*lines, *_closing_lines(width)])
 
 
 def _row_lines(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
@@ -212,14 +212,14 @@ def _row_lines(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
         lines = [f"{head}  {title}"]
     elif title:
         lines.append(f"    {cell(title, width - 4)}".rstrip())
-    verb, what = _AFTER.get(state, ("show", ""))
+    verb, what = _NEXT_COMMAND.get(state, ("show", ""))
     command = f"agentrunner {verb} {name}"
     lines.append(_step(command, what, width))
     return lines
 
 
 def _step(command: str, what: str, width: int) -> str:
-    """A command, and what it does where there is room for that."""
+    """Return a command, and its purpose if there is room."""
     line = f"    {command}"
     whole = f"{line:<43}  {what}"
     return whole if what and cell_width(whole) < width else line
@@ -236,6 +236,6 @@ def _first_steps(width: int) -> list[str]:
     return [_step(*step, width).removeprefix("  ").replace("    ", "  ", 1) for step in steps]
 
 
-def _always(width: int) -> list[str]:
+def _closing_lines(width: int) -> list[str]:
     return [_step('agentrunner "what you want"', "the next task", width).removeprefix("  "),
             _step("agentrunner help", "all commands", width).removeprefix("  ")]  # fmt: skip

@@ -1,4 +1,4 @@
-"""One word for each state, everywhere, and moments as people say them."""
+"""One word for each state, used everywhere, and times as people say them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Row = Mapping[str, Any]
 
 
 def state_word(row: Row) -> str:
-    """The state as people say it: what matters first is whether it waits for them.
+    """Return the state in a word; whether it waits for the person matters most.
 
-    "waiting" goes on by itself.
+    "waiting" continues by itself.
     """
     if row.get("waiting"):
         return "waiting for you"
@@ -26,7 +26,7 @@ def state_word(row: Row) -> str:
 
 
 def ago(moment: datetime | None, now: datetime) -> str:
-    """`4 min ago`, `yesterday`, `Thu 18:20`, `2026-11-02`; empty for no time."""
+    """Format a past time: `4 min ago`, `yesterday`, `Thu 18:20`, `2026-11-02`; "" for none."""
     if moment is None:
         return ""
     local, passed = moment.astimezone(now.tzinfo), now - moment
@@ -43,9 +43,9 @@ def ago(moment: datetime | None, now: datetime) -> str:
 
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-"""English whatever the locale, like everything else on the screen."""
+"""English in any locale, like everything else on the screen."""
 
 
 def moment(text: Any) -> datetime | None:
-    """A time as rows have it, None for none."""
+    """Parse a time of a row, None for none."""
     return datetime.fromisoformat(str(text)) if text else None

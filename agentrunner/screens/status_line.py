@@ -1,7 +1,7 @@
-"""The line at the bottom of a run's live view, in as many cells as there are.
+"""The status line of a run's live view, for any width.
 
-What is least needed goes first where the terminal is narrow: what the limits are, then what was
-spent, then how long it has taken. Where the run is and who is awaited stay.
+In a narrow terminal the least needed goes first: the limits, then the spending, then the time
+taken. The round and who is awaited stay.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from agentrunner.screens.story import Story
 from agentrunner.text.terminal import cell_width, shorten
 
 LEAST_DOING = 34
-"""Cells of what is being done that are worth more than any other part."""
+"""Cells of the current activity that outweigh any other part."""
 NEWEST = 40
-"""Characters of an answer that are shown while it is written: the last ones."""
+"""Characters shown of an answer while it is written: the last ones."""
 _WHO = {"tests": "your tests", "setup": "set-up"}
 
 
 def fitted(parts: Sequence[Sequence[str]], cells: int) -> str:
-    """`-- one -- two --` in at most `cells`; each part is given in wordings, the longest first.
+    """Format `-- one -- two --` in at most `cells`; each part has alternatives, longest first.
 
-    The last part is cut where the others, worded as short as they can be, leave too little.
+    The last part is cut if the others, in their shortest form, leave too little room.
     """
     chosen = [0] * len(parts)
 
@@ -41,21 +41,21 @@ def fitted(parts: Sequence[Sequence[str]], cells: int) -> str:
 
 
 def _order(parts: Sequence[Sequence[str]]) -> list[int]:
-    """Which part is worded shorter next: all once, then all twice; never the last one."""
+    """Return which part to shorten next: all once, then all twice; never the last one."""
     most = max(map(len, parts))
     before = range(len(parts) - 2, -1, -1)
     return [index for level in range(1, most) for index in before if level < len(parts[index])]
 
 
 def spent_words(story: Story) -> str:
-    """`43k tokens, $0.12`; "" before anything was spent."""
+    """Return `43k tokens, $0.12`; "" before anything was spent."""
     tokens = amount(story.tokens) if story.tokens else ""
     money = f"${story.usd:.2f}" if story.usd else ""
     return ", ".join(filter(None, (tokens, money)))
 
 
 def amount(tokens: int) -> str:
-    """`812 tokens`, `43k tokens`, `1.2M tokens`."""
+    """Format `812 tokens`, `43k tokens`, `1.2M tokens`."""
     if tokens < 1000:
         return f"{tokens} tokens"
     return f"{tokens / 1000:.0f}k tokens" if tokens < 999_500 else f"{tokens / 1e6:.1f}M tokens"
@@ -73,9 +73,9 @@ def awaited_words(awaited: Mapping[str, object], seconds: float) -> str:
 
 
 def doing_words(story: Story, silent: float, awaited: float) -> str:
-    """What is being done, and by whom.
+    """Return what is being done, and by whom.
 
-    `silent` are seconds since the last event, `awaited` those since somebody is awaited.
+    `silent` is the number of seconds since the last event, `awaited` those of the present wait.
     """
     if story.awaited is not None:
         return awaited_words(story.awaited, awaited)
@@ -85,8 +85,8 @@ def doing_words(story: Story, silent: float, awaited: float) -> str:
 
 
 def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:
-    """`planner: thinking, 12 s`; of one that streams `planner: reading 3k tokens, 12 s`, then
-    `planner: writing, 120 tokens, 14 s: …`.
+    """Return `planner: thinking, 12 s`; for one that streams `planner: reading 3k tokens, 12 s`,
+    then `planner: writing, 120 tokens, 14 s: …`.
     """
     written, text = awaited.get("written_tokens"), flat(str(awaited.get("text") or ""))
     reads = awaited.get("prompt_tokens")
@@ -101,10 +101,10 @@ def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """Limits are set in minutes mostly; `90 s` where one is not."""
+    """Format a limit in minutes, as most are set; `90 s` if it is no such number."""
     return f"{seconds / 60:g} min" if seconds >= 60 and seconds % 30 == 0 else f"{seconds:g} s"
 
 
 def whole(seconds: float) -> str:
-    """Seconds without a fraction, and minutes from the first one on."""
+    """Format seconds without a fraction, and with minutes from the first one on."""
     return f"{round(seconds)} s" if seconds < 59.5 else duration(seconds)

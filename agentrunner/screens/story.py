@@ -1,7 +1,7 @@
-"""Events become the lines of a story: when, one word, what happened, how long it took.
+"""Convert events to lines: time, one word, what happened, how long it took.
 
-The terminal and the log of a CI job tell the same story in different handwriting (live.py,
-plain.py). Checks and baselines of one round share a line, so a line may come one event late.
+The terminal and the log of a CI job show the same lines in different formats (live.py, plain.py).
+Checks and baselines of one round share a line, so a line may come one event late.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class StoryLine:
-    """One line of the story. `fields` are the same facts as key and value, for a log."""
+    """One line for an event. `fields` has the same facts as key and value, for a log."""
 
     ts: str
-    """UTC, ISO 8601, of the event."""
+    """Time of the event, UTC, ISO 8601."""
     word: str
     text: str
     aside: str = ""
@@ -32,12 +32,12 @@ class StoryLine:
     """Further lines, below `text`."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     quiet: bool = False
-    """Only a log tells it."""
+    """Whether only a log shows it."""
 
 
 @dataclass
 class Story:
-    """What has happened so far, as far as a person following it needs to know."""
+    """The events so far, as far as they matter to a person who follows the run."""
 
     header: Mapping[str, Any] = field(default_factory=dict)
     run_id: str = ""
@@ -48,28 +48,28 @@ class Story:
     """Rounds are counted from 1; 0 before the first worker."""
     worker: str = ""
     doing: str = ""
-    """The command or sentence the worker was last heard of with."""
+    """The latest command or text of the worker."""
     commands: int = 0
-    """Of this round's worker."""
+    """Number of commands of this round's worker."""
     awaited: Mapping[str, Any] | None = None
     """The latest `awaiting` event, until what it names has come."""
     tokens: int = 0
-    """Of planner and workers so far, as far as anybody has told."""
+    """Tokens of planner and workers so far, as far as reported."""
     usd: float = 0
     _usage: int = 0
-    """Tokens that the worker at work tells of; what it came to counts in the end."""
+    """Tokens that the active worker has reported; replaced by its final count."""
     waits_until: datetime | None = None
-    """When it goes on by itself, while it waits for a quota or a provider."""
+    """When the run continues by itself, while it waits for a quota or a provider."""
     waits_for: str = ""
-    """Why it does."""
+    """The reason of that wait."""
     asks: str = ""
-    """What a person is asked, until it is answered."""
+    """The question to a person, until it is answered."""
     warnings: list[str] = field(default_factory=list)
     statuses: dict[str, str] = field(default_factory=dict)
     """Latest outcome by check target."""
     _reason: str = ""
     _faults: set[str] = field(default_factory=set)
-    """Faults that a line has told: the next one like it names it in short."""
+    """Faults that were already shown; the same one later is shown in short."""
     _held: list[Event] = field(default_factory=list)
 
     @property
@@ -79,10 +79,10 @@ class Story:
         return None if limit is None else limit + 1
 
     def feed(self, event: Event) -> list[StoryLine]:
-        """The lines this event completes."""
+        """Return the lines that this event completes."""
         name = str(event.get("event", ""))
-        self.waits_until = None  # whatever happens, it waits no more
-        if name == "awaiting":  # nothing has happened yet: it says no line, and ends none
+        self.waits_until = None  # any event ends the wait
+        if name == "awaiting":  # nothing has happened yet: no line, and none ends
             self.awaited = event
             return []
         if name not in ("warning", "image_progress"):
@@ -99,7 +99,7 @@ class Story:
         return lines + (handler(event) if handler else [])
 
     def flush(self) -> list[StoryLine]:
-        """The line of the checks held back, if any."""
+        """Return the line of the checks held back, if any."""
         held, self._held = self._held, []
         return [_checks_line(held, self.round)] if held else []
 
@@ -113,10 +113,10 @@ class Story:
         fields = {"run": self.run_id, **{name: header.get(name) for name in shown}}
         if landing := self.header.get("landing"):
             names = {"commit": "branch", "takes": "carried", "leaves": "left"}
-            some = {name: landing.get(key) for name, key in names.items()}
+            shown_facts = {name: landing.get(key) for name, key in names.items()}
             fields |= {
                 name: " ".join(map(str, value)) if isinstance(value, list) else value
-                for name, value in some.items()
+                for name, value in shown_facts.items()
                 if value
             }
         notices = [{"is": str(notice)} for notice in self.header.get("notices") or []]
@@ -144,7 +144,10 @@ class Story:
         if error:
             message = str(error.get("message") if isinstance(error, Mapping) else error)
             text = f"{event.get('type')}, try {event.get('attempt')}: {_in_words(message)}"
-            fields, again = {**fields, "error": message}, self._again(message) != message
+            fields, again = (
+                {**fields, "error": message},
+                self._shortened_if_repeated(message) != message,
+            )
             return [_line(event, "planner", text, duration(took), fields, quiet=again)]
         if looks := [str(one) for one in event.get("looks") or ()]:
             text = "looks: " + "; ".join(looks)
@@ -185,12 +188,12 @@ class Story:
         elif kind == "error":
             message = str(event.get("message"))
             fields = {"round": self.round, "error": message}
-            again = self._again(message) != message
+            again = self._shortened_if_repeated(message) != message
             return [_line(event, "worker", message, fields=fields, quiet=again)]
         return []
 
-    def _again(self, fault: str) -> str:
-        """A fault in full, or where it was told before, how it begins."""
+    def _shortened_if_repeated(self, fault: str) -> str:
+        """Return a fault in full, or only its beginning if it was shown before."""
         if fault not in self._faults:
             self._faults.add(fault)
             return fault
@@ -209,7 +212,7 @@ class Story:
         if outcome != "completed":
             why = f"{outcome.replace('_', ' ')}, exit {event.get('exit_code')}"
             if error := str(event.get("error") or "").strip():
-                why = f"{outcome.replace('_', ' ')}: {self._again(error)}"
+                why = f"{outcome.replace('_', ' ')}: {self._shortened_if_repeated(error)}"
             text = f"worker {_ENDS.get(outcome, why)}; {text}"
         if refused := event.get("hosts_refused"):
             text += f"; refused: {', '.join(map(str, refused))}"
@@ -231,7 +234,7 @@ class Story:
         aside = ""
         if self.waits_until is not None and since is not None:
             aside = duration((self.waits_until - since).total_seconds())
-        return [_line(event, "waiting", self._again(self.waits_for), aside, fields)]
+        return [_line(event, "waiting", self._shortened_if_repeated(self.waits_for), aside, fields)]
 
     def _on_question(self, event: Event) -> list[StoryLine]:
         fields = {"id": event.get("id"), "kind": event.get("kind"), "text": event.get("text")}
@@ -257,11 +260,11 @@ class Story:
         message = str(event.get("message"))
         self.warnings.append(message)
         fields = {"code": event.get("code"), "is": message}
-        return [_line(event, "warning", self._again(message), fields=fields)]
+        return [_line(event, "warning", self._shortened_if_repeated(message), fields=fields)]
 
 
 def _in_words(message: str) -> str:
-    """A server's fault without the JSON that it came in: what that says, where it says a thing."""
+    """Return the message inside a server's JSON error; other texts unchanged."""
     lead, brace, body = message.partition("{")
     try:
         value = json.loads(brace + body)
@@ -273,7 +276,7 @@ def _in_words(message: str) -> str:
 
 
 def moment(text: object) -> datetime | None:
-    """A time of an event; None where it is none."""
+    """Parse the time of an event; None if it is not one."""
     try:
         found = datetime.fromisoformat(str(text))
     except ValueError:
@@ -282,7 +285,7 @@ def moment(text: object) -> datetime | None:
 
 
 def _tokens_in(usage: object) -> int:
-    """What a call or a worker says it used; 0 where it says nothing."""
+    """Return the tokens that a call or a worker reports; 0 if it reports none."""
     if not isinstance(usage, Mapping):
         return 0
     return int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
@@ -342,7 +345,7 @@ _RED = ("failed", "red")
 
 
 def _tests(event: Event) -> str:
-    """Counts where the output told them, else the exit code."""
+    """Return test counts if the output had them, else the exit code."""
     passed, failed = event.get("passed"), event.get("failed")
     if passed is None and failed is None:
         return f"exit {event.get('exit_code')}"

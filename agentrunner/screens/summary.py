@@ -28,17 +28,17 @@ from agentrunner.state.lifecycle import end_of, rounds_of
 from agentrunner.state.red_tests import MOST
 from agentrunner.text.terminal import cell_width, shorten
 
-if TYPE_CHECKING:  # looking at runs waits for no models
+if TYPE_CHECKING:  # looking at runs must not load the models
     from agentrunner.results import CriterionResult, Result, TestSummary
 
 _ROWS = 9
 """Criteria shown before the rest is summed up, so that the screen stays within 24 lines."""
 _NARROW = 60
-"""Cells below which a criterion takes several lines."""
+"""Width in cells below which a criterion takes several lines."""
 _LOOK = 2
 _LINES = 24
 _REDS = 3
-"""Lines that criteria leave to red tests, where there are any."""
+"""Lines that criteria leave to red tests, if there are any."""
 _IDS = 4
 
 
@@ -55,11 +55,11 @@ def summary_screen(
     driven: bool = False,
     timezone: tzinfo | None = None,
 ) -> str:
-    """The end of a run, or where it stands; `driven` while a process works on it.
+    """Show the end of a run, or its present state; `driven` while a process works on it.
 
-    `warnings` are those met on the way, `target` is the run's name for the commands at the end
-    where it is not the newest one, `all_rows` lifts the limit of 24 lines (`show`), and without
-    `in_git` there is nothing to commit to.
+    `warnings` are those of this run. `target` names the run in the commands at the end, if it is
+    not the newest. `all_rows` lifts the limit of 24 lines (`show`). Without `in_git` there is
+    nothing to commit to.
     """
     lines = [_head(result, width, paint, driven), ""]
     lines += _wait_lines(result, width, timezone, driven)
@@ -92,7 +92,7 @@ def _limited(lines: list[str], all_rows: bool) -> list[str]:
 
 
 def headline(result: Result, driven: bool = False) -> str:
-    """One word for the end; a word of its own for what code could not prove."""
+    """Return a word for the state, with a special one for what code could not prove."""
     end = end_of(result.state)
     if driven and end is None:
         return "WAITING" if result.waiting_until else "RUNNING"
@@ -115,7 +115,7 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
 
 
 def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: bool) -> list[str]:
-    """Until when a run waits that needs no person; one that nobody drives has to be resumed."""
+    """Return until when a run waits without a person; if nobody drives it, it must be resumed."""
     if not result.waiting_until:
         return []
     until = datetime.fromisoformat(result.waiting_until).astimezone(timezone)
@@ -126,7 +126,7 @@ def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: boo
 
 
 def missing_sentences(result: Result) -> list[str]:
-    """What stands between this run and COMPLETE, from the facts of the result."""
+    """Return what is missing for COMPLETE, from the facts of the result."""
     error, test = result.error, result.test
     if result.missing:
         why = [result.text] if result.text and result.reason == "stuck" else []
@@ -166,19 +166,19 @@ def _reason_text(result: Result) -> str:
 def criteria_rows(
     criteria: Sequence[CriterionResult], width: int, paint: Paint = PLAIN, room: int = _ROWS
 ) -> list[str]:
-    """A row per criterion; where there are too many, those that are settled are summed up."""
+    """Return a row per criterion; if there are too many, the settled ones are summed up."""
     shown = list(criteria)
     if len(shown) > room:
-        order = sorted(range(len(criteria)), key=lambda index: _settled(criteria[index]))
+        order = sorted(range(len(criteria)), key=lambda index: _settled_rank(criteria[index]))
         shown = [criteria[index] for index in sorted(order[: room - 1])]
-    rows = [_cells_of(criterion) for criterion in shown]
+    rows = [_cell_texts(criterion) for criterion in shown]
     left_out = len(criteria) - len(shown)
     more = [f"  and {left_out} more: agentrunner show"] * bool(left_out)
     if width < _NARROW:
         pairs = zip(rows, shown, strict=True)
         return [line for row, one in pairs for line in _stacked(row, one, width, paint)] + more
     id_width = min(max((cell_width(row[0]) for row in rows), default=4), 16)
-    rest = width - id_width - 22  # what the other columns and the blanks between leave
+    rest = width - id_width - 22  # what the other columns and the gaps leave
     details = min(max((cell_width(row[4]) for row in rows), default=0), rest * 2 // 5)
     words = min(max((cell_width(row[3]) for row in rows), default=0), rest - details - 2)
     details = rest - words - 2
@@ -193,20 +193,20 @@ def criteria_rows(
 def _stacked(
     row: tuple[str, str, str, str, str], criterion: CriterionResult, width: int, paint: Paint
 ) -> list[str]:
-    """A criterion where the columns would leave no room for words: these stand below."""
+    """Format a criterion in a narrow window: its texts are below its id and status."""
     name, status, evidence, text, detail = row
     below = [shorten(f"    {words}", width) for words in (text, detail) if words]
     return [f"  {name}  {_colour(criterion, paint)(status)}  {evidence}", *below]
 
 
-def _settled(criterion: CriterionResult) -> int:
+def _settled_rank(criterion: CriterionResult) -> int:
     """Sort key: what needs a look comes first."""
     if criterion.status == "passed":
         return 2 if criterion.evidence in ("checked", "tested", "accepted") else 1
     return 0 if criterion.critical else 1
 
 
-def _cells_of(criterion: CriterionResult) -> tuple[str, str, str, str, str]:
+def _cell_texts(criterion: CriterionResult) -> tuple[str, str, str, str, str]:
     status = "open" if criterion.status == "unknown" else criterion.status
     worth = criterion.grade if criterion.grade != "none" else criterion.evidence
     evidence = "-" if worth == "none" else worth
@@ -237,7 +237,7 @@ def _facts(
 ) -> list[str]:
     lines: list[str] = []
     if result.proof:
-        # What turned green is a proof only once it was examined and found to be one.
+        # Newly green tests are a proof only once they were examined and confirmed.
         label = "proof" if result.proofs else "green"
         lines += clamped(label, "; ".join(result.proof), width)
     changed, gone = result.changed_files, set(result.deleted_files)
@@ -245,7 +245,7 @@ def _facts(
     size = f", +{result.lines_added} -{result.lines_removed}" * bool(changed)
     lines.append(spread(f"  files    {len(changed)} changed{size}   {names}".rstrip(), "", width))
     findings = [finding.message for finding in result.findings]
-    missing_text = "; ".join(missing_sentences(result))  # stands above already
+    missing_text = "; ".join(missing_sentences(result))  # already shown above
     seen = [
         text
         for text in (*_judged(result), *findings, *warnings)
@@ -260,7 +260,7 @@ def _facts(
         lines += labelled("" if index else "bill", text, width)
     if commit := result.commit:
         lines.append(f"  commit   {commit.id[:10]} on {flat(commit.branch)}")
-    elif result.worktree and not result.part_of:  # a plan takes its trees away
+    elif result.worktree and not result.part_of:  # a plan removes its work trees
         lines.append(f"  in       {flat(tilde(result.worktree, home))}")
     if result.note:
         note = tilde(result.note, home)
@@ -312,7 +312,7 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
         case "use":
             steps = _steps_to_use(result, name, in_git)
         case "review":
-            steps = [*_accept(result, name), (hint, "send it back with a remark"), undo]
+            steps = [*_accept_steps(result, name), (hint, "send it back with a remark"), undo]
         case "retry":
             again = (hint, "try again")
             if reason.startswith("budget: "):
@@ -339,8 +339,8 @@ def _steps_to_use(result: Result, name: str, in_git: bool) -> list[tuple[str, st
     return steps
 
 
-def _accept(result: Result, name: str) -> list[tuple[str, str]]:
-    """A person's yes, where it can count: never for what is red."""
+def _accept_steps(result: Result, name: str) -> list[tuple[str, str]]:
+    """Return the command for a person's acceptance, where it can count: never for red tests."""
     if result.red:
         return []
     nothing = [] if result.changed_files else ["--unchanged"]
@@ -353,7 +353,7 @@ _YES = "your yes is recorded; ends COMPLETE"
 
 
 def _known_reds(result: Result, name: str) -> list[tuple[str, str]]:
-    """Where all that was asked for is met, and only tests are red that were red before."""
+    """Return the step for a run where only tests are red that were red before."""
     test = result.test
     if test is None or not test.still_red or test.newly_red or test.gone:
         return []
@@ -364,7 +364,7 @@ def _known_reds(result: Result, name: str) -> list[tuple[str, str]]:
 
 
 def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
-    """Of a plan's task: what is said to it is said to the plan, which goes on with it."""
+    """Return the steps for a plan's task: messages go to the plan, which continues with them."""
     say = f'agentrunner plan answer {flat(str(result.task_id))} "..."'
     go_on = ("agentrunner plan run", "the plan goes on with it")
     end = end_of(result.state)
@@ -374,7 +374,7 @@ def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
             lands = ("agentrunner plan run", "lands it, if it has not landed")
             return [diff, ("agentrunner plan status", "what became of it"), lands]
         case "review":
-            return [*_accept(result, name), (say, "send it back with a remark"), go_on]
+            return [*_accept_steps(result, name), (say, "send it back with a remark"), go_on]
         case "retry":
             logs = (f"agentrunner logs{name}", "what the worker did")
             return [logs, (say, "try again with a hint"), go_on]
@@ -385,7 +385,7 @@ def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
 
 
 def _review_ids(result: Result) -> list[str]:
-    """Those a person's yes is asked for; none, which means all, where they fill no line."""
+    """Return ids that need a person's acceptance; [], which means all, if there are too many."""
     ids = [
         flat(criterion.id)
         for criterion in result.acceptance_criteria
@@ -395,9 +395,9 @@ def _review_ids(result: Result) -> list[str]:
 
 
 def next_lines(steps: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """`Next:  COMMAND   what it does`, the commands in one column and neither of both cut.
+    """Format `Next:  COMMAND   what it does` with commands in one column and nothing cut.
 
-    What has no room beside its command stands below it.
+    A meaning without room beside its command is below it.
     """
     column = _column(steps, width - _LEAD)
     lines = []
@@ -414,7 +414,7 @@ _LEAD = len("Next:  ")
 
 
 def _column(steps: Sequence[tuple[str, str]], room: int) -> int:
-    """How wide a column of commands leaves every meaning beside it whole; 0 where none does."""
+    """The widest command column with room for every meaning beside it; 0 if there is none."""
     beside = sorted(steps, key=lambda step: cell_width(step[0]))
     while beside:
         column = cell_width(beside[-1][0])

@@ -1,4 +1,4 @@
-"""Tables: the runs of a repository, and what `validate` found."""
+"""Tables: the runs of a repository, and the results of `validate`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def criteria_table(
     width: int = WIDTH,
     by_code: bool = False,
 ) -> str:
-    """What `validate` says: each criterion with its line and what will be executed for it.
+    """Show the result of `validate`: each criterion with its line and what is executed for it.
 
-    A row has `id`, `critical`, `line` (or None) and `runs` ("" where nothing can be executed).
-    `by_code` is for a planner that is no model: what nothing decides, it asks a person.
+    A row has `id`, `critical`, `line` (or None) and `runs` ("" if nothing can be executed).
+    `by_code` is for a planner without a model: it asks a person about what nothing decides.
     """
     if not rows:
         return "\n".join(_no_criteria(name, has_test, width, by_code))
@@ -50,7 +50,7 @@ NO_CRITERIA = "It has no criteria: nothing in it says when it is done."
 
 
 def _no_criteria(name: str, has_test: bool, width: int, by_code: bool) -> list[str]:
-    """A task that can be read, and says nothing of its end, is never just valid."""
+    """Explain that a readable task without criteria is never simply valid."""
     alone = "A person" if by_code else "The model's word"
     decides = f"{'The test command' if has_test else alone} alone decides."
     remedy = "List what must be true under the heading of the first line (受け入れ条件, too):"
@@ -81,10 +81,10 @@ def dry_run_screen(
     missing: Sequence[Row] = (),
     width: int = WIDTH,
 ) -> str:
-    """What `run --dry-run` says: everything that is known before a model is asked.
+    """Show the result of `run --dry-run`: everything that is known before a model is called.
 
-    `reach` says what each kind of command reaches. `missing` has `message` and `remedy` of
-    whatever would keep the run from starting.
+    `reach` says what each kind of command can reach. `missing` has `message` and `remedy` of
+    everything that would prevent the start.
     """
     lines = [row for label, text in header for row in labelled(label, text, width)]
     lines += ["", criteria, "", "The worker's command:"]

@@ -1,4 +1,4 @@
-"""What a worker says and does, as lines: in the log, and above the status line of a run."""
+"""A worker's texts and commands as lines: in the log, and above the status line of a run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from agentrunner.screens.story import Event
 
 INDENT = " " * 20
 MOST_LINES = 6
-"""Of one text or command in the live view; `agentrunner logs` has all of it."""
+"""Most lines of one text or command in the live view; `agentrunner logs` has everything."""
 
 
 def log_lines(event: Event, width: int, paint: Paint) -> list[str]:
-    """All that a `worker_event` says, each command when it begins."""
+    """Return everything in a `worker_event`, each command when it begins."""
     kind = event.get("kind")
     if kind == "command_started":
         lines = wrap(f"$ {event.get('command')}", width, INDENT)
@@ -27,7 +27,7 @@ def log_lines(event: Event, width: int, paint: Paint) -> list[str]:
 
 
 def live_lines(event: Event, width: int, paint: Paint) -> list[str]:
-    """The worker's words, and each command when it has ended: until then the status line has it."""
+    """Return the worker's texts and finished commands; a running one is in the status line."""
     kind = event.get("kind")
     indent = INDENT if width >= 60 else "  "
     if kind == "command_finished":
@@ -42,6 +42,6 @@ def live_lines(event: Event, width: int, paint: Paint) -> list[str]:
 
 
 def _few(lines: list[str], indent: str) -> list[str]:
-    """The first of them, and how many there are more."""
+    """Return the first lines, and how many more there are."""
     left = len(lines) - MOST_LINES
     return lines if left <= 0 else [*lines[:MOST_LINES], f"{indent}… {left} more: agentrunner logs"]

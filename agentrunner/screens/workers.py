@@ -1,4 +1,4 @@
-"""`workers` and `config show`: who could work here, and which settings are in force."""
+"""`workers` and `config show`: which workers are available, and which settings are in force."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _REPORTS = {
     "resume": "sessions to resume",
     "schema": "answers by a schema",
 }
-"""In the words of a person; what is not in the list is not told."""
+"""In words for people; capabilities that are not listed here are not shown."""
 _VALUE_WIDTH = 32
 
 
 def workers_screen(rows: Sequence[Row], home: str, width: int = WIDTH) -> str:
-    """Each worker as a paragraph; rows as `agentrunner workers --json` prints them."""
+    """Show a paragraph per worker; rows as `agentrunner workers --json` prints them."""
     lines: list[str] = []
     for row in rows:
         lines += [_title(row, home), *_paragraph(row, width), ""]
@@ -53,7 +53,7 @@ def _paragraph(row: Row, width: int) -> list[str]:
     if login is not None:
         facts.append(("login", str(login["text"])))
     lines = [line for label, text in facts for line in labelled(label, text, width)]
-    # Not wrapped: they are to be copied.
+    # Not wrapped, so that they can be copied.
     cures = [row["cure"]] if row["path"] is None else []
     cures += [login["cure"]] if login is not None and not login["usable"] else []
     return lines + [f"  {cell('cure', 9)}{flat(str(cure))}" for cure in cures if cure]
@@ -73,7 +73,7 @@ def settings_screen(
     home: str,
     width: int = WIDTH,
 ) -> str:
-    """Each setting with its value and where it comes from, and which files were looked for."""
+    """Show each setting with its value and origin, and which files were looked for."""
     name_width = max((cell_width(flat(name)) for name, _, _ in settings), default=0)
     value_width = min(
         max((cell_width(flat(value)) for _, value, _ in settings), default=0), _VALUE_WIDTH

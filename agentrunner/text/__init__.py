@@ -1,1 +1,1 @@
-"""Text that comes from outside made harmless: secrets, terminal controls, broken Unicode."""
+"""Make text from outside harmless: secrets, terminal controls, broken Unicode."""

@@ -1,4 +1,4 @@
-"""The words of a text that say what it is about, so that two texts can be compared. Pure."""
+"""The words that show what a text is about, to compare two texts. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ WORD = re.compile(
     r"[A-Za-z][a-z]+|[A-Z]{2,}s?(?![a-z])|[a-z]+|[\u30a0-\u30ff]{2,}|[\u4e00-\u9fff]{2,}"
 )
 SHORT = 3
-"""Letters of a word that says nothing by itself."""
+"""Words of this length or less mean nothing by themselves."""
 EMPTY_WORDS = frozenset(
     """the and for not are was has all any can but its one out test tests should when with without
     that this from into have does returns return given case cases spec works work class method
@@ -17,7 +17,7 @@ EMPTY_WORDS = frozenset(
 
 
 def content_words(text: str) -> set[str]:
-    """Words that say what something is about, in one form for singular and plural."""
+    """Return the words that show what something is about, singular and plural in one form."""
     found = set()
     for word in WORD.findall(text):
         plain = word.lower()

@@ -1,7 +1,7 @@
-"""Secrets taken out of everything that is kept, shown or sent.
+"""Remove secrets from everything that is kept, shown or sent.
 
 A `Redactor` knows each secret in the spellings in which programs print it. The supervisor, which
-starts with every worker, is handed those spellings and imports nothing of how they are made.
+starts with every worker, receives those spellings and does not import their computation.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 MIN_LENGTH = 6
-"""Shorter values would blot out ordinary words; they are named in `Redactor.unprotected`."""
+"""Shorter values would mask ordinary words; `Redactor.unprotected` names them."""
 
 
 class Redactor:
     """Replaces secrets by `[NAME redacted]`.
 
-    `secrets` maps names, as people know them, to values. Overlapping and adjacent secrets become
-    one mark with all names. Nothing here shows a value: not `repr`, not the marks.
+    `secrets` maps names that people know to values. Overlapping and adjacent secrets become one
+    mark with all names. Neither `repr` nor the marks show a value.
     """
 
     def __init__(self, secrets: Mapping[str, str], *, any_case: bool = False) -> None:
-        """With `any_case` a secret is known in capitals and small letters, too."""
+        """With `any_case` secrets are matched case-insensitively."""
         self.unprotected: tuple[str, ...] = ()
-        """Names of secrets too short to be masked; worth a warning."""
+        """Names of secrets that are too short to be masked; worth a warning."""
         self._names: dict[str, str] = {}
         self._any_case = any_case
         self._pattern: re.Pattern[str] | None = None
@@ -35,13 +35,13 @@ class Redactor:
 
     @classmethod
     def of_spellings(cls, names: Mapping[str, str]) -> Redactor:
-        """One that knows just these spellings, with the names of their secrets."""
+        """Make a redactor for exactly these spellings, each with its secret's name."""
         made = cls({})
         made._know(names)
         return made
 
     def learn(self, secrets: Mapping[str, str]) -> None:
-        """Further secrets, for everything that is redacted from now on."""
+        """Add secrets, for everything that is redacted from now on."""
         if not secrets:
             return
         from agentrunner.text.spellings import spellings_of
@@ -60,7 +60,7 @@ class Redactor:
     def _know(self, names: Mapping[str, str]) -> None:
         fresh = {self._folded(spelling): name for spelling, name in names.items()}
         if fresh.keys() <= self._names.keys():
-            return  # making the pattern anew takes as long as redacting a whole step
+            return  # compiling the pattern takes as long as redacting a whole step
         self._names = {**fresh, **self._names}
         self._longest = max(map(len, self._names))
         self._pattern = _any_of(self._names, re.IGNORECASE if self._any_case else 0)
@@ -84,24 +84,24 @@ class Redactor:
         }
 
     def redact(self, text: str) -> str:
-        """`text` without secrets."""
+        """Return `text` without secrets."""
         if self._pattern is None or not self._pattern.search(text):
             return text
         stream = self.stream()
         return stream.feed(text) + stream.finish()
 
     def redact_bytes(self, data: bytes) -> bytes:
-        """`data`, read as UTF-8, without secrets; bytes that are no UTF-8 stay as they are."""
+        """Return `data`, read as UTF-8, without secrets; bytes that are not UTF-8 are kept."""
         return self.redact(data.decode("utf-8", "surrogateescape")).encode(
             "utf-8", "surrogateescape"
         )
 
     def stream(self) -> StreamRedactor:
-        """A fresh stream, for text that comes in chunks."""
+        """Return a new stream, for text that comes in chunks."""
         return StreamRedactor(self)
 
-    def _certain(self, text: str) -> int:
-        """Where the first beginning of a secret stands that the text may have cut off."""
+    def _certain_length(self, text: str) -> int:
+        """Return the position from which the text may end in the beginning of a secret."""
         for at in range(max(0, len(text) - self._longest + 1), len(text)):
             words = self._by_start.get(self._folded(text[at]))
             if words and any(word.startswith(self._folded(text[at:])) for word in words):
@@ -109,7 +109,7 @@ class Redactor:
         return len(text)
 
     def _hits(self, text: str, end: int) -> Iterator[tuple[int, int, str]]:
-        """Start, stop and name of the longest secret at each start before `end`."""
+        """Yield start, stop and name of the longest secret at each start before `end`."""
         position = 0
         while self._pattern and (hit := self._pattern.search(text, position)):
             if hit.start() >= end:
@@ -119,10 +119,10 @@ class Redactor:
 
 
 class StreamRedactor:
-    """Redacts chunk by chunk, to the same text as `redact` of the whole.
+    """Redacts chunk by chunk, with the same result as `redact` of the whole.
 
-    A secret may be cut anywhere between chunks, so what may be the beginning of one is held back
-    until the next chunk or `finish`, and a mark that another secret may join.
+    A secret may be split between chunks. So a possible beginning of one, and a mark that another
+    secret may join, are held back until the next chunk or `finish`.
     """
 
     def __init__(self, redactor: Redactor) -> None:
@@ -137,12 +137,12 @@ class StreamRedactor:
         return f"Stream({self._redactor!r})"
 
     def feed(self, chunk: str) -> str:
-        """What is certain after this chunk."""
+        """Return what is certain after this chunk."""
         text = self._held + chunk
-        return self._advance(text, self._redactor._certain(text))
+        return self._advance(text, self._redactor._certain_length(text))
 
     def finish(self) -> str:
-        """The rest; the stream can then be used anew."""
+        """Return the rest; the stream can then be reused."""
         return self._advance(self._held, len(self._held), last=True) + self._close_mark()
 
     def _advance(self, text: str, end: int, *, last: bool = False) -> str:
@@ -170,13 +170,13 @@ class StreamRedactor:
 
 
 def _any_of(words: Iterable[str], flags: int = 0) -> re.Pattern[str]:
-    """Matches the longest of the words; grouped by beginnings, so that a miss costs little."""
+    """Return a pattern for the longest of the words; shared prefixes are merged for speed."""
     return re.compile(_branch(sorted(words, reverse=True), depth=3), flags)
 
 
 def _branch(words: list[str], depth: int) -> str:
     if depth == 0 or "" in words:
-        # Of two words with the same beginning, the longer one sorts first and is tried first.
+        # Of two words with the same prefix, the longer sorts first and is tried first.
         return f"(?:{'|'.join(map(re.escape, words))})"
     groups = groupby(words, key=lambda word: word[0])
     return "(?:{})".format(

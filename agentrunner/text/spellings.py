@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 
 
 def spellings_of(value: str) -> Iterator[str]:
-    """Every way in which a program may print the value."""
+    """Yield every way in which a program may print the value."""
     raw = value.encode("utf-8", "surrogateescape")
     for text in dict.fromkeys((value, value.strip(), *map(str.strip, value.splitlines()))):
         yield text
@@ -32,7 +32,7 @@ _URL_ALPHABET = str.maketrans("+/", "-_")
 
 
 def _base64(data: bytes) -> Iterator[str]:
-    """The encoding on its own, then what stays the same whatever stands before and after."""
+    """Yield the plain encoding, then the parts that are the same in any surrounding bytes."""
     alone = base64.b64encode(data).decode("ascii")
     yield from (alone, alone.rstrip("="))
     for before in range(3):

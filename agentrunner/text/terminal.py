@@ -1,4 +1,4 @@
-"""Untrusted text made safe to show in a terminal, and measured in its cells."""
+"""Make untrusted text safe to show in a terminal, and measure its cells."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import unicodedata
 
 from agentrunner.text.unicode import clean
 
-# ECMA-48 and xterm. A control string (OSC, DCS, APC, PM, SOS) ends at its terminator, at
-# anything that cancels it, and at a line end: an unterminated one must not hide what follows.
+# ECMA-48 and xterm. A control string (OSC, DCS, APC, PM, SOS) ends at its terminator, at anything
+# that cancels it, and at a line end: an unterminated one must not hide what follows.
 _STRING_OPENER = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
 _PAYLOAD = r"[^\x07\n\r\x18\x1a\x1b\x80-\x9f]*+"
 _CSI_OPENER = r"(?:\x1b\[|\x9b)"
@@ -49,12 +49,12 @@ def escape(text: str) -> str:
 
 
 def cell_width(text: str) -> int:
-    """Columns that sanitised text takes: East Asian wide characters two, combining ones none."""
+    """Return the columns of sanitised text: East Asian wide characters two, combining ones none."""
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 
 def shorten(text: str, cells: int) -> str:
-    """`text` cut to `cells` columns, with an ellipsis where something is left out."""
+    """Cut `text` to `cells` columns, with an ellipsis if something is left out."""
     if cell_width(text) <= cells:
         return text
     used = 0
@@ -66,7 +66,7 @@ def shorten(text: str, cells: int) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """`text` sanitised, on one line of at most `width` columns."""
+    """Return `text` sanitised, on one line of at most `width` columns."""
     return shorten(" ".join(sanitize(text).split()), width)
 
 

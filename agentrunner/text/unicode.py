@@ -1,4 +1,4 @@
-"""Text that every store and encoding takes."""
+"""Text that every store and encoding accepts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """`text` with NUL and lone surrogates replaced by U+FFFD.
+    """Return `text` with NUL and lone surrogates replaced by U+FFFD.
 
-    JSON replies may carry them; SQLite, UTF-8 files and checkpoints do not.
+    JSON replies may contain them; SQLite, UTF-8 files and checkpoints cannot.
     """
     return _UNSTORABLE.sub("\ufffd", text)

@@ -1,6 +1,6 @@
-"""YAML read event by event: nothing is constructed that anchors, tags or nesting could make large.
+"""Read YAML event by event, so that anchors, tags or nesting cannot make anything large.
 
-Who reads says what a scalar means, where a value stands, and which error a fault is.
+Subclasses define what a scalar means, whether positions are recorded, and the error for each fault.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, Literal
 import yaml
 
 LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The C one is ten times as fast."""
+"""The C loader is ten times as fast."""
 
 Path = tuple[str | int, ...]
 Fault = Literal["documents", "anchor", "tag", "deep", "many", "key", "duplicate"]
-"""What a document has that none may have. An alias is an `anchor`; a `key` is no text."""
+"""Forbidden features of a document. An alias counts as `anchor`; `key` is a key that is no text."""
 
 
 @dataclass
@@ -26,14 +26,14 @@ class _Open:
     value: Any
     path: Path
     key: list[str] = field(default_factory=list)
-    """Of a mapping, the key that waits for its value."""
+    """For a mapping, the key that waits for its value."""
 
 
 class YamlReader(ABC):
-    """Builds one value of texts, lists and mappings; every key is text and stands there once."""
+    """Builds one value of texts, lists and mappings; every key is text and unique."""
 
     max_depth: int
-    """Containers in one another, at most."""
+    """Most nested containers."""
     max_values: float = float("inf")
 
     def __init__(self) -> None:
@@ -44,25 +44,25 @@ class YamlReader(ABC):
 
     @abstractmethod
     def fault(self, fault: Fault, event: Any, key: str = "", path: Path = ()) -> Exception:
-        """The error for this fault; of a duplicate with its key and its place."""
+        """Return the error for this fault; for a duplicate with its key and place."""
 
     @abstractmethod
     def scalar(self, event: yaml.ScalarEvent) -> Any:
-        """The value of a scalar; raises for one that cannot be."""
+        """Return the value of a scalar; raises if it is not allowed."""
 
     def key(self, event: yaml.ScalarEvent) -> str:
-        """A key of a mapping; raises for one that cannot be."""
+        """Return a key of a mapping; raises if it is not allowed."""
         text: str = event.value
         return text
 
     def document(self, event: yaml.DocumentStartEvent) -> None:  # noqa: B027 - most allow any
-        """A document begins; raises for one that is refused."""
+        """Handle the start of a document; raises if it is refused."""
 
     def placed(self, path: Path, event: Any) -> None:  # noqa: B027 - only who tells places
-        """A key or an item stands here."""
+        """Record the position of a key or item."""
 
     def read(self, text: str, loader: type[Any] = LOADER) -> Any:
-        """The value of the text; raises what `fault` and PyYAML give."""
+        """Return the value of the text; raises what `fault` returns and what PyYAML raises."""
         for event in yaml.parse(text, Loader=loader):
             self._take(event)
         return self.value

@@ -217,6 +217,8 @@ async def test_the_example_s_planner_keeps_its_promises_and_leads_a_run(
     spec = api.read_task(file)
     results = await check_planner(lambda: UntilGreen(spec, os.environ))
     assert [one for one in results if one.status == "failed"] == []
-    ran = agentrunner(tmp_path, "run", str(file), "--planner", "until-green", "--json", site=installed)
+    ran = agentrunner(
+        tmp_path, "run", str(file), "--planner", "until-green", "--json", site=installed
+    )
     result = result_of(ran)
     assert (result["state"], result["grade"]) == ("COMPLETE", "proven"), ran.stdout + ran.stderr
