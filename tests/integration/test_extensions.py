@@ -96,7 +96,7 @@ def test_entry_points_of_an_installed_package_are_kinds(tmp_path: Path, installe
     file = task(tmp_path, **runner)
     ran = agentrunner(tmp_path, "run", str(file), "--json", site=installed)
     result = result_of(ran)
-    assert (result["state"], result["grade"]) == ("COMPLETE", "proven"), ran.stdout + ran.stderr
+    assert (result["state"], result["grade"]) == ("COMPLETE", "proven"), ran
     header = json.loads(ran.stdout.splitlines()[0])["header"]
     assert "at the lowest priority" in header["box"] and "sed-script" in header["worker"]
 
@@ -221,4 +221,4 @@ async def test_the_example_s_planner_keeps_its_promises_and_leads_a_run(
         tmp_path, "run", str(file), "--planner", "until-green", "--json", site=installed
     )
     result = result_of(ran)
-    assert (result["state"], result["grade"]) == ("COMPLETE", "proven"), ran.stdout + ran.stderr
+    assert (result["state"], result["grade"]) == ("COMPLETE", "proven"), ran
