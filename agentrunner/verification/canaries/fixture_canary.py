@@ -1,17 +1,20 @@
-"""Removes files that claimed tests compare with: a test that still passes reads something else.
+"""Removes and changes files that claimed tests compare with: a test that still passes is blind.
 
-The product can redirect it by another folder, a variable or a function of its own. Whether a test
-reads a file at all is seen on the old tree, where it reports the file as missing once it is gone.
+The product can redirect a test by another folder, a variable or a function of its own. Whether a
+test reads a file at all is seen on the old tree, where it reports the file as missing once it is
+gone. The product can also begin to read the file itself, and answer with what stands there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
+from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.file_names import complaints, naming
+from agentrunner.verification.file_names import best, complaints, naming
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import Results
@@ -55,6 +58,67 @@ async def not_read(
             if name in passing and (file := _first_missed(missed, name, data_files)):
                 return f"{name} passes without {file}, which it misses on the old tree"
     return ""
+
+
+async def answered_from_data(
+    run: Run, target: Target, names: Sequence[str], snapshots: Snapshots, world: SnapshotTrees,
+    inputs: Inputs,
+) -> str:  # fmt: skip
+    """Why the work answers tests with the data that they compare with; "" where it does not.
+
+    All `names` pass on the new tree. Raises what `run` does.
+    """
+    files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs)
+    if not files:
+        return ""
+    tree = await asyncio.to_thread(_with_other_lines, snapshots, world.new, files)
+    results = (await run(target, tree, names)).results
+    if results is None:
+        return ""
+    passing = [name for name in names if results.passed(name)]
+    old = await asyncio.to_thread(_with_other_lines, snapshots, world.old, files)
+    # A test that does not look at the files passes anyway: those that do change their complaint.
+    before = (await run(target, world.old, passing)).results if passing else None
+    after = (await run(target, old, passing)).results if passing else None
+    for name in passing:
+        if before and after and _messages(before, name) != _messages(after, name):
+            return f"{name} passes whatever {files[0]} says, which the product reads since the work"
+    return ""
+
+
+def _messages(results: Results, name: str) -> list[str]:
+    return [one.message for one in results.named(name)]
+
+
+def _data_read_by_work(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> list[str]:
+    """Data of the tests that the changed code leads to, and did not lead to before. Blocks."""
+    code = [path for path in world.product if family_of(path)]
+    was, now = (
+        {path: (raw or b"").decode("utf-8", "replace") for path, raw in texts.items()}
+        for texts in (
+            snapshots.read_many(world.old, [path for path in code if path in world.old_paths]),
+            snapshots.read_many(world.new, code),
+        )
+    )
+    found = []
+    for path in sorted(world.old_paths):
+        if family_of(path) or not inputs.counts(path):
+            continue
+        reads = best(path, now)
+        if (reads.in_full or reads.ending) and reads.much > best(path, was).much:
+            found.append(path)
+    return found[:MOST_FILES]
+
+
+def _with_other_lines(snapshots: Snapshots, tree: str, files: Sequence[str]) -> str:
+    """The tree with another text in each line of these files. Blocks."""
+    read, entries = snapshots.reader(tree), snapshots.list(tree)
+    changed: dict[str, Entry | None] = {}
+    for path in files:
+        if path in entries:
+            text = re.sub(rb"(?m)(?<=\S)$", b"~", read(path) or b"")
+            changed[path] = (entries[path][0], snapshots.write_blob(text))
+    return snapshots.combine(tree, changed)
 
 
 def _data_by_test_file(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.verification.inputs.between import Asked
@@ -278,7 +278,8 @@ class Fixtures:
     def _between(self, reader: str) -> None:
         """Add code that a test reaches but no product code uses and nothing asked for names.
 
-        A test must also reach other code, which is what it is about; a helper need not.
+        A test must also reach other code, which is what it is about. A helper need not, unless
+        tests reach no other code: then it loads what they are about, as a set-up file does.
         """
         if not self.asked:
             return
@@ -286,9 +287,16 @@ class Fixtures:
         product = self._product_of(reached)
         if reader in self.tests and not product:
             return
+        loads_all = not product and not self._tests_reach_beyond(reached)
         for path in sorted(reached.keys() - product):
+            if loads_all and not self._decides(path):
+                continue
             why = f"{reader} uses it, no product file does, and nothing that was asked for names it"
             self.context.add(path, why, "fixture")
+
+    def _tests_reach_beyond(self, reached: Collection[str]) -> bool:
+        """Whether any test uses code that is not among these files."""
+        return any(self._reached(test).keys() - set(reached) for test in sorted(self.tests))
 
     def _reached(self, reader: str) -> dict[str, frozenset[str]]:
         """Return the code that a file uses, even indirectly: by path, what each one imports.
