@@ -15,6 +15,8 @@ LINE = re.compile(
     re.IGNORECASE,
 )
 PLAN = re.compile(r"^( *)1\.\.(\d+)(?: *# *(\w+))?")
+SPEAKS_TAP = re.compile(r"^\s*(?:TAP version \d|1\.\.\d|(?:not )?ok +\d)", re.MULTILINE)
+"""What no tool leaves out, and a script that only prints "ok" does not write."""
 SUBTEST = re.compile(r"^( *)# Subtest:? *(.*)$")
 
 
@@ -77,8 +79,9 @@ def _outcome(word: str, directive: str | None) -> str:
 
 def read_tap(text: str, reader: str, exit_code: int) -> Results | None:
     """The results in printed TAP, which the product can print as well; None without any TAP."""
-    stream = parse(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in text.splitlines())
-    if not stream.any:
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    stream = parse(text.splitlines())
+    if not stream.any or not SPEAKS_TAP.search(text):
         return None
     complete = stream.complete and not (exit_code and not any(t.red for t in stream.tests))
     return Results(reader, tuple(stream.tests), weak=True, complete=complete)
