@@ -67,7 +67,7 @@ class Judgement:
     @property
     def missing(self) -> list[str]:
         """Everything that stands between, one sentence each."""
-        return [*self.red, *(finding.message for finding in self.open), *self.unproven]
+        return [*self.red, *map(_with_remedy, self.open), *self.unproven]
 
 
 def fingerprint(finding: Finding) -> str:
@@ -281,7 +281,8 @@ def judge(
     if mode != "judged" and not proven and not anyone:
         doubt = next((text for text in evidence.doubts.values() if text), "").rstrip(".")
         reason = NOT_EXAMINED if _has_turned(evidence) and not evidence.examined else NO_PROOF
-        known = not doubt or any(doubt in one for one in unproven)
+        listed = [*unproven, *(finding.message for finding in evidence.findings)]
+        known = not doubt or any(doubt in text for text in listed)
         unproven.append(reason if known else f"{reason} ({doubt})")
     return Judgement(
         red=_red(criteria, evidence),
@@ -294,6 +295,13 @@ def judge(
         ],
         unproven=unproven,
     )
+
+
+def _with_remedy(finding: Finding) -> str:
+    """What was found, and the edit or command that settles it."""
+    if not finding.remedy:
+        return finding.message
+    return f"{finding.message.rstrip('.')}. To settle it: {finding.remedy}"
 
 
 def _has_turned(evidence: Evidence) -> bool:
