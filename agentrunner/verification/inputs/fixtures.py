@@ -31,8 +31,10 @@ CALLED = re.compile(
 )
 """Calls that are a statement, or the whole body of a test, so that their return value is unused."""
 TEST_KITS = frozenset(
-    {"pytest", "unittest", "node:test", "vitest", "@jest/globals", "mocha", "chai", "jest", "ava"}
+    """pytest unittest node:test vitest @jest/globals mocha chai jest ava rspec minitest
+    test""".split()
 )
+"""What code imports that is about tests, by the first part of its name."""
 RESOLVED = frozenset({"python", "javascript", "c", "ruby", "php", "perl", "shell"})
 """Languages whose imports are followed; only for these is it known what product code uses."""
 MOST_TESTS = 1_500
@@ -256,7 +258,8 @@ class Fixtures:
         """Whether a helper decides: it uses a test kit, asserts, or is nearly empty."""
         text = self.context.tree.text(path) or ""
         kits = TEST_KITS | self.context.programs
-        words = set(re.findall(r"(?:import|from|require\()\s*[\"']?([\w:@/-]+)", text))
+        words = set(re.findall(r"(?:import|from|require\b)[\s(]*[\"']?([\w:@/-]+)", text))
+        words |= {word.partition("/")[0] for word in words}
         return not words.isdisjoint(kits) or bool(ASSERTS.search(text)) or self._is_empty(path)
 
     # -- helpers ----------------------------------------------------------------------------
