@@ -47,7 +47,7 @@ class Step:
     fed: bool = False
     """It gets through a pipe the output of a program that does more than look at files."""
     globs: tuple[str, ...] = ()
-    """Its words again, where a loop over a glob chose some of them, with the glob in their place."""
+    """Its words with the glob in place of what a loop over a glob chose; () without such a loop."""
 
 
 @dataclass
