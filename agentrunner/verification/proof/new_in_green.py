@@ -30,7 +30,7 @@ NEVER_FAILS = "asserts nothing"
 NOT_STATED = "nothing that is new in it asks for what the task states in quotes"
 NOT_AGAIN = "it is not green each time"
 QUOTED = re.compile(r"\"([^\"\n]{2,60})\"")
-TOLD = "it passes now, and fails on the code before the run with what the worker added to it"
+SHOWS = "it passes now, and fails on the code before the run with what the worker added to it"
 
 
 async def why_not_shown(
@@ -85,7 +85,7 @@ async def why_not_shown(
             target=target.id,
             author="worker",
             grade="shown",
-            text=f"{label(target)}`{target.shell}`, the worker's own: {TOLD}",
+            text=f"{label(target)}`{target.shell}`, the worker's own: {SHOWS}",
             notes=list(dead.notes),
         )
     )
