@@ -353,7 +353,10 @@ class Differential:
         return self.snapshots.combine(old, made)
 
     def _new_helpers(self, old: str, total: Changes, before: Inputs) -> frozenset[str]:
-        """New files in folders that held tests and nothing else: helpers, fixtures, doubles."""
+        """New files in folders that held tests and nothing else: helpers, fixtures, doubles.
+
+        So is what lies beside new expected data in a folder that is new: the rest of a case.
+        """
         of_tests: set[str] = set()
         of_product: set[str] = set()
         for path in self.snapshots.list(old):
@@ -363,6 +366,12 @@ class Differential:
             folders = of_tests if counted is not None and not counted.region else of_product
             folders.add(posixpath.dirname(path))
         test_folders = of_tests - of_product - {""}
+        cases = {
+            posixpath.dirname(path)
+            for path in total.added
+            if (found := before.counts(path)) and found.kind == "fixture"
+        }
+        test_folders |= cases - of_tests - of_product - {""}
         return frozenset(
             path
             for path in total.added

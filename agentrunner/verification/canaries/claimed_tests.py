@@ -282,7 +282,11 @@ class Canaries:
                 return False, False  # the texts may be those of other tests
             seen = await run(target, failing_tree.tree, ())
             green = bool(seen.results and all(map(seen.results.passed, names)))
-            return seen.passed or (green and failing_tree.whole), not green
+            # A tool may report a program that fails by its exit code alone, under no test's name.
+            unnamed = green and not seen.passed and not (seen.results and seen.results.red)
+            return seen.passed or (green and failing_tree.whole and not unnamed), (
+                unnamed or not green
+            )
 
         return await self._programs(fails, passes, target, world, inputs)
 

@@ -11,6 +11,7 @@ from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.fixtures import Fixtures
 from agentrunner.verification.inputs.follow import follow_all
+from agentrunner.verification.inputs.globs import glob_regex, is_glob
 from agentrunner.verification.inputs.inline_programs import STEM, for_people, written_out
 from agentrunner.verification.inputs.leads import Leads, family_of
 from agentrunner.verification.inputs.model import Input, Inputs
@@ -130,6 +131,10 @@ def _assemble(
         else:
             runner = family_of(run.path) in ("", "shell")
             context.add(run.path, f"{run.by} runs it", "runner" if runner else "test")
+        for word in run.step.globs:
+            glob = join(run.step.folder, word)
+            if is_glob(glob) and glob_regex(glob).match(run.path):
+                context.collect(glob, f"{run.by} runs what lies there")
     fixtures = Fixtures(context, leads, tests | executed, asked=asked)
     fixtures.find(also=tuple(unsure))
     unsure = {**fixtures.unsure, **unsure}

@@ -15,6 +15,7 @@ from agentrunner.verification.inputs import (
     tools_python,
 )
 from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.globs import is_glob
 from agentrunner.verification.inputs.interpreters import INTERPRETERS, hand_over, run_interpreter
 from agentrunner.verification.inputs.lookers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.shell import PASSES_ON, Step, steps_of
@@ -263,6 +264,9 @@ def _compared(context: Context, step: Step, words: list[str], by: str) -> None:
     """
     compared = [context.copies.get(word, word) for word in words]
     for word in compared:
+        if not word.startswith(("-", "/")) and is_glob(word):  # a folder that a loop chose
+            context.collect(join(step.folder, word), f"{by} compares with it", "fixture")
+            continue
         path = None if word.startswith("-") else context.existing(step.folder, word)
         if not path or path in context.written:
             continue

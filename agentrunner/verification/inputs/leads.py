@@ -273,8 +273,8 @@ class Leads:
         return {one for one in beside if not words.isdisjoint(GO_DEFINES.findall(texts[one]))}
 
     def _c_includes(self, folder: str, word: str) -> set[str]:
-        places = [folder, *(place for one in above(folder) for place in (one, f"{one}/include",
-                  f"{one}/src"))]  # fmt: skip
+        places = [folder, *(place for one in above(folder) for place in (one, join(one, "include"),
+                  join(one, "src")))]  # fmt: skip
         headers = self._first_existing(places, (word,))
         found = set(headers)
         for header in headers:  # a header leads to the source file of the same name

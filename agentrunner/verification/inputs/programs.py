@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.inputs.context import Context, Executed
@@ -19,9 +20,14 @@ SAYS_NO = re.compile(
     re.MULTILINE,
 )
 DECIDES = re.compile(
-    r"\bexit\s+[^0\s]|\bassert|\b(diff|cmp|grep\s+-q)\b|\breturn\s+1", re.MULTILINE
+    r"\bexit\s+[^0\s]|\bassert|\b(diff|cmp|grep\s+-q)\b|\breturn\s+1"
+    r"|(?:\[|\btest)\s+\"?\$\{?[1-9]\}?\"?\s+(?:!?=|==|-eq|-ne)\s+\"?\$\{?[1-9]",
+    re.MULTILINE,
 )
-"""How a shell script signals failure."""
+"""How a shell script signals failure, or compares two values that it is given."""
+SHELL_FUNCTION = re.compile(r"^[ \t]*(?:function[ \t]+)?([\w:.-]+)[ \t]*\(\)", re.MULTILINE)
+MOST_SCRIPTS = 400
+"""The most shell scripts in which calls of a function are looked for."""
 MOST_HELPERS = 20
 """How many files that a program imports are searched for what signals failure."""
 STARTS_OTHERS = re.compile(
@@ -44,6 +50,8 @@ def classify(
     is_product: dict[str, str] = {}
     unsure: dict[str, str] = {}
     for path, runs in by_path.items():
+        if _is_read_into_another(leads, path, by_path):
+            continue  # judged as what a test imports, as where a build does not name it
         if path in context.collected or (
             asked
             and all(run.step.fed for run in runs)
@@ -59,6 +67,11 @@ def classify(
         else:
             tests.add(path)
     return tests, is_product, unsure
+
+
+def _is_read_into_another(leads: Leads, path: str, others: Collection[str]) -> bool:
+    """Whether a source in C without `main` is no part of a program itself: others include it."""
+    return family_of(path) == "c" and any(path in leads.imports(one)[0] for one in others)
 
 
 def _stands_between(context: Context, product: Product, path: str, asked: Asked) -> bool:
@@ -97,7 +110,7 @@ def _why_unsure(
     if own:
         return ""
     if family == "shell" or (not family and re.match(r"#!.*\b(ba|z|da|k)?sh\b", text)):
-        return _shell_script(context, path, text, runs)
+        return _shell_script(context, leads, path, text, runs)
     if not _reaches_other_code(context, leads, path, text):
         return "it checks itself"
     if not kit and not _says_no(context, leads, product, path, text):
@@ -116,18 +129,55 @@ def _says_no(context: Context, leads: Leads, product: Product, path: str, text: 
     return any(SAYS_NO.search(one) for one in texts)
 
 
-def _shell_script(context: Context, path: str, text: str, runs: list[Executed]) -> str | None:
+def _shell_script(
+    context: Context, leads: Leads, path: str, text: str, runs: list[Executed]
+) -> str | None:
     """Do the same for a shell script: one that only other scripts run may well be the product."""
     callers = {run.by for run in runs}
     sourced = all(run.step.words[0] in (".", "source") for run in runs)
     if not sourced:
         return ""  # a command or a recipe runs it, or a script checks its exit code
+    if any(run.step.globs for run in runs) and _is_found_and_run(context, leads, path, text, runs):
+        return ""
     if not DECIDES.search(text):
         return None  # its functions are called and compared
     homes = {folder_of(caller) for caller in callers} - {""}
     if any(path.startswith(f"{home}/") for home in homes):
         return ""
     return f"{min(callers)} reads it, and it checks something itself"
+
+
+def _is_found_and_run(
+    context: Context, leads: Leads, path: str, text: str, runs: list[Executed]
+) -> bool:
+    """Whether a script that a loop finds and reads is a test: nothing calls its functions by name.
+
+    A test stands below the script that finds it, or it reaches other code. The functions of a
+    library are called by their names, and a library stands by itself.
+    """
+    scripts = [one for one in sorted(context.tree.paths) if leads.family(one) == "shell"]
+    scripts = [one for one in scripts if one != path][:MOST_SCRIPTS]
+    context.tree.prefetch(scripts)
+    texts = [context.tree.text(one) or "" for one in scripts]
+    free = [
+        name
+        for name in SHELL_FUNCTION.findall(text)
+        if len(re.findall(_word(name), text)) == 1
+        and not any(re.search(_word(name), one) for one in texts)
+    ]
+    if not free and SHELL_FUNCTION.search(text):
+        return False
+    homes = {folder_of(run.by) for run in runs} - {""}
+    if any(path.startswith(f"{home}/") for home in homes):
+        return True
+    return any(place != folder_of(path) for place, _ in leads.mentioned(path)) or any(
+        word in context.tree.paths and folder_of(word) != folder_of(path)
+        for word in re.findall(r"[\w.-]+(?:/[\w.-]+)+", text)
+    )
+
+
+def _word(name: str) -> str:
+    return rf"(?<![\w-]){re.escape(name)}(?![\w-])"
 
 
 def _reaches_other_code(context: Context, leads: Leads, path: str, text: str) -> bool:

@@ -46,6 +46,8 @@ class Step:
     """The program that gets its output through a pipe."""
     fed: bool = False
     """It gets through a pipe the output of a program that does more than look at files."""
+    globs: tuple[str, ...] = ()
+    """Its words with the glob in place of what a loop over a glob chose; () without such a loop."""
 
 
 @dataclass
@@ -55,6 +57,10 @@ class _Reader:
     expand: Expand | None
     variables: dict[str, list[str]]
     script_folder: str
+    looped: dict[str, str] = field(default_factory=dict)
+    """By variable of a loop over a glob: the glob as written."""
+    used: set[str] = field(default_factory=set)
+    """Those of these variables that the words read since the last command use."""
     steps: list[Step] = field(default_factory=list)
     nested: list[str] = field(default_factory=list)
 
@@ -149,6 +155,8 @@ class _Reader:
     def _value(self, found: re.Match[str]) -> str:
         name, change = found[1] or found[3], found[2] or ""
         values = self.variables.get(name)
+        if name in self.looped:
+            self.used.add(name)
         if values is None:
             return {"PWD": "."}.get(name, found[0])
         return _cut(values[0], change) if len(values) == 1 else f"\0{name}{change}\0"
@@ -251,6 +259,7 @@ class _Walk:
         self.folder = reader.folder
         self.steps: list[_Part] = []
         self.words: list[str] = []
+        self.glob = ""
         self.reads: list[str] = []
         self.writes: list[str] = []
         self.redirect = ""
@@ -282,6 +291,7 @@ class _Walk:
         plain = not quoted and self.words and not token.startswith("-")
         if plain and self.reader.expand and ("*" in token or "?" in token):
             found = self.reader.expand(self.folder, token)
+            self.glob = token
             if found and found != [join(self.folder, token)]:
                 prefix = f"{self.folder}/" if self.folder else ""
                 return [path.removeprefix(prefix) for path in found]
@@ -320,6 +330,8 @@ class _Walk:
         words, self.words = self.words, []
         reads, self.reads = tuple(self.reads), []
         writes, self.writes = tuple(self.writes), []
+        used, glob = sorted(self.reader.used), self.glob
+        self.reader.used, self.glob = set(), ""
         env: list[tuple[str, str]] = []
         while words and (found := ASSIGNMENT.fullmatch(words[0])):
             env.append((found[1], found[2]))
@@ -340,11 +352,14 @@ class _Walk:
             return
         if words[0] == "for" and len(words) > 2 and words[2] == "in":
             self.reader.variables[words[1]] = words[3 : 3 + MOST_VALUES] or [""]
+            self.reader.looped.pop(words[1], None)
+            if glob:
+                self.reader.looped[words[1]] = glob
         elif words[0] in ("cd", "pushd"):
             target = next((word for word in words[1:] if not word.startswith("-")), "")
             self.folder = join(self.folder, target) if "$" not in target else self.folder
         else:
-            self._add(words, reads, writes, tuple(env))
+            self._add(words, reads, writes, tuple(env), used[0] if used else "")
 
     def _assign(self, name: str, value: str) -> None:
         if "\0" not in value and "\1" not in value:
@@ -356,6 +371,7 @@ class _Walk:
         reads: tuple[str, ...],
         writes: tuple[str, ...],
         env: tuple[tuple[str, str], ...],
+        looped: str = "",
     ) -> None:
         texts = [*words, *reads, *writes]
         names = [found[1] for word in texts for found in MARK.finditer(word)]
@@ -372,7 +388,15 @@ class _Walk:
                 writes=tuple(map(plain, writes)),
                 env=env,
             )
+            if looped:
+                step = replace(step, globs=self._with_glob(step.words, looped, index))
             self.steps.append(_Part(step, self.pipe, index))
+
+    def _with_glob(self, words: tuple[str, ...], variable: str, index: int) -> tuple[str, ...]:
+        """Return the words with the glob that a loop goes over instead of the loop's value."""
+        values, glob = self.reader.variables[variable], self.reader.looped[variable]
+        value = values[index if index < len(values) else 0]
+        return tuple(word.replace(value, glob) for word in words) if value else words
 
     def finished(self) -> list[Step]:
         """Return the steps, marking those that only feed a later one of their pipeline."""

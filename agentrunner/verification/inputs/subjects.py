@@ -31,8 +31,23 @@ class Subjects:
         return self._of.get(path, set())
 
     def namesakes_of(self, path: str) -> list[str]:
-        """Return the tests that import a file and are named after it."""
-        return [test for test in self.tests_of(path) if paired(path, test)]
+        """Return the tests that import a file and are named after it.
+
+        A test named after two files (`check_list` uses both `check` and `list`) is about the one
+        that does not lie beside it.
+        """
+        return [
+            test
+            for test in self.tests_of(path)
+            if paired(path, test)
+            and not (
+                folder_of(path) == folder_of(test)
+                and any(
+                    paired(one, test) and folder_of(one) != folder_of(test)
+                    for one in self._leads.imports(test)[0] - {path}
+                )
+            )
+        ]
 
     def helps_only(self, path: str, imported: Mapping[str, set[str]]) -> bool:
         """Whether a file is a tool of tests, even if it has a test of its own.

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from agentrunner.verification.inputs.context import Context
+from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.interpreters import run_interpreter
+from agentrunner.verification.inputs.leads import family_by_first_line, family_of
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import above, folder_of, join
 
@@ -103,12 +104,23 @@ def prove(context: Context, step: Step, words: list[str], by: str) -> None:
     for path in _named(context, step, rest, by) or [join(step.folder, "t")]:
         if path in context.tree.paths:
             context.collect(path, f"{by} names it")
+            _follow_script(context, step, path)
         else:
             context.name_folder(path, "prove collects it")
-            context.collect(inside(path, f"{deep}*.t"), "prove collects *.t")
+            glob = inside(path, f"{deep}*.t")
+            context.collect(glob, "prove collects *.t")
+            for found in context.tree.matching(glob):
+                _follow_script(context, step, found)
     context.place(
         inside(step.folder, "lib/Test/**"), "Perl finds it before Test:: modules", "runner"
     )
+
+
+def _follow_script(context: Context, step: Step, path: str) -> None:
+    """Follow a test that is a shell script to what it runs, as if a shell were to run it."""
+    text = context.tree.text(path) or ""
+    if "shell" in (family_by_first_line(text), family_of(path)):
+        context.follow(Text(text, step.folder, path, folder_of(path)))
 
 
 def bats(context: Context, step: Step, words: list[str], by: str) -> None:

@@ -31,6 +31,7 @@ from agentrunner.verification.proof.data_alone import (
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.moved_back import red_where_it_was
+from agentrunner.verification.proof.new_in_green import why_not_shown
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silence import gone_silent
@@ -41,8 +42,8 @@ from agentrunner.verification.world import SnapshotTrees
 
 GREEN_BEFORE = "it is green on the code before the run as well"
 GREEN_AND_NAMELESS = (
-    "it was green before the run, and it reports no tests by name: a test that is new in it cannot"
-    " be told from the others"
+    "it was green before the run, and it reports no tests by name: what is new in it shows the work"
+    " only if that is red on the code before the run"
 )
 GREEN_BY_ITSELF = (
     "it is green on the old code as soon as what the worker wrote to decide it is there"
@@ -52,6 +53,7 @@ FILES_ONLY = (
     " the file in the criterion"
 )
 TEXT_ONLY = "it reads the code and does not run it: let it run what was changed"
+NEEDS_NEW_INPUTS = "it is red with what decides as it was before the run"
 BY_RECIPE = "the worker wrote the recipe that it runs; without what the recipe does it is red"
 FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
 """Files that people name without their ending: README, CHANGELOG, LICENSE."""
@@ -120,7 +122,7 @@ class ExitProof:
             if await that_need_new_data(self.run, self.differential, target, world):
                 return ExitFound(author, "shown", notes=[OWN_DATA])
         if author != "person":
-            if doubt := await self._asks_too_little(target, world, criteria):
+            if doubt := await self.asks_too_little(target, world, criteria):
                 return ExitFound(author, doubt=doubt)
             return ExitFound(author, "shown")
         inputs = await asyncio.to_thread(self.differential.inputs, world.new, [target])
@@ -131,7 +133,7 @@ class ExitProof:
             return ExitFound("worker", "shown", notes=[note])
         return ExitFound(author)
 
-    async def _asks_too_little(
+    async def asks_too_little(
         self, target: Target, world: SnapshotTrees, criteria: Sequence[Criterion]
     ) -> str:
         """Why a check that no person wrote shows nothing; "" where it may show something."""
@@ -195,8 +197,8 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     """
     target, world, report = case.target, exam.world, exam.report
     if not case.was_red:
-        if target.id == TEST and (paths := [one.path for one in world.changes]):
-            report.doubts[target.id] = f"{GREEN_AND_NAMELESS} {_advice_to_add_a_check(paths)}"
+        if target.id == TEST:
+            await _prove_what_is_new(exam, case, red_with_old=red_with_old)
         return
     if not await hold_with_old_data(exam, case, ()):
         return
@@ -237,6 +239,26 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
             notes=[*found.notes, *dead.notes],
         )
     )
+
+
+async def _prove_what_is_new(exam: Examination, case: Case, *, red_with_old: bool) -> None:
+    """Add the proof, or the doubt, of a green test command in which the worker changed tests."""
+    target, world, report = case.target, exam.world, exam.report
+    decided = await asyncio.to_thread(
+        exam.differential.decided_by_the_worker, world.old, world.new, target
+    )
+    asked = exam.differential.permitted(world.allowed)
+    paths = sorted({*decided, *asked, *(one.path for one in world.changes)})
+    if not paths:
+        return
+    exits = ExitProof(exam.differential, exam.struck, exam.run)
+    why = NEEDS_NEW_INPUTS
+    if not red_with_old:
+        why = await why_not_shown(
+            exam, case, paths, lambda: exits.asks_too_little(target, world, exam.criteria)
+        )
+    if why:
+        report.doubts[target.id] = f"{GREEN_AND_NAMELESS}: {why} {_advice_to_add_a_check(paths)}"
 
 
 def _advice_to_add_a_check(paths: Sequence[str]) -> str:

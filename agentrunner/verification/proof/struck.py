@@ -115,32 +115,52 @@ class TakenOut:
             candidates, {one for name in candidates for one in uses[name]}, notes, why
         )
 
-    async def emptied(self, world: SnapshotTrees) -> str | None:
-        """The new tree with empty bodies in functions that were added or altered, or None."""
+    async def emptied(
+        self, world: SnapshotTrees, *, added: bool = False, memory: bool = False
+    ) -> str | None:
+        """The new tree with empty bodies in functions that were added or altered, or None.
+
+        With `added`, altered functions stay as they are. With `memory`, functions in C that return
+        a pointer return memory full of zeros.
+        """
         read = await asyncio.to_thread(self.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.snapshots.reader, world.old)
-        return await asyncio.to_thread(self._emptied, world, read_old, read)
+        return await asyncio.to_thread(
+            self._emptied, world, read_old, read, added=added, memory=memory
+        )
 
-    def _emptied(self, world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> str | None:
+    def _emptied(
+        self,
+        world: SnapshotTrees,
+        read_old: ReadFile,
+        read: ReadFile,
+        *,
+        added: bool = False,
+        memory: bool = False,
+    ) -> str | None:
         entries = self.snapshots.list(world.new)
         changed: dict[str, Entry | None] = {}
         for path in world.product:
             after = read(path)
             if after is None or path not in entries:
                 continue
-            empty = _with_empty_functions(path, read_old(path), after)
+            empty = _with_empty_functions(path, read_old(path), after, added=added, memory=memory)
             if empty is not None:
                 changed[path] = (entries[path][0], self.snapshots.write_blob(empty))
         return self.snapshots.combine(world.new, changed) if changed else None
 
 
-def _with_empty_functions(path: str, before: bytes | None, after: bytes) -> bytes | None:
+def _with_empty_functions(
+    path: str, before: bytes | None, after: bytes, *, added: bool, memory: bool
+) -> bytes | None:
     """A file whose changed functions do nothing; None where none is known to have changed."""
     language = language_of(path)
     if language is not None:
-        made = empty_functions(before, after, language)
+        made = empty_functions(before, after, language, added=added)
         return made.source if made is not None else None
-    return emptied_in_c(before, after) if path.endswith(ENDINGS) else None
+    if not path.endswith(ENDINGS):
+        return None
+    return emptied_in_c(before, after, added=added, memory=memory)
 
 
 def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:

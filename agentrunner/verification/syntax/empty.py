@@ -34,22 +34,28 @@ class Emptied:
     """Whether they end the program instead of returning an empty value (Rust)."""
 
 
-def empty_functions(before: bytes | None, after: bytes, language: str) -> Emptied | None:
+def empty_functions(
+    before: bytes | None, after: bytes, language: str, *, added: bool = False
+) -> Emptied | None:
     """Return `after` with the functions emptied that were added or altered since `before`.
 
     Signatures, decorators and docstrings stay, and so do new classes and constants. The functions
     return nothing, or the zero value of their type; in Rust they panic. Tests in the file stay as
-    they are. None if nothing was altered within functions, or if there is no syntax tree.
+    they are. None if nothing was altered within functions, or if there is no syntax tree. With
+    `added`, functions of a name that stood before stay.
     """
     parsed = parse(after, language)
     old = parse(before, language) if before is not None else None
     if parsed is None or (before is not None and old is None):
         return None
     tests = regions_of_tests(after, language)
+    known = {one.name for one in altered(None, old)} if added and old is not None else set()
     edits: list[Edit] = []
     names: list[str] = []
     for function in altered(old, parsed):
         if any(one.start <= function.node.start_byte < one.end for one in tests):
+            continue
+        if function.name in known:
             continue
         edit = _EMPTIERS[language](parsed, function)
         if edit is not None:

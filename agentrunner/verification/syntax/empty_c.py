@@ -15,6 +15,7 @@ _BLANK = re.compile(
 )
 """Text that holds no code (comments, strings, characters), and preprocessor lines."""
 _HEAD = re.compile(r"(?P<type>\w[\w\s*]*?[\s*])(?P<name>\w+)\s*\([^(){}]*\)\s*$")
+MEMORY = 4096
 _STORAGE = re.compile(r"\b(?:static|inline|extern|const|volatile|register|_Noreturn)\b")
 
 
@@ -28,17 +29,22 @@ class _Function:
     text: bytes
 
 
-def emptied_in_c(before: bytes | None, after: bytes) -> bytes | None:
+def emptied_in_c(
+    before: bytes | None, after: bytes, *, added: bool = False, memory: bool = False
+) -> bytes | None:
     """Return `after` with functions that return zero at once if they were added or altered.
 
-    None if nothing was altered within functions. `main` stays as it is.
+    None if nothing was altered within functions. With `added`, only new functions. With `memory`,
+    those that return a pointer return fresh memory full of zeros. `main` stays as it is.
     """
     known = {one.name: one.text for one in _functions(before or b"")}
     edits = []
     for one in _functions(after):
-        if one.name == "main" or known.get(one.name) == one.text:
+        if one.name == "main" or known.get(one.name) == one.text or (added and one.name in known):
             continue
         zero = f" static {one.type} agentrunner_zero; return agentrunner_zero;"
+        if memory and one.type.endswith("*"):
+            zero = f" return ({one.type}) __builtin_calloc(1, {MEMORY});"
         edits.append(Edit(one.body, one.body, " return;" if one.type == "void" else zero))
     return applied(after, edits) if edits else None
 

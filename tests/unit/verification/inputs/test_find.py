@@ -571,6 +571,73 @@ REPOS = {
                 "ci/last.js", "ci/after.sh"],
         product=["lib/a.js", "docs.js"],
     ),
+    "scripts that a loop finds and reads are tests": Repo(
+        {
+            "lib/names.sh": "archive_name() { echo \"$1.tgz\"; }\n",
+            "bin/backup": "#!/bin/sh\n. lib/names.sh\narchive_name \"$1\"\n",
+            "tests/run.sh": (
+                "for f in tests/t-*.sh; do\n"
+                "  for t in $(sed -n 's/().*//p' \"$f\"); do (. \"./$f\"; $t) || exit 1; done\n"
+                "done\n"
+            ),
+            "tests/t-names.sh": "test_name() {\n  [ \"$(bin/backup a)\" = a.tgz ]\n}\n",
+        },
+        ["sh tests/run.sh"],
+        counts=["tests/t-names.sh", "tests/t-new.sh"],
+        product=["lib/names.sh", "bin/backup", "lib/new.sh"],
+    ),
+    "scripts that a shell script under prove finds": Repo(
+        {
+            "bin/backup": "#!/bin/sh\necho \"$1.tgz\"\n",
+            "tests/run.sh": (
+                "#!/bin/sh\nfor f in tests/t-*.sh; do . \"./$f\"; done\necho 1..1\n"
+            ),
+            "tests/t-names.sh": "test_name() {\n  [ \"$(bin/backup a)\" = a.tgz ]\n}\n",
+        },
+        ["prove tests/run.sh"],
+        counts=["tests/run.sh", "tests/t-names.sh"],
+        product=["bin/backup"],
+    ),
+    "a function library that a loop reads": Repo(
+        {
+            "lib/greet.sh": "greet() { echo \"Hello $1\"; }\n",
+            "check.sh": "for f in lib/*.sh; do . \"./$f\"; done\n[ \"$(greet A)\" = 'Hello A' ]\n",
+        },
+        ["sh check.sh"],
+        counts=["check.sh"],
+        product=["lib/greet.sh", "lib/new.sh"],
+    ),
+    "folders of cases that a loop goes through": Repo(
+        {
+            "render.sh": "cat \"$1\"\n",
+            "check.sh": (
+                "set -e\nfor c in cases/*; do\n"
+                "  sh render.sh \"$c/in.txt\" | diff \"$c/out.txt\" -\ndone\n"
+            ),
+            "cases/one/in.txt": "a\n",
+            "cases/one/out.txt": "a\n",
+        },
+        ["sh check.sh"],
+        counts=["cases/one/out.txt", "cases/new/out.txt"],
+        product=["render.sh"],
+    ),
+    "headers that make lists as sources": Repo(
+        {
+            "Makefile": (
+                "test: t\n\t./t\nt: tests/t.c tests/check.h src/a.c src/a.h\n\tcc -o t $^\n"
+            ),
+            "tests/t.c": (
+                "#include \"check.h\"\n#include \"../src/a.h\"\n"
+                "int main(void) { return DONE(); }\n"
+            ),
+            "tests/check.h": "static int failures;\n#define DONE() (failures ? 1 : 0)\n",
+            "src/a.c": "#include \"a.h\"\nint a(void) { return 1; }\n",
+            "src/a.h": "int a(void);\n",
+        },
+        ["make test"],
+        counts=["tests/t.c", "tests/check.h"],
+        product=["src/a.c", "src/a.h"],
+    ),
 }  # fmt: skip
 
 
