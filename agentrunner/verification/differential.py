@@ -115,7 +115,7 @@ class Differential:
         Also sets the attributes above, which most other methods read.
         """
         total = changes_between(self.snapshots, old, new)
-        inputs = self.inputs(old, targets, files)
+        inputs = self._with_new_regions(old, new, targets, files, total)
         before, after = self.snapshots.list(old), self.snapshots.list(new)
         self._judged = judge_changes(
             inputs,
@@ -148,6 +148,24 @@ class Differential:
             for one in self._judged.changes
             if one.path not in allowed and one.path not in permitted
         )
+
+    def _with_new_regions(
+        self,
+        old: str,
+        new: str,
+        targets: Sequence[Target],
+        files: Collection[str],
+        total: Changes,
+    ) -> Inputs:
+        """The inputs of `old`, and product files that have tests inside only since the run."""
+        inputs = self.inputs(old, targets, files)
+        known = {path for path in total.modified if inputs.counts(path)}
+        added = [
+            one
+            for one in self.inputs(new, targets, files).tests
+            if one.region and one.path in total.modified and one.path not in known
+        ]
+        return replace(inputs, tests=[*inputs.tests, *added]) if added else inputs
 
     def _keep_old_commands(
         self,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from agentrunner.state.run_state import Finding
+from agentrunner.text.terminal import sanitize
 from agentrunner.verification.findings import tests_changed
 from agentrunner.verification.inputs.smallest import smallest
 from agentrunner.verification.proof.case import Case
@@ -103,8 +104,8 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     red = {test.name: test for test in held.red}
     first = lost[0]
     why = f"{first} fails" if first in red else f"{first} is not there"
-    if first in red and red[first].message:
-        why += f": {red[first].message.strip().splitlines()[0][:200]}"
+    if first in red and (said := sanitize(red[first].message).strip()):
+        why += f": {said.splitlines()[0][:200]}"
     return why + f" (and {len(lost) - 1} more)" * (len(lost) > 1)
 
 
@@ -133,5 +134,5 @@ async def _finding_about_smallest_set(
 
 
 def _last_line(measured: Measured) -> str:
-    lines = measured.ran.tail.strip().splitlines()
+    lines = sanitize(measured.ran.tail).strip().splitlines()
     return f": {lines[-1][:200]}" if lines else ""
