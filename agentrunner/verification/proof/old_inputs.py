@@ -97,8 +97,13 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     reported = held.names.keys() | case.now.names.keys()
     lost = [name for name in lost if name in reported]
     may_go = exam.differential.may_go
-    files = case.old_files
-    lost = [n for n in lost if n in case.now.names or not may_go(n, files.get(n, ""))]
+    files, green = case.old_files, {test.name for test in tests if test.outcome == "passed"}
+    lost = [
+        name
+        for name in lost
+        if name in case.now.names
+        or not may_go(name, files.get(name, ""), passed=name in green)
+    ]
     if not lost:
         return ""
     red = {test.name: test for test in held.red}
