@@ -59,8 +59,7 @@ def tests_gone_with(
     if not lost or any(new.get(name, text) != text for name, text in old.items()):
         return set()
     if after is not None and (
-        new.keys() - old.keys()
-        or not _only_lost(_tests(before, language), _tests(after, language))
+        new.keys() - old.keys() or not _only_lost(_tests(before, language), _tests(after, language))
     ):
         return set()
     uses = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})(?!\w)")

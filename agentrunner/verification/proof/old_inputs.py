@@ -101,8 +101,7 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     lost = [
         name
         for name in lost
-        if name in case.now.names
-        or not may_go(name, files.get(name, ""), passed=name in green)
+        if name in case.now.names or not may_go(name, files.get(name, ""), passed=name in green)
     ]
     if not lost:
         return ""

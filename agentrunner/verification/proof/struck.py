@@ -248,7 +248,9 @@ def _names_missing(text: str, names_of_work: set[str]) -> bool:
     What the old code and the tests both define is not missing: the tests try their own double.
     """
     doubled = {name for found in DOUBLED.findall(text) for name in found if name}
-    return names_of_work.isdisjoint(doubled) and not names_of_work.isdisjoint(re.findall(r"\w+", text))
+    return names_of_work.isdisjoint(doubled) and not names_of_work.isdisjoint(
+        re.findall(r"\w+", text)
+    )
 
 
 def _why_not_red_where_empty(names: Sequence[str], struck: Measured) -> dict[str, str]:
