@@ -13,6 +13,7 @@ from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots, folders_of
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.follow_ups import FollowUps
+from agentrunner.verification.gone_with_code import removed_code, tests_gone_with
 from agentrunner.verification.inputs.asked import (
     asked_in,
     data_asked_in,
@@ -39,7 +40,7 @@ from agentrunner.verification.moves import (
     renamed_modules,
     says_the_same,
 )
-from agentrunner.verification.results.names import own_name
+from agentrunner.verification.results.names import PARAMETERS, own_name
 from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
@@ -70,6 +71,9 @@ class Differential:
     """Expected data whose kind the PRD wants changed, without naming the file."""
     _helpers: frozenset[str] = frozenset()
     """New files that only tests use."""
+
+    _gone_with_code: frozenset[tuple[str, str]] = frozenset()
+    """Paths and names of tests that are gone with the code that they were tests of."""
 
     @property
     def _test(self) -> TestSpec | None:
@@ -115,7 +119,7 @@ class Differential:
         Also sets the attributes above, which most other methods read.
         """
         total = changes_between(self.snapshots, old, new)
-        inputs = self.inputs(old, targets, files)
+        inputs = self._with_new_regions(old, new, targets, files, total)
         before, after = self.snapshots.list(old), self.snapshots.list(new)
         self._judged = judge_changes(
             inputs,
@@ -148,6 +152,24 @@ class Differential:
             for one in self._judged.changes
             if one.path not in allowed and one.path not in permitted
         )
+
+    def _with_new_regions(
+        self,
+        old: str,
+        new: str,
+        targets: Sequence[Target],
+        files: Collection[str],
+        total: Changes,
+    ) -> Inputs:
+        """The inputs of `old`, and product files that have tests inside only since the run."""
+        inputs = self.inputs(old, targets, files)
+        known = {path for path in total.modified if inputs.counts(path)}
+        added = [
+            one
+            for one in self.inputs(new, targets, files).tests
+            if one.region and one.path in total.modified and one.path not in known
+        ]
+        return replace(inputs, tests=[*inputs.tests, *added]) if added else inputs
 
     def _keep_old_commands(
         self,
@@ -311,19 +333,32 @@ class Differential:
         return {one.path for one in self._judged.changes} if self._judged else set()
 
     def _with_wanted_removals(self, old: str, new: str, total: Changes) -> set[str]:
-        """Test files that only lost tests that the PRD wants removed."""
-        found = set()
+        """Test files that only lost tests that the PRD wants removed.
+
+        It names the tests, or wants code removed with its tests.
+        """
+        found: set[str] = set()
+        gone: set[tuple[str, str]] = set()
         was, now = self.snapshots.reader(old), self.snapshots.reader(new)
-        for path in total.modified:
+        judged = self._judged.changes if self._judged else []
+        tests = {one.path for one in judged if not one.input.region} | self._helpers
+        code = removed_code(self.spec.wanted, total, tests, was, now)
+        for path in sorted({one.path for one in judged} - total.added):
             language = language_of(path)
             before, after = was(path), now(path)
-            if language is None or before is None or after is None:
+            if language is None or before is None:
+                continue
+            if names := tests_gone_with(path, code, before, after):
+                gone |= {(path, own_name(name)) for name in names}
+                found.add(path)
+            if after is None:
                 continue
             before_tests, after_tests = definitions(before, language), definitions(after, language)
             lost = before_tests.keys() - after_tests.keys()
             same = all(text == after_tests.get(name, text) for name, text in before_tests.items())
             if lost and same and all(self._is_to_be_removed(name) for name in lost):
                 found.add(path)
+        self._gone_with_code = frozenset(gone)
         return found
 
     def _is_to_be_removed(self, name: str) -> bool:
@@ -500,11 +535,17 @@ class Differential:
         after = self.snapshots.list(new)
         return self.snapshots.combine(old, {path: after.get(path) for path in paths})
 
-    def may_go(self, name: str, file: str) -> bool:
+    def may_go(self, name: str, file: str, *, passed: bool = False) -> bool:
         """Whether a test may be gone: its file may change, or the PRD names the test or its case.
 
-        The case of `test_price[JPY]` is "JPY".
+        A test that `passed` before the run may also go with the code that it was a test of. The
+        case of `test_price[JPY]` is "JPY".
         """
+        parts = re.split(r"::|\s>\s|[./\s]", PARAMETERS.sub("", name))
+        if passed and any(
+            test in parts and (not file or file == path) for path, test in self._gone_with_code
+        ):
+            return True
         if file and (file in self._settled or matches(file, self._may_change)):
             return True
         if self._is_to_be_removed(name):

@@ -50,7 +50,9 @@ class FollowUps:
             before, after = self.was(path), self.now(path)
             if language_of(path) is None or before is None or after is None:
                 continue
-            if names_follow(before, after, names) or imports_follow(path, before, after, moves):
+            if names_follow(path, before, after, names) or imports_follow(
+                path, before, after, moves
+            ):
                 found.add(path)
         return found
 

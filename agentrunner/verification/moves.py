@@ -160,14 +160,63 @@ def imports_follow(
     return all(renamed) and new_lines - old_lines <= set().union(*renamed)
 
 
-def names_follow(before: bytes, after: bytes, renames: Mapping[str, str]) -> bool:
-    """Whether a file differs only by names in code that changed as `renames` says."""
+def names_follow(path: str, before: bytes, after: bytes, renames: Mapping[str, str]) -> bool:
+    """Whether a file differs only by names in code that changed as `renames` says.
+
+    Names of its tests may contain them: `TestTotal` becomes `TestSum` with `Total`. Quoted text
+    stays as it was, apart from calls that it quotes: `Total() = %d`.
+    """
     old_text, new_text = (text.decode("utf-8", "replace") for text in (before, after))
-    if not renames or QUOTED.findall(old_text) != QUOTED.findall(new_text):
+    if not renames:
+        return False
+    old_quotes, new_quotes = QUOTED.findall(old_text), QUOTED.findall(new_text)
+    if len(old_quotes) != len(new_quotes) or any(
+        new not in (old, _calls_renamed(old, renames))
+        for old, new in zip(old_quotes, new_quotes, strict=True)
+    ):
         return False
     old_words, new_words = WORD.findall(old_text), WORD.findall(new_text)
     changed = {pair for pair in zip(old_words, new_words, strict=False) if pair[0] != pair[1]}
-    return len(old_words) == len(new_words) and bool(changed) and changed <= set(renames.items())
+    if len(old_words) != len(new_words) or not changed:
+        return False
+    others = changed - set(renames.items())
+    return not others or others <= _tests_renamed(path, before, after, renames)
+
+
+def _calls_renamed(text: str, renames: Mapping[str, str]) -> str:
+    """A quoted text in which calls have their new names."""
+    for old, new in renames.items():
+        text = re.sub(rf"(?<!\w){re.escape(old)}(?=\()", new, text)
+    return text
+
+
+def _tests_renamed(
+    path: str, before: bytes, after: bytes, renames: Mapping[str, str]
+) -> set[tuple[str, str]]:
+    """Old and new names of tests that contain a name that changed, each still a test of its own.
+
+    A new name that the file knew before would hide what had it.
+    """
+    language = language_of(path)
+    if language is None:
+        return set()
+    was, now = ({own_name(name) for name in definitions(one, language)} for one in (before, after))
+    known = set(WORD.findall(before.decode("utf-8", "replace")))
+    return {
+        (name, new)
+        for name in was - now
+        for form in renames.items()
+        if (new := _with_part(name, *form)) in now - known
+    }
+
+
+def _with_part(name: str, old: str, new: str) -> str:
+    """A name in which a part has its new form: `TestTotal` or `test_total`, not `subtotal`."""
+    forms = {old: new, old[:1].upper() + old[1:]: new[:1].upper() + new[1:]}
+    for part, form in forms.items():
+        start = "(?<![A-Za-z])" if part[:1].islower() else "(?<![A-Z])"
+        name = re.sub(rf"{start}{re.escape(part)}(?![a-z])", form, name)
+    return name
 
 
 def _stem(path: str) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from agentrunner.state.run_state import CheckOutcome, RedTest, TestOutcome
 from agentrunner.state.state_model import FileRef
+from agentrunner.text.terminal import sanitize
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.results.counts import Counts, disbelief
 from agentrunner.verification.results.hints import hint_of
@@ -43,8 +44,8 @@ def check_outcome(
             _why_not_believed(by_name) if by_name else disbelief(ran.exit_code, ran.counts, None)
         )
     detail = why or doubt or (f"timed out after {target.timeout_sec:g} s" * ran.timed_out)
-    if not (measured.passed or detail) and ran.tail.strip():
-        detail = f"exit {ran.exit_code}: {ran.tail.strip().splitlines()[-1][:200]}"
+    if not (measured.passed or detail) and (said := sanitize(ran.tail).strip()):
+        detail = f"exit {ran.exit_code}: {said.splitlines()[-1][:200]}"
     silent = target.author == "planner" if unsure is None else unsure
     green = measured.passed and not doubt
     return CheckOutcome(

@@ -99,8 +99,8 @@ WITH_TESTS = re.compile(
 NOW_CALLED = re.compile(r"[`'\"*_)]*\s+(?:becomes?|turns\s+into|→|->|=>)\s+[`'\"*_(]*")
 """Between a path and the path that it becomes."""
 RENAMES = re.compile(
-    r"(?i)\brenam(?:e|es|ed|ing)\b(?:[^.;:!?`]|\.\S){0,60}?`(?P<old>[A-Za-z_][\w.]*)(?:\(\))?`"
-    r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.]*)"
+    r"(?i)\brenam(?:e|es|ed|ing)\b(?:[^.;:!?`]|\.\S){0,60}?`(?P<old>[A-Za-z_][\w.:]*)(?:\(\))?`"
+    r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:]*)"
 )
 """A name in code, and its new name."""
 JA_CHANGES = (
@@ -244,7 +244,7 @@ def renames_in(prd_text: str) -> dict[str, str]:
     text = outside_of_checks(prd_text[:MOST])
     for hit in RENAMES.finditer(text):
         before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
-        old, new = (name.rpartition(".")[2] for name in (hit["old"], hit["new"]))
+        old, new = (re.split("[.:]", name)[-1] for name in (hit["old"], hit["new"]))
         if old != new and not NEGATED.search(before):
             found[old] = new
     return found

@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 from agentrunner.git.restore import Entry
+from agentrunner.text.terminal import sanitize
 from agentrunner.verification.findings import tests_reworded
 from agentrunner.verification.inputs.steering import matches
 from agentrunner.verification.proof.case import Case
@@ -75,7 +76,8 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
     if not lost:
         return [name for name in claimed if ran.results.passed(name)]
     first = lost[0]
-    message = first.message.strip().splitlines()[0][:200] if first.message.strip() else "it fails"
+    said = sanitize(first.message).strip().splitlines()
+    message = said[0][:200] if said else "it fails"
     names = [test.name for test in lost]
     finding = tests_reworded(target, names, sorted(pairs), f"{first.name}: {message}")
     return None if exam.report.stopped_by(finding, target.id) else []

@@ -203,8 +203,12 @@ async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str
         snapshots.reader(world.new),
         exam.renames(),
     )
-    files = case.old_files
-    return [name for name in unmoved if not exam.differential.may_go(name, files.get(name, ""))]
+    files, before, may_go = case.old_files, case.before, exam.differential.may_go
+    return [
+        name
+        for name in unmoved
+        if not may_go(name, files.get(name, ""), passed=before.passed(name))
+    ]
 
 
 async def _red_without_the_work(

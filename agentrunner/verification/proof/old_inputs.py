@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from agentrunner.state.run_state import Finding
+from agentrunner.text.terminal import sanitize
 from agentrunner.verification.findings import tests_changed
 from agentrunner.verification.inputs.smallest import smallest
 from agentrunner.verification.proof.case import Case
@@ -96,15 +97,19 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     reported = held.names.keys() | case.now.names.keys()
     lost = [name for name in lost if name in reported]
     may_go = exam.differential.may_go
-    files = case.old_files
-    lost = [n for n in lost if n in case.now.names or not may_go(n, files.get(n, ""))]
+    files, green = case.old_files, {test.name for test in tests if test.outcome == "passed"}
+    lost = [
+        name
+        for name in lost
+        if name in case.now.names or not may_go(name, files.get(name, ""), passed=name in green)
+    ]
     if not lost:
         return ""
     red = {test.name: test for test in held.red}
     first = lost[0]
     why = f"{first} fails" if first in red else f"{first} is not there"
-    if first in red and red[first].message:
-        why += f": {red[first].message.strip().splitlines()[0][:200]}"
+    if first in red and (said := sanitize(red[first].message).strip()):
+        why += f": {said.splitlines()[0][:200]}"
     return why + f" (and {len(lost) - 1} more)" * (len(lost) > 1)
 
 
@@ -133,5 +138,5 @@ async def _finding_about_smallest_set(
 
 
 def _last_line(measured: Measured) -> str:
-    lines = measured.ran.tail.strip().splitlines()
+    lines = sanitize(measured.ran.tail).strip().splitlines()
     return f": {lines[-1][:200]}" if lines else ""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Criterion
+from agentrunner.text.terminal import sanitize
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.syntax.calls import names_called, names_changed
@@ -37,9 +38,16 @@ MISSING = re.compile(
     r"|does not provide an export|no field|no method|undeclared|E0\d{3}|cannot find symbol"
 )
 """Messages of red tests that name something which does not exist."""
+DOUBLED = re.compile(
+    r"`(\w+)` is defined multiple times|duplicate definitions with name `(\w+)`"
+    r"|\b(\w+) redeclared|redefinition of \W?(\w+)"
+)
+"""Messages of compilers about a name that two places define: the tests bring their own."""
 ASSERTED = re.compile(r"\s*(?:[\w.]*\.)?assert(?:ion\w*)?\b", re.IGNORECASE)
 """The beginning of an assertion that failed; it may quote the message of another error."""
 WORD = re.compile(r"[^\W\d]\w{2,}")
+MOST_QUOTED = 200
+"""Characters of a test's message that a refusal quotes."""
 MOST_READ = 500_000
 """Bytes of a file without a grammar that are searched for words."""
 
@@ -228,12 +236,18 @@ def _why_not_red_on_old_code(
         of_this_file = [test for test in broken if test.file == files[name].file or not test.file]
         text = "\n".join(test.message for test in [*red, *of_this_file])
         text = text or old.ran.stdout + old.ran.stderr
-        found[name] = (
-            ""
-            if _names_missing(text, names_of_work)
-            else "on the old code it fails for a reason that is not the work"
-        )
+        seen = [*red, *of_this_file]
+        found[name] = "" if _names_missing(text, names_of_work) else _why_unsound(seen)
     return found
+
+
+def _why_unsound(seen: Sequence[TestResult]) -> str:
+    """What was seen of a test that is not red on the old code because of the work."""
+    if not seen:
+        return "on the old code it is not run"
+    lines = sanitize("\n".join(test.message for test in seen)).strip().splitlines()
+    reason = f": {lines[0].strip()[:MOST_QUOTED]}" if lines else ""
+    return f"on the old code it fails for a reason that is not the work{reason}"
 
 
 def _has_any_of(ran: Measured, names: Sequence[str]) -> bool:
@@ -249,8 +263,14 @@ def _is_sound(test: TestResult, names_of_work: set[str]) -> bool:
 
 
 def _names_missing(text: str, names_of_work: set[str]) -> bool:
-    """Whether an output contains a name that the work adds."""
-    return not names_of_work.isdisjoint(re.findall(r"\w+", text))
+    """Whether an output contains a name that the work adds.
+
+    What the old code and the tests both define is not missing: the tests try their own double.
+    """
+    doubled = {name for found in DOUBLED.findall(text) for name in found if name}
+    return names_of_work.isdisjoint(doubled) and not names_of_work.isdisjoint(
+        re.findall(r"\w+", text)
+    )
 
 
 def _why_not_red_where_empty(names: Sequence[str], struck: Measured) -> dict[str, str]:

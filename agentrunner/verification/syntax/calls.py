@@ -142,6 +142,15 @@ def names_changed(before: bytes | None, after: bytes, language: str) -> set[str]
     return names
 
 
+def names_declared(source: bytes, language: str) -> set[str]:
+    """Return the last names of functions, types and constants that a source defines."""
+    parsed = parse(source, language)
+    if parsed is None:
+        return set()
+    functions = {one.name.rpartition(".")[2] for one in functions_of(parsed)}
+    return functions | {name for name, _ in definitions_in(parsed)}
+
+
 def _declared(parsed: Parsed) -> Iterator[tuple[str, str]]:
     """Yield classes, types and constants with their text, without the functions in them."""
     functions = functions_of(parsed)

@@ -167,7 +167,40 @@ def test_only_what_is_called_otherwise_may_change_as_a_name() -> None:
     after = before.replace(b"import render", b"import render_text").replace(
         b"render(", b"render_text("
     )
-    assert names_follow(before, after, names)
-    assert not names_follow(before, after.replace(b"'render'", b"'render_text'"), names)
-    assert not names_follow(before, after.replace(b"[]", b"[1]"), names)
+    assert names_follow("tests/test_a.py", before, after, names)
+    assert not names_follow(
+        "tests/test_a.py", before, after.replace(b"'render'", b"'render_text'"), names
+    )
+    assert not names_follow("tests/test_a.py", before, after.replace(b"[]", b"[1]"), names)
     assert not renames_in("Do not rename `render` to `draw`.")
+
+
+GO = b"""package cart
+func TestTotal(t *testing.T) {
+	if got := Total(nil); got != 0 {
+		t.Errorf("Total() = %d", got)
+	}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "follows"),
+    [
+        (b"", b"", True),
+        (b"TestSum", b"TestTotal", True),
+        (b'"Sum() = %d"', b'"Total() = %d"', True),
+        (b'"Sum() = %d"', b'"Sum = %d"', False),
+        (b"!= 0", b"!= 1", False),
+        (b"TestSum", b"helperSum", False),
+    ],
+)
+def test_names_of_tests_and_quoted_calls_follow_a_name(old: bytes, new: bytes, follows: bool):
+    after = GO.replace(b"Total", b"Sum").replace(old, new)
+    assert names_follow("cart_test.go", GO, after, {"Total": "Sum"}) is follows
+
+
+def test_a_test_may_not_take_the_name_of_another_one():
+    more = GO + b"func TestSum(t *testing.T) {\n\tt.Fatal()\n}\n"
+    after = more.replace(b"Total", b"Sum")
+    assert not names_follow("cart_test.go", more, after, {"Total": "Sum"})
