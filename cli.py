@@ -20,7 +20,7 @@ import typer
 from typer.main import get_command
 
 from agentrunner import __version__
-from agentrunner.commands.command_line import COMPLETE_VARIABLE, is_goal
+from agentrunner.commands.command_line import COMPLETE_VARIABLE, TASK_FILES, is_goal
 from agentrunner.commands.index import (
     DocumentedCommand,
     Entries,
@@ -289,7 +289,20 @@ def _usage(error: typer.TyperException) -> UsageError:
         remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "agentrunner"
+    if context and (sentence := _unquoted(message, context)):
+        message, remedy = "a goal of several words goes in quotes.", f'{path} "{sentence}"'
     return UsageError(message, remedy=remedy or f"{path} --help")
+
+
+def _unquoted(message: str, context: Any) -> str:
+    """The goal that was typed after `run` without quotes; "" where this is another mistake."""
+    if context.info_name != "run" or not message.startswith("Got unexpected extra argument"):
+        return ""
+    others = message.partition("(s) (" if "(s) (" in message else " (")[2].removesuffix(")")
+    first, goal = context.params.get("file"), context.params.get("goal")
+    if not first or first.endswith(TASK_FILES) or Path(first).exists():
+        return ""
+    return " ".join(filter(None, (goal, first, others)))
 
 
 def _likest(word: str, names: Sequence[str]) -> str:

@@ -542,3 +542,22 @@ def test_both_console_scripts_are_declared() -> None:
 def test_surroundings_are_5(shell: Shell) -> None:
     shell.engine.error = InfraError("no key", code="key-missing")
     assert shell("run", "t.yaml", "-q") == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["run", "fix", "the", "failing", "test"], 'agentrunner run "fix the failing test"'),
+        (["run", "fix", "it"], 'agentrunner run "fix it"'),
+        (["run", "fix", "it", "--meta", "checklist"], 'agentrunner run "fix it"'),
+        (["run", "-g", "fix", "the", "test"], 'agentrunner run "fix the test"'),
+        (["run", "a.md", "b.md"], "agentrunner run --help"),
+        (["plan", "run", "a", "b"], "agentrunner plan run --help"),
+    ],
+)
+def test_a_goal_without_quotes_is_shown_with_them(
+    arguments: list[str], remedy: str, shell: Shell
+) -> None:
+    assert shell(*arguments) == 2
+    assert f"try: {remedy}\n" in shell.err
+    assert shell.engine.asked == []
