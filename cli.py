@@ -267,8 +267,18 @@ def call(application: typer.Typer, arguments: list[str], name: str) -> int:
         raised = _usage(error) if isinstance(error, typer.TyperException) else error
         of_plan = tuple(arguments[:2]) == PLAN_RUN
         promised = "--json" in arguments and (of_plan or arguments[0] in DRIVERS)
-        return tell(raised, as_json=promised, of_plan=of_plan)
+        state = _value_of("--state-dir", arguments)
+        return tell(raised, as_json=promised, state_dir=state, of_plan=of_plan)
     return int(code or 0)
+
+
+def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+    """The value of an option, for what is told of a command line that went wrong."""
+    for word, after in itertools.pairwise([*arguments, ""]):
+        name, equals, value = word.partition("=")
+        if name == option:
+            return (value if equals else after) or None
+    return None
 
 
 def _usage(error: typer.TyperException) -> UsageError:

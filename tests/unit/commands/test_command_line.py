@@ -561,3 +561,36 @@ def test_a_goal_without_quotes_is_shown_with_them(
     assert shell(*arguments) == 2
     assert f"try: {remedy}\n" in shell.err
     assert shell.engine.asked == []
+
+
+@pytest.mark.parametrize("place", ["nowhere/x", "closed/x", "."])
+def test_events_that_cannot_be_written_stop_before_a_run_exists(place: str, shell: Shell) -> None:
+    (shell.repo.parent / "closed").write_text("")
+    file = shell.repo.parent / place
+    assert shell("run", "t.yaml", "--events", str(file)) == 2
+    assert shell.engine.asked == []
+    assert f"{file} cannot be written: " in shell.err.replace("\n  ", " ")
+    assert "at --events" in shell.err
+
+
+def test_looking_at_the_place_of_the_events_leaves_nothing(shell: Shell) -> None:
+    inside = shell.repo / "events.jsonl"
+    assert shell("run", "t.yaml", "--events", str(inside)) == 2
+    assert not inside.exists() and "inside the repository" in shell.err.replace("\n  ", " ")
+
+
+@pytest.mark.parametrize("place", ["/proc/nowhere", "/proc/a/b", "/tmp/" + "x" * 300])
+def test_a_state_folder_that_cannot_be_made_is_named(place: str, shell: Shell) -> None:
+    shell.engine.error = FileNotFoundError(2, "No such file or directory", place)
+    assert shell("run", "t.yaml", "--state-dir", place) == 5
+    assert "error[state-unwritable]" in shell.err
+    assert shell("list", "--state-dir", place) in (0, 5)
+    assert "internal" not in shell.err
+
+
+def test_a_missing_file_of_a_state_folder_stays_a_bug(shell: Shell) -> None:
+    state = shell.repo.parent / "state"
+    state.mkdir()
+    shell.engine.error = FileNotFoundError(2, "No such file or directory", str(state / "runs/x"))
+    assert shell("run", "t.yaml") == 1
+    assert "error[internal]" in shell.err
