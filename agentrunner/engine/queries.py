@@ -61,6 +61,8 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
         from agentrunner.engine import attempts
         from agentrunner.engine.indexing import note_end
 
+        if attempts.unsaved(folder):
+            return _never_started(folder)
         state, question = attempts.read_sync(folder)
         note_end(folder, RunIndex(state_dir), state)
         return attempts.result_of(folder, load_spec(folder), state, question).as_dict()
@@ -70,6 +72,20 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
     quiet = ended or run_lock(folder).probe() is None
     name = "result" if ended else "standing"
     return remembered(folder, name, read) if quiet else read()
+
+
+NEVER_STARTED = "It was stopped before its first step: nothing ran, and nothing was changed."
+
+
+def _never_started(folder: RunFolder) -> dict[str, object]:
+    """Return the result of a run that was stopped before its first saved state, or begins now."""
+    from agentrunner.engine import attempts
+    from agentrunner.execution.deps import Clock
+
+    spec = load_spec(folder)
+    result = attempts.result_of(folder, spec, attempts.begun(folder, spec, Clock()))
+    driven = run_lock(folder).probe() is not None
+    return result.model_copy(update={"text": None if driven else NEVER_STARTED}).as_dict()
 
 
 def remember(state_dir: Path, run_id: str) -> None:
@@ -274,6 +290,8 @@ def _ends(folder: RunFolder) -> tuple[str, str]:
     def read() -> dict[str, str]:
         from agentrunner.engine import attempts
 
+        if attempts.unsaved(folder):
+            return {}
         state: TaskContext = attempts.read_sync(folder)[0]
         baseline = state.get("baseline")
         if baseline is None:
@@ -285,5 +303,6 @@ def _ends(folder: RunFolder) -> tuple[str, str]:
     if not ends:
         raise NothingToShow(
             f"{folder.run_id} has not looked at the repository yet; nothing was changed.",
+            remedy=f"agentrunner resume {folder.run_id}",
         )
     return ends["before"], ends["after"]
