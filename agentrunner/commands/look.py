@@ -186,7 +186,7 @@ def logs(
     if tests:
         from agentrunner.commands.test_output import show_test_output
 
-        return show_test_output(folder, run_id, number)
+        return show_test_output(folder, run_id, number, as_json=as_json)
     view = LogView(width=width_of(sys.stdout), paint=paint_for(sys.stdout), only_round=number)
 
     def driven() -> bool:

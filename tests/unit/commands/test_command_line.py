@@ -491,13 +491,14 @@ def test_logs_prints_all_that_the_test_command_printed(shell: Shell) -> None:
     for name, text in (("1-test", "before\n"), ("2-test", "one\n"), ("3-test", "all of two\n")):
         folder.write(f"checks/{name}.txt", text)
     ran = {"event": "check", "target": "test"}
+    red = {"name": "t.test_a", "file": "t.py", "line": 3, "message": "1 != 2"}
     events = [
         {**ran, "event": "baseline", "output": "checks/1-test.txt"},
         {"event": "worker_started", "loop": 0},
         {**ran, "output": "checks/2-test.txt"},
         {"event": "worker_started", "loop": 1},
         {**ran, "target": "AC-1", "output": "checks/1-test.txt"},
-        {**ran, "output": "checks/3-test.txt"},
+        {**ran, "output": "checks/3-test.txt", "exit_code": 1, "red": [red]},
         {"event": "worker_started", "loop": 2},
         {**ran, "output": "checks/../events.jsonl"},
     ]
@@ -506,6 +507,18 @@ def test_logs_prints_all_that_the_test_command_printed(shell: Shell) -> None:
     assert shell.out == "all of two\n"
     assert shell("logs", "--tests", "--round", "1") == 0
     assert shell.out == "one\n"
+    assert shell("logs", "--tests", "--json") == 0
+    assert shell.lines == [
+        {
+            "run_id": "users-api-7f3a",
+            "round": 2,
+            "exit_code": 1,
+            "red": [red],
+            "output": "all of two\n",
+        }
+    ]
+    assert shell("logs", "--tests", "--json", "--round", "1") == 0
+    assert shell.lines[0]["red"] == [] and shell.lines[0]["output"] == "one\n"
     assert shell("logs", "--tests", "--round", "3") == 2
     assert "error[no-test-output]: users-api-7f3a has no output of the test command" in shell.err
     assert "it ran in: before the run, 1, 2" in shell.err
