@@ -382,6 +382,13 @@ def test_cancel_ends_with_0_though_the_run_failed(shell: Shell) -> None:
     assert shell.lines[-1]["exit_code"] == 0
 
 
+def test_nothing_is_cancelled_of_a_run_that_has_ended(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a", state="NEEDS_REVIEW", finished_at="2026-11-21T06:00:00Z")
+    assert shell("cancel", "users-api-7f3a") == 2
+    assert shell.engine.asked == [] and shell.out == ""
+    assert "there is nothing to cancel" in " ".join(shell.err.split())
+
+
 # -- the stdin form -----------------------------------------------------------------------------
 
 
