@@ -22,7 +22,7 @@ from agentrunner.storage.locks import me, repository_lock, run_lock
 from agentrunner.storage.plan_folder import is_workspace
 from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 from agentrunner.storage.run_log import Record, RunLog
-from agentrunner.storage.state_size import KeptRun, too_many
+from agentrunner.storage.state_size import KeptRun, disk_bytes, too_many
 from agentrunner.storage.worker_ledger import read_json
 
 if TYPE_CHECKING:
@@ -186,6 +186,8 @@ def collect_garbage(
     now: datetime,
     older_than_days: float | None = None,
     max_bytes: int | None = None,
+    *,
+    dry: bool = False,
 ) -> Collected:
     """Remove ended runs that are past their retention; runs that wait or go on are kept.
 
@@ -193,11 +195,12 @@ def collect_garbage(
     kept runs, the remains of killed processes are removed: sockets without a listener, and the
     empty `.git` that a sandbox was mounted on. Work trees outside of checkouts are removed with
     their runs. If the state folder then takes more than `max_bytes`, further ended runs go, the
-    oldest first.
+    oldest first. With `dry` nothing is removed.
     """
     removed: list[str] = []
     kept: list[str] = []
     ready: dict[str, tuple[Path, KeptRun]] = {}
+    spared = 0
     for root, row in _all_runs(state_dir):
         try:
             folder = RunFolder.open(root, row.run_id)
@@ -208,7 +211,7 @@ def collect_garbage(
             days = load_spec(folder).runner.retention_days
         ended = row.finished_at and datetime.fromisoformat(row.finished_at)
         driven = run_lock(folder).probe() is not None
-        if not driven:
+        if not driven and not dry:
             remove_dead_sockets(folder.sock_dir)
             with contextlib.suppress(OSError, CheckpointCorrupt):  # or a folder of another user
                 remove_mask(Path(load_spec(folder).repo))
@@ -221,16 +224,20 @@ def collect_garbage(
                 at = ended.astimezone(UTC).isoformat()
                 ready[row.run_id] = (root, KeptRun(row.run_id, at, places))
             continue
+        removed.append(row.run_id)
+        if dry:
+            spared += disk_bytes([folder.root, *places_of(root, row.run_id)])
+            continue
         folder.remove()
         remove_places(root, row.run_id)
-        removed.append(row.run_id)
-    for place in orphans(state_dir):
+    for place in () if dry else orphans(state_dir):
         place.remove()
     if max_bytes is not None:
-        for run in too_many(state_dir, [one for _, one in ready.values()], max_bytes):
+        for run in too_many(state_dir, [one for _, one in ready.values()], max_bytes + spared):
             root = ready[run.run_id][0]
-            RunFolder.open(root, run.run_id).remove()
-            remove_places(root, run.run_id)
+            if not dry:
+                RunFolder.open(root, run.run_id).remove()
+                remove_places(root, run.run_id)
             kept.remove(run.run_id)
             removed.append(run.run_id)
     return {"removed": removed, "kept": kept}
