@@ -20,7 +20,7 @@ import typer
 from typer.main import get_command
 
 from agentrunner import __version__
-from agentrunner.commands.command_line import COMPLETE_VARIABLE, is_goal
+from agentrunner.commands.command_line import COMPLETE_VARIABLE, TASK_FILES, is_goal
 from agentrunner.commands.index import (
     DocumentedCommand,
     Entries,
@@ -267,8 +267,18 @@ def call(application: typer.Typer, arguments: list[str], name: str) -> int:
         raised = _usage(error) if isinstance(error, typer.TyperException) else error
         of_plan = tuple(arguments[:2]) == PLAN_RUN
         promised = "--json" in arguments and (of_plan or arguments[0] in DRIVERS)
-        return tell(raised, as_json=promised, of_plan=of_plan)
+        state = _value_of("--state-dir", arguments)
+        return tell(raised, as_json=promised, state_dir=state, of_plan=of_plan)
     return int(code or 0)
+
+
+def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+    """The value of an option, for what is told of a command line that went wrong."""
+    for word, after in itertools.pairwise([*arguments, ""]):
+        name, equals, value = word.partition("=")
+        if name == option:
+            return (value if equals else after) or None
+    return None
 
 
 def _usage(error: typer.TyperException) -> UsageError:
@@ -289,7 +299,20 @@ def _usage(error: typer.TyperException) -> UsageError:
         remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "agentrunner"
+    if context and (sentence := _unquoted(message, context)):
+        message, remedy = "a goal of several words goes in quotes.", f'{path} "{sentence}"'
     return UsageError(message, remedy=remedy or f"{path} --help")
+
+
+def _unquoted(message: str, context: Any) -> str:
+    """The goal that was typed after `run` without quotes; "" where this is another mistake."""
+    if context.info_name != "run" or not message.startswith("Got unexpected extra argument"):
+        return ""
+    others = message.partition("(s) (" if "(s) (" in message else " (")[2].removesuffix(")")
+    first, goal = context.params.get("file"), context.params.get("goal")
+    if not first or first.endswith(TASK_FILES) or Path(first).exists():
+        return ""
+    return " ".join(filter(None, (goal, first, others)))
 
 
 def _likest(word: str, names: Sequence[str]) -> str:

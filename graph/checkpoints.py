@@ -346,7 +346,7 @@ def damaged(path: Path, why: str) -> CheckpointCorrupt:
     return CheckpointCorrupt(
         f"The saved state of this run cannot be used: {why}. Nothing was changed.",
         path=str(path),
-        remedy="agentrunner show reads what the run log still tells; start the task again with run",
+        remedy="agentrunner logs tells what happened; start the task again with run",
     )
 
 

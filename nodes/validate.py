@@ -36,6 +36,7 @@ from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_log import RunLog
 from agentrunner.verification.findings import EXAMINED
 from agentrunner.verification.inputs.steering import matches
+from agentrunner.verification.outside_work import with_outside_work, without_credit
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verdict import (
     Judgement,
@@ -164,7 +165,9 @@ async def _examined(state: TaskContext, deps: Deps, evidence: Evidence) -> Evide
         return evidence
     reach("before_proof")
     baseline = state.get("baseline") or Baseline(tree=evidence.tree)
-    examined = await deps.prover.prove(state["criteria"], baseline, evidence, allowed, approved)
+    examined = without_credit(
+        await deps.prover.prove(state["criteria"], baseline, evidence, allowed, approved)
+    )
     number = state["counters"].worker_runs
     key = f"{number}-{examined.tree[:12]}-{len(approved)}"
     deps.record(state, "proof", key, {**examined.model_dump(mode="json"), "round": number})
@@ -208,7 +211,7 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
         and suspicions == list(filter(_is_suspicion, known.findings))
     ):
         return known
-    await asyncio.to_thread(note_foreign_edits, state, deps, tree)
+    edited = await asyncio.to_thread(note_foreign_edits, state, deps, tree)
     baseline = state.get("baseline") or Baseline(tree=tree)
     evidence = await deps.verifier.measure(
         state["criteria"],
@@ -217,6 +220,9 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
         suspicions=suspicions,
         careful=careful,
     )
+    if state["run"].accepting:
+        own = set(baseline.test_writes)
+        evidence = with_outside_work(evidence, known, [path for path in edited if path not in own])
     number = state["counters"].worker_runs
     deps.record(
         state, "evidence", f"{number}-{evidence.tree[:12]}",

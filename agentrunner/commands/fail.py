@@ -51,10 +51,14 @@ def _as_machine_error(error: Exception, folder: Path) -> InfraError | None:
             f"There is no room left: {error}",
             remedy=f"df -h {os.fsdecode(where)}, then agentrunner resume",
         )
-    place = Path(os.fsdecode(getattr(error, "filename", None) or "/"))
+    named_file = os.fsdecode(getattr(error, "filename", None) or "")
+    place = Path(named_file or "/")
     ours = place.is_relative_to(folder) or folder.is_relative_to(place)
     closed = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
-    if sqlite.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")) or (ours and number in closed):
+    # Whatever keeps the folder from being made: on /proc that is "no such file".
+    unmade = named_file and ours and not os.path.isdir(folder)  # noqa: PTH112
+    shut = ours and number in closed
+    if sqlite.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")) or shut or unmade:
         return StateUnwritable(
             f"The state folder {folder} cannot be written: {error}",
             remedy="--state-dir DIR, or AGENTRUNNER_STATE_DIR, with a folder of your own",

@@ -8,7 +8,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, paint_for, show, width_of
+from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.which_run import here, in_git, is_driven, resolve
 from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
@@ -149,6 +150,7 @@ def show_run(
 
         show_waiting(result, folder, target)
         return 0
+    driven = is_driven(folder, run_id)
     screen = summary_screen(
         result,
         width=width_of(sys.stdout),
@@ -157,7 +159,7 @@ def show_run(
         target=target,
         all_rows=True,
         in_git=in_git(result),
-        driven=is_driven(folder, run_id),
+        driven=driven,
     )
     show(screen)
     return 0
@@ -186,7 +188,7 @@ def logs(
     if tests:
         from agentrunner.commands.test_output import show_test_output
 
-        return show_test_output(folder, run_id, number)
+        return show_test_output(folder, run_id, number, as_json=as_json)
     view = LogView(width=width_of(sys.stdout), paint=paint_for(sys.stdout), only_round=number)
 
     def driven() -> bool:
@@ -306,6 +308,7 @@ def gc(
         str | None,
         typer.Option("--max-size", metavar="SIZE", help="Ended runs go until no more is taken."),
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
     as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
@@ -313,16 +316,27 @@ def gc(
 
     With --max-size, as in 500m or 2g, the oldest ended runs go as well until that is kept to.
 
+    It is about the runs of all repositories: in a terminal they are listed and you are asked.
+
     Containers are removed whose AgentRunner was killed together with the engine.
     """
     import asyncio
 
     from agentrunner.engine import queries
-    from agentrunner.screens.layout import count
+    from agentrunner.screens.layout import count, flat
+    from agentrunner.storage.index import RunIndex
     from agentrunner.storage.state_size import disk_bytes, gigabytes
 
     place = environment.state_dir(state_dir)
     most = None if max_size is None else _size(max_size)
+    repos = {row.run_id: row.repo for row in RunIndex(place).runs()}
+    if not yes and interactive(Output(json=as_json)):
+        found = queries.collect_garbage(
+            place, datetime.now(UTC), older_than_days=older_than, max_bytes=most, dry=True
+        )
+        if found["removed"] and not _may_delete(found["removed"], repos):
+            show("Nothing was deleted.")
+            return 0
     done = queries.collect_garbage(
         place, datetime.now(UTC), older_than_days=older_than, max_bytes=most
     )
@@ -333,11 +347,27 @@ def gc(
         )
         return 0
     show(f"{count(len(done['removed']), 'run')} deleted.")
+    per_repo = Counter(repos[run_id] for run_id in done["removed"] if run_id in repos)
+    for repo, number in sorted(per_repo.items()):
+        show(f"  {number} of {flat(repo)}")
     if most is not None and (left := disk_bytes([place])) > most:
         show(f"{gigabytes(left)} are kept: what is left goes on, waits, or has not landed.")
     if containers := asyncio.run(_remove_dead_containers()):
         show(f"{count(len(containers), 'container')} of killed runs removed.")
     return 0
+
+
+def _may_delete(run_ids: Sequence[str], repos: Mapping[str, str]) -> bool:
+    """List the runs, each with its repository, and ask whether they may go."""
+    from agentrunner.commands.command_line import is_yes
+    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.screens.layout import count, flat
+
+    for run_id in run_ids:
+        show(f"  {flat(run_id)}  {flat(repos.get(run_id, ''))}".rstrip(), sys.stderr)
+    with interruptible(), left_cleanly():
+        return is_yes(read_line(f"Delete {count(len(run_ids), 'run')} for good? [y/N] "))
+    return False
 
 
 def _size(text: str) -> int:

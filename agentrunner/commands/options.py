@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import inspect
 import io
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
@@ -166,13 +168,38 @@ def with_output(command: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(command)
     def expanded(**values: Any) -> int:
-        talk = {name: values.pop(name) for name in shared}
-        return command(**values, output=_output(**talk))
+        output = _output(**{name: values.pop(name) for name in shared})
+        if output.events is not None:
+            _refuse_unwritable(output.events)
+        return command(**values, output=output)
 
     expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
     del expanded.__wrapped__  # the annotations above are used instead
     return expanded
+
+
+def _refuse_unwritable(events: Path) -> None:
+    """Raise UsageError, before any run exists, where the file of --events cannot be written."""
+    try:
+        if events.exists() and not events.is_file():  # a pipe: its reader would see it closed
+            if events.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            return
+        is_new = not events.exists()
+        events.open("a").close()
+        if is_new:
+            events.unlink()
+    except OSError as error:
+        raise _unwritable(events, error, "--events") from error
+
+
+def _unwritable(file: Path, error: OSError, option: str) -> Unreadable:
+    return Unreadable(
+        f"{file} cannot be written: {error.strerror}.",
+        path=option,
+        remedy="name a file in a folder that is there",
+    )
 
 
 def detached(output: Output, detach: bool) -> Output:
@@ -206,11 +233,7 @@ def with_file(command: Callable[..., int]) -> Callable[..., int]:
         try:
             output_file.write_text(written.getvalue(), encoding="utf-8", errors="surrogateescape")
         except OSError as error:
-            raise Unreadable(
-                f"{output_file} cannot be written: {error.strerror}.",
-                path="--output",
-                remedy="name a file in a folder that is there",
-            ) from error
+            raise _unwritable(output_file, error, "--output") from error
         return code
 
     both = [*own.values(), place]

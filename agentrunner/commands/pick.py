@@ -45,7 +45,7 @@ def _stopped(row: RunRow, driven: bool) -> bool:
 
 
 def _not_complete(row: RunRow, driven: bool) -> bool:
-    return _next_step(row) in ("review", "retry")
+    return _needs_review(row, driven) or _failed(row, driven)
 
 
 def _needs_review(row: RunRow, driven: bool) -> bool:
@@ -53,7 +53,8 @@ def _needs_review(row: RunRow, driven: bool) -> bool:
 
 
 def _failed(row: RunRow, driven: bool) -> bool:
-    return _next_step(row) == "retry"
+    # Somebody ended a cancelled one on purpose: it goes on only where it is named.
+    return _next_step(row) == "retry" and row.reason != "cancelled"
 
 
 def _is_driven(row: RunRow, driven: bool) -> bool:

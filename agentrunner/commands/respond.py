@@ -17,7 +17,7 @@ from agentrunner.commands.drive import drive
 from agentrunner.commands.pick import run_for
 from agentrunner.commands.which_run import here, is_driven, resolve
 from agentrunner.errors import UsageError
-from agentrunner.errors.runs import NotWaiting
+from agentrunner.errors.runs import HasEnded, NotWaiting
 from agentrunner.screens.layout import flat
 
 if TYPE_CHECKING:
@@ -354,9 +354,26 @@ def cancel(run: opt.Run = None, *, output: Output) -> int:
     """End a run; the files stay as they are."""
 
     async def work(engine: RunVerbs, options: Options) -> Result:
-        result = await engine.cancel(run_for("cancel", run, output.state_dir, output), options)
+        run_id = run_for("cancel", run, output.state_dir, output)
+        _refuse_ended(options.state_dir, run_id)
+        result = await engine.cancel(run_id, options)
         # The run ends FAILED, but that is what was requested.
         ended = result.state == "FAILED"
         return result.model_copy(update={"exit_code": 0}) if ended else result
 
     return drive(work, output)
+
+
+def _refuse_ended(state_dir: Path, run_id: str) -> None:
+    """Raise UsageError for a run that has ended: what is printed would not tell it from a yes."""
+    from agentrunner.screens.states import state_word
+    from agentrunner.storage.index import RunIndex
+
+    row = next((row for row in RunIndex(state_dir).runs() if row.run_id == run_id), None)
+    if row is None or row.finished_at is None or is_driven(state_dir, run_id):
+        return
+    word = state_word({**vars(row), "running": False})
+    raise HasEnded(
+        f"{run_id} has ended ({word}): there is nothing to cancel.",
+        remedy=f"agentrunner show {run_id}",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -15,12 +16,15 @@ from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.terminal import sanitize
 
 
-def show_test_output(folder: RunFolder, run_id: str, number: int | None) -> int:
+def show_test_output(
+    folder: RunFolder, run_id: str, number: int | None, *, as_json: bool = False
+) -> int:
     """Print the test command's output of round `number`, by default of its last run.
 
-    Raises UsageError if it did not run in that round.
+    With `as_json` as one object, with its exit code and the red tests. Raises UsageError if it did
+    not run in that round.
     """
-    found, rounds = test_outputs(folder)
+    found, rounds = test_runs(folder)
     wanted = max(found, default=None) if number is None else number
     if wanted is None or wanted not in found:
         place = f"in round {wanted}" if wanted is not None else "in this run"
@@ -30,23 +34,33 @@ def show_test_output(folder: RunFolder, run_id: str, number: int | None) -> int:
             + (f"; it ran in: {known}." if known else f" ({count(rounds, 'round')})."),
             remedy=f"agentrunner logs {run_id}",
         )
-    text = (folder.root / found[wanted]).read_text(encoding="utf-8", errors="replace")
+    event = found[wanted]
+    text = (folder.root / _kept(folder, event)).read_text(encoding="utf-8", errors="replace")
+    if as_json:
+        data = {
+            "run_id": run_id,
+            "round": wanted,
+            "exit_code": event.get("exit_code"),
+            "red": event.get("red") or [],
+            "output": text,
+        }
+        show(json.dumps(data))
+        return 0
     # A pipe gets it unchanged; a terminal gets no foreign control sequences.
     show((sanitize(text) if sys.stdout.isatty() else text).rstrip("\n"))
     return 0
 
 
-def test_outputs(folder: RunFolder) -> tuple[dict[int, str], int]:
-    """Return files with the test command's output by round (0: before the run), and all rounds."""
-    found: dict[int, str] = {}
+def test_runs(folder: RunFolder) -> tuple[dict[int, Mapping[str, Any]], int]:
+    """Return the event of the last test command by round (0: before the run), and all rounds."""
+    found: dict[int, Mapping[str, Any]] = {}
     rounds = 0
     for event in events_of(folder.events_file, lambda: False):
         if event.get("event") == "worker_started":
             rounds = int(event.get("loop") or 0) + 1
         elif event.get("event") in ("check", "baseline") and event.get("target") == "test":
-            path = _kept(folder, event)
-            if path:
-                found[rounds] = path
+            if _kept(folder, event):
+                found[rounds] = event
     return found, rounds
 
 

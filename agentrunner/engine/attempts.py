@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
 import sqlite3
 from collections.abc import Mapping
@@ -17,8 +18,9 @@ from typing import Any, cast
 
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import LockHeld
+from agentrunner.errors import CheckpointCorrupt, LockHeld
 from agentrunner.execution.commit import commit_of
+from agentrunner.execution.deps import Clock
 from agentrunner.execution.result import build_result
 from agentrunner.execution.stuck import forgotten
 from agentrunner.graph.builder import graph_for
@@ -37,8 +39,8 @@ from agentrunner.nodes.plan import criteria_of
 from agentrunner.results import Result
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.lifecycle import TERMINAL, TaskState
-from agentrunner.state.people import PersonDecision, Question
-from agentrunner.state.run_state import Acceptance, TaskContext, Verdict
+from agentrunner.state.people import People, PersonDecision, Question
+from agentrunner.state.run_state import Acceptance, Counters, RunInfo, TaskContext, Verdict
 from agentrunner.storage.locks import Holder, process_start_time, repository_lock, run_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
@@ -48,6 +50,47 @@ from agentrunner.supervisor.client import request_stop
 STOP_PATIENCE_SEC = 20.0
 ALWAYS = frozenset({"run", "state", "counters", "criteria"})
 """Channels that every saved state has."""
+CARRIED = "people.json"
+"""File name in the folder of a run: what people decided about its task in an earlier one."""
+
+
+def first_state(
+    spec: TaskSpec, run_id: str, clock: Clock, people: People | None = None
+) -> TaskContext:
+    """Return the state of a run that has done nothing yet."""
+    return TaskContext(
+        run=RunInfo(
+            run_id=run_id,
+            task_id=spec.task_id,
+            title=spec.title,
+            repo=spec.shown_repo,
+            max_loops=spec.runner.meta.max_loops,
+            salt=secrets.token_hex(16),
+            started_at=clock.stamp(),
+        ),
+        state=TaskState.PENDING,
+        counters=Counters(),
+        criteria=criteria_of(spec.criteria),
+        people=people or People(),
+    )
+
+
+def begun(folder: RunFolder, spec: TaskSpec, clock: Clock) -> TaskContext:
+    """Return the first state of an `untouched` run, with what people decided before it."""
+    kept = folder.root / CARRIED
+    people = People.model_validate_json(kept.read_bytes()) if kept.exists() else None
+    return first_state(spec, folder.run_id, clock, people)
+
+
+def unsaved(folder: RunFolder) -> bool:
+    """Whether the run was stopped before it did anything, and no state of it was saved."""
+    if not untouched(folder):
+        return False
+    try:
+        newest_attempt(folder)
+    except CheckpointCorrupt:
+        return True
+    return False
 
 
 def newest_attempt(folder: RunFolder) -> int:

@@ -38,7 +38,7 @@ class Indexer:
         )
         for row in self._index.runs():
             if row.run_id == folder.run_id:
-                self._row = replace(row, waiting=None, waiting_until=None, finished_at=None)
+                self._row = replace(row, waiting=None, waiting_until=None, finished_at=None, reason=None)
 
     def begin(self) -> None:
         """Add the run to the index, so that it can be found by its name."""
@@ -88,6 +88,7 @@ class Indexer:
             waiting=result.waiting.kind if result.waiting else None,
             waiting_until=result.waiting_until,
             finished_at=self._clock.stamp() if result.state in TERMINAL else None,
+            reason=result.reason if result.state in TERMINAL else None,
             rounds=rounds_of(result.loops or 0, result.worker_runs or 0),
             worked_sec=result.duration_sec or 0,
             driven_at=None,
@@ -103,4 +104,6 @@ def note_end(folder: RunFolder, index: RunIndex, state: TaskContext) -> None:
     ended = moves[-1].at if moves else state["run"].started_at
     for row in index.runs():
         if row.run_id == folder.run_id and row.finished_at is None:
-            index.record(replace(row, state=str(state["state"]), finished_at=ended))
+            verdict = state.get("verdict")
+            reason = verdict.reason if verdict else None
+            index.record(replace(row, state=str(state["state"]), finished_at=ended, reason=reason))

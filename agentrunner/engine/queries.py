@@ -22,7 +22,7 @@ from agentrunner.storage.locks import me, repository_lock, run_lock
 from agentrunner.storage.plan_folder import is_workspace
 from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 from agentrunner.storage.run_log import Record, RunLog
-from agentrunner.storage.state_size import KeptRun, too_many
+from agentrunner.storage.state_size import KeptRun, disk_bytes, too_many
 from agentrunner.storage.worker_ledger import read_json
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
         from agentrunner.engine import attempts
         from agentrunner.engine.indexing import note_end
 
+        if attempts.unsaved(folder):
+            return _never_started(folder)
         state, question = attempts.read_sync(folder)
         note_end(folder, RunIndex(state_dir), state)
         return attempts.result_of(folder, load_spec(folder), state, question).as_dict()
@@ -70,6 +72,20 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
     quiet = ended or run_lock(folder).probe() is None
     name = "result" if ended else "standing"
     return remembered(folder, name, read) if quiet else read()
+
+
+NEVER_STARTED = "It was stopped before its first step: nothing ran, and nothing was changed."
+
+
+def _never_started(folder: RunFolder) -> dict[str, object]:
+    """Return the result of a run that was stopped before its first saved state, or begins now."""
+    from agentrunner.engine import attempts
+    from agentrunner.execution.deps import Clock
+
+    spec = load_spec(folder)
+    result = attempts.result_of(folder, spec, attempts.begun(folder, spec, Clock()))
+    driven = run_lock(folder).probe() is not None
+    return result.model_copy(update={"text": None if driven else NEVER_STARTED}).as_dict()
 
 
 def remember(state_dir: Path, run_id: str) -> None:
@@ -170,6 +186,8 @@ def collect_garbage(
     now: datetime,
     older_than_days: float | None = None,
     max_bytes: int | None = None,
+    *,
+    dry: bool = False,
 ) -> Collected:
     """Remove ended runs that are past their retention; runs that wait or go on are kept.
 
@@ -177,11 +195,12 @@ def collect_garbage(
     kept runs, the remains of killed processes are removed: sockets without a listener, and the
     empty `.git` that a sandbox was mounted on. Work trees outside of checkouts are removed with
     their runs. If the state folder then takes more than `max_bytes`, further ended runs go, the
-    oldest first.
+    oldest first. With `dry` nothing is removed.
     """
     removed: list[str] = []
     kept: list[str] = []
     ready: dict[str, tuple[Path, KeptRun]] = {}
+    spared = 0
     for root, row in _all_runs(state_dir):
         try:
             folder = RunFolder.open(root, row.run_id)
@@ -192,7 +211,7 @@ def collect_garbage(
             days = load_spec(folder).runner.retention_days
         ended = row.finished_at and datetime.fromisoformat(row.finished_at)
         driven = run_lock(folder).probe() is not None
-        if not driven:
+        if not driven and not dry:
             remove_dead_sockets(folder.sock_dir)
             with contextlib.suppress(OSError, CheckpointCorrupt):  # or a folder of another user
                 remove_mask(Path(load_spec(folder).repo))
@@ -205,16 +224,20 @@ def collect_garbage(
                 at = ended.astimezone(UTC).isoformat()
                 ready[row.run_id] = (root, KeptRun(row.run_id, at, places))
             continue
+        removed.append(row.run_id)
+        if dry:
+            spared += disk_bytes([folder.root, *places_of(root, row.run_id)])
+            continue
         folder.remove()
         remove_places(root, row.run_id)
-        removed.append(row.run_id)
-    for place in orphans(state_dir):
+    for place in () if dry else orphans(state_dir):
         place.remove()
     if max_bytes is not None:
-        for run in too_many(state_dir, [one for _, one in ready.values()], max_bytes):
+        for run in too_many(state_dir, [one for _, one in ready.values()], max_bytes + spared):
             root = ready[run.run_id][0]
-            RunFolder.open(root, run.run_id).remove()
-            remove_places(root, run.run_id)
+            if not dry:
+                RunFolder.open(root, run.run_id).remove()
+                remove_places(root, run.run_id)
             kept.remove(run.run_id)
             removed.append(run.run_id)
     return {"removed": removed, "kept": kept}
@@ -274,6 +297,8 @@ def _ends(folder: RunFolder) -> tuple[str, str]:
     def read() -> dict[str, str]:
         from agentrunner.engine import attempts
 
+        if attempts.unsaved(folder):
+            return {}
         state: TaskContext = attempts.read_sync(folder)[0]
         baseline = state.get("baseline")
         if baseline is None:
@@ -285,5 +310,6 @@ def _ends(folder: RunFolder) -> tuple[str, str]:
     if not ends:
         raise NothingToShow(
             f"{folder.run_id} has not looked at the repository yet; nothing was changed.",
+            remedy=f"agentrunner resume {folder.run_id}",
         )
     return ends["before"], ends["after"]

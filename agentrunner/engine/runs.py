@@ -42,10 +42,6 @@ from agentrunner.storage.run_folder import RunFolder, new_run_id, refuse_inside,
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 
-CARRIED = "people.json"
-"""File name in the folder of a run: what people decided about its task in an earlier one."""
-
-
 async def start(
     spec: TaskSpec, options: Options, *, run_id: str = "", people: People | None = None
 ) -> Result:
@@ -72,35 +68,14 @@ async def start(
         undo.callback(repository.close)
         folder = RunFolder.create(options.state_dir, run_id, Path(spec.shown_repo))
         if people is not None:
-            folder.write(CARRIED, people.model_dump_json())
+            folder.write(attempts.CARRIED, people.model_dump_json())
         save_spec(folder, spec)
         undo.pop_all()
     with contextlib.closing(repository):
         Indexer(spec, folder, options).begin()
         with driving(folder, options):
-            first = first_state(spec, run_id, options.clock, people)
+            first = attempts.first_state(spec, run_id, options.clock, people)
             return await Driver(resolved, folder, options, repository).run(first)
-
-
-def first_state(
-    spec: TaskSpec, run_id: str, clock: Clock, people: People | None = None
-) -> TaskContext:
-    """Return the state of a run that has done nothing yet."""
-    return TaskContext(
-        run=RunInfo(
-            run_id=run_id,
-            task_id=spec.task_id,
-            title=spec.title,
-            repo=spec.shown_repo,
-            max_loops=spec.runner.meta.max_loops,
-            salt=secrets.token_hex(16),
-            started_at=clock.stamp(),
-        ),
-        state=TaskState.PENDING,
-        counters=Counters(),
-        criteria=criteria_of(spec.criteria),
-        people=people or People(),
-    )
 
 
 async def resume(
@@ -344,7 +319,5 @@ async def cancel(run_id: str, options: Options) -> Result:
 async def _latest(folder: RunFolder, spec: TaskSpec, options: Options) -> TaskContext:
     """Return the saved state, or the first one where the run was stopped before any step."""
     if attempts.untouched(folder):
-        kept = folder.root / CARRIED
-        people = People.model_validate_json(kept.read_bytes()) if kept.exists() else None
-        return first_state(spec, folder.run_id, options.clock, people)
+        return attempts.begun(folder, spec, options.clock)
     return await attempts.latest(folder)

@@ -26,7 +26,7 @@ from agentrunner.engine.attempts import stop_workers
 from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import open_workshop
-from agentrunner.engine.runs import first_state
+from agentrunner.engine.attempts import first_state
 from agentrunner.environment import state_dir
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.execution.deps import Clock, Deps, Update

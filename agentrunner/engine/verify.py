@@ -32,6 +32,7 @@ from agentrunner.verification.proof.proving import make_prover
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.trees import Changes
+from agentrunner.verification.outside_work import without_credit
 from agentrunner.verification.verdict import judge, settle
 from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import make_members
@@ -172,7 +173,15 @@ async def _verified(
     if not evidence.red:
         approved = state.get("approved", [])
         prover = make_prover(verifier)
-        evidence = await prover.prove(criteria, fresh, evidence, known.allowed, approved)
+        evidence = without_credit(
+            await prover.prove(
+                criteria,
+                fresh,
+                evidence.model_copy(update={"outside": known.outside, "by_hand": known.by_hand}),
+                known.allowed,
+                approved,
+            )
+        )
     acceptances = state.get("acceptances", [])
     settled = settle(criteria, evidence, state.get("assessment"), spec.task.test, acceptances)
     judgement = judge(

@@ -122,6 +122,13 @@ class NotAcceptable(UsageError):
     advice = "`agentrunner show RUN` says where it stands."
 
 
+class HasEnded(UsageError):
+    """The run has ended, so there is nothing to cancel. It stays as it is."""
+
+    code = "has-ended"
+    advice = "`agentrunner show RUN` says how it ended; `agentrunner undo RUN` takes its work back."
+
+
 class NotWaiting(UsageError):
     """The run does not wait for anyone: it goes on, has ended, or was answered already. The
     first answer counts.

@@ -367,7 +367,8 @@ def notes(reading: NoteSources) -> tuple[Line, ...]:
                          text=data.get("reason")))  # fmt: skip
     for record in history.human_edits:
         paths = list(map(str, record.data.get("paths") or ()))
-        lines.append(line("note_human_edit", paths=paths[:5], more=max(0, len(paths) - 5)))
+        key = "note_later_edit" if record.data.get("ended") else "note_human_edit"
+        lines.append(line(key, paths=paths[:5], more=max(0, len(paths) - 5)))
     for record in history.acceptances:
         data = record.data
         if data.get("at") in accepted:

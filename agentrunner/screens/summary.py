@@ -306,8 +306,9 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
     if end is None and driven:
         return next_lines([(f"agentrunner watch{name}", "see it work")], width)
     if end is None or reason == "interrupted":
-        steps = [(f"agentrunner resume{name}", "go on where it was"), undo]
-        return next_lines(steps, width)
+        begun = result.state != "PENDING"
+        again = (f"agentrunner resume{name}", "go on where it was" if begun else "begin it")
+        return next_lines([again, undo] if begun else [again], width)
     match end.next_step:
         case "use":
             steps = _steps_to_use(result, name, in_git)

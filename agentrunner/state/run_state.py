@@ -317,6 +317,10 @@ class Evidence(StateModel):
     """Paths whose change a person had allowed by then."""
     doubts: dict[str, str] = {}
     """By target: why what is green now proves nothing."""
+    outside: list[str] = []
+    """Files that a person changed after the run had ended, at most 50."""
+    by_hand: list[str] = []
+    """Targets and tests that are green only with these."""
     changed_files: list[str] = []
     """Files that the run's workers changed, against the tree before the run."""
     deleted_files: list[str] = []

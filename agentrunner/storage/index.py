@@ -47,6 +47,8 @@ class RunRow:
     """Seconds that it had worked when it was last driven, without waits."""
     driven_at: str | None = None
     """Since when it is driven; None while no process does."""
+    reason: str | None = None
+    """Why it ended as it did; None for one that goes on, or ended under an older version."""
 
 
 COLUMNS = tuple(field.name for field in fields(RunRow))

@@ -12,6 +12,7 @@ from agentrunner import cli
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.queries import show
 from agentrunner.errors import EnvironmentNotReady, InfraError, UsageError
+from agentrunner.screens.summary import summary_screen
 from agentrunner.state.people import Answer
 from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
@@ -466,3 +467,26 @@ def test_answers_of_old_questions_mean_nothing_in_a_new_attempt(run: Run) -> Non
     with pytest.raises(UsageError) as raised:
         run.respond(Answer(id=old, kind="ask_human", text="Yes."))
     assert raised.value.code == "not-waiting"
+
+
+@pytest.mark.parametrize("how", ["failed", "cancelled"])
+def test_what_a_person_mended_after_the_end_is_not_the_runs_proof(tmp_path: Path, how: str) -> None:
+    """The worker changed nothing: the yes counts, with its reason, and nothing else does."""
+    run = Run(Project.make(tmp_path, SMALL))
+    if how == "cancelled":
+        run.start([plan(), consult("What now?")], test=TEST)
+        run.cancel()
+    else:
+        run.start([plan(), work(), give_up()], "true", test=TEST)
+    assert run.result["state"] == "FAILED" and run.result["changed_files"] == []
+    run.project.write({"calc.py": SMALL["calc.py"].replace("-", "+")})
+    run.accept(reason="I mended it.")
+    assert run.ending[0] == "COMPLETE"
+    assert run.result["grade"] == "accepted", run.result["text"]
+    assert all(one["grade"] != "proven" for one in run.result["acceptance_criteria"])
+    said = "changed since the run ended, not by the worker: calc.py"
+    assert said in [one["message"] for one in run.result["findings"]]
+    shown = show(run.project.state_dir, run.id)
+    assert said in summary_screen(shown, all_rows=True)
+    note = Path(run.result["note"]).read_text()
+    assert "Changed since the run had ended" in note and "while the run was paused" not in note

@@ -14,6 +14,7 @@ import pytest
 from agentrunner import cli
 from agentrunner.engine.queries import collect_garbage, diff, show, undo
 from agentrunner.errors import LockHeld, UsageError
+from agentrunner.screens.summary import summary_screen
 from agentrunner.storage.index import RunIndex
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
@@ -282,3 +283,26 @@ def test_that_nothing_had_to_change_is_accepted_where_a_person_says_so(tmp_path:
 def test_a_change_that_is_there_is_accepted_as_before(to_review: Run) -> None:
     to_review.accept("AC-1")
     assert to_review.ending == ("COMPLETE", "complete", 0)
+
+
+def test_a_run_that_was_stopped_before_its_first_step_says_so(tmp_path: Path) -> None:
+    """As an event handler leaves it that cannot write."""
+    run = Run(Project.make(tmp_path, SMALL))
+
+    def fail(event: Any) -> None:
+        raise PermissionError(13, "Permission denied", "/root/x")
+
+    run.adjust = lambda options: replace(options, on_event=fail)
+    with pytest.raises(PermissionError):
+        run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
+    state_dir = run.project.state_dir
+    run_id = RunIndex(state_dir).runs()[0].run_id
+    found = show(state_dir, run_id)
+    assert (found.state, found.worker_runs, found.changed_files) == ("PENDING", 0, [])
+    assert found.text and "before its first step" in found.text
+    screen = " ".join(summary_screen(found).split())
+    assert "nothing was changed" in screen and "agentrunner resume" in screen
+    assert "agentrunner show" not in screen and "undo" not in screen
+    with pytest.raises(UsageError) as refused:
+        diff(state_dir, run_id)
+    assert refused.value.remedy == f"agentrunner resume {run_id}"

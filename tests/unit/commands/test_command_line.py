@@ -382,6 +382,13 @@ def test_cancel_ends_with_0_though_the_run_failed(shell: Shell) -> None:
     assert shell.lines[-1]["exit_code"] == 0
 
 
+def test_nothing_is_cancelled_of_a_run_that_has_ended(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a", state="NEEDS_REVIEW", finished_at="2026-11-21T06:00:00Z")
+    assert shell("cancel", "users-api-7f3a") == 2
+    assert shell.engine.asked == [] and shell.out == ""
+    assert "there is nothing to cancel" in " ".join(shell.err.split())
+
+
 # -- the stdin form -----------------------------------------------------------------------------
 
 
@@ -491,13 +498,14 @@ def test_logs_prints_all_that_the_test_command_printed(shell: Shell) -> None:
     for name, text in (("1-test", "before\n"), ("2-test", "one\n"), ("3-test", "all of two\n")):
         folder.write(f"checks/{name}.txt", text)
     ran = {"event": "check", "target": "test"}
+    red = {"name": "t.test_a", "file": "t.py", "line": 3, "message": "1 != 2"}
     events = [
         {**ran, "event": "baseline", "output": "checks/1-test.txt"},
         {"event": "worker_started", "loop": 0},
         {**ran, "output": "checks/2-test.txt"},
         {"event": "worker_started", "loop": 1},
         {**ran, "target": "AC-1", "output": "checks/1-test.txt"},
-        {**ran, "output": "checks/3-test.txt"},
+        {**ran, "output": "checks/3-test.txt", "exit_code": 1, "red": [red]},
         {"event": "worker_started", "loop": 2},
         {**ran, "output": "checks/../events.jsonl"},
     ]
@@ -506,6 +514,18 @@ def test_logs_prints_all_that_the_test_command_printed(shell: Shell) -> None:
     assert shell.out == "all of two\n"
     assert shell("logs", "--tests", "--round", "1") == 0
     assert shell.out == "one\n"
+    assert shell("logs", "--tests", "--json") == 0
+    assert shell.lines == [
+        {
+            "run_id": "users-api-7f3a",
+            "round": 2,
+            "exit_code": 1,
+            "red": [red],
+            "output": "all of two\n",
+        }
+    ]
+    assert shell("logs", "--tests", "--json", "--round", "1") == 0
+    assert shell.lines[0]["red"] == [] and shell.lines[0]["output"] == "one\n"
     assert shell("logs", "--tests", "--round", "3") == 2
     assert "error[no-test-output]: users-api-7f3a has no output of the test command" in shell.err
     assert "it ran in: before the run, 1, 2" in shell.err
@@ -542,3 +562,55 @@ def test_both_console_scripts_are_declared() -> None:
 def test_surroundings_are_5(shell: Shell) -> None:
     shell.engine.error = InfraError("no key", code="key-missing")
     assert shell("run", "t.yaml", "-q") == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["run", "fix", "the", "failing", "test"], 'agentrunner run "fix the failing test"'),
+        (["run", "fix", "it"], 'agentrunner run "fix it"'),
+        (["run", "fix", "it", "--meta", "checklist"], 'agentrunner run "fix it"'),
+        (["run", "-g", "fix", "the", "test"], 'agentrunner run "fix the test"'),
+        (["run", "a.md", "b.md"], "agentrunner run --help"),
+        (["plan", "run", "a", "b"], "agentrunner plan run --help"),
+    ],
+)
+def test_a_goal_without_quotes_is_shown_with_them(
+    arguments: list[str], remedy: str, shell: Shell
+) -> None:
+    assert shell(*arguments) == 2
+    assert f"try: {remedy}\n" in shell.err
+    assert shell.engine.asked == []
+
+
+@pytest.mark.parametrize("place", ["nowhere/x", "closed/x", "."])
+def test_events_that_cannot_be_written_stop_before_a_run_exists(place: str, shell: Shell) -> None:
+    (shell.repo.parent / "closed").write_text("")
+    file = shell.repo.parent / place
+    assert shell("run", "t.yaml", "--events", str(file)) == 2
+    assert shell.engine.asked == []
+    assert f"{file} cannot be written: " in shell.err.replace("\n  ", " ")
+    assert "at --events" in shell.err
+
+
+def test_looking_at_the_place_of_the_events_leaves_nothing(shell: Shell) -> None:
+    inside = shell.repo / "events.jsonl"
+    assert shell("run", "t.yaml", "--events", str(inside)) == 2
+    assert not inside.exists() and "inside the repository" in shell.err.replace("\n  ", " ")
+
+
+@pytest.mark.parametrize("place", ["/proc/nowhere", "/proc/a/b", "/tmp/" + "x" * 300])
+def test_a_state_folder_that_cannot_be_made_is_named(place: str, shell: Shell) -> None:
+    shell.engine.error = FileNotFoundError(2, "No such file or directory", place)
+    assert shell("run", "t.yaml", "--state-dir", place) == 5
+    assert "error[state-unwritable]" in shell.err
+    assert shell("list", "--state-dir", place) in (0, 5)
+    assert "internal" not in shell.err
+
+
+def test_a_missing_file_of_a_state_folder_stays_a_bug(shell: Shell) -> None:
+    state = shell.repo.parent / "state"
+    state.mkdir()
+    shell.engine.error = FileNotFoundError(2, "No such file or directory", str(state / "runs/x"))
+    assert shell("run", "t.yaml") == 1
+    assert "error[internal]" in shell.err

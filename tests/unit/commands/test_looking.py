@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.commands import look
 from tests.unit.commands.test_command_line import Shell, shell
 
 __all__ = ["shell"]  # a fixture
@@ -138,3 +140,25 @@ def test_a_terminal_without_utf_8_is_written_to(runs: Shell) -> None:
     environ = {**os.environ, "PYTHONIOENCODING": "latin-1", "COLUMNS": "80"}
     done = subprocess.run([program, "list"], capture_output=True, env=environ, check=False)
     assert done.returncode == 0 and b"japanese-6666" in done.stdout and b"?" in done.stdout
+
+
+def test_gc_says_of_which_repositories_it_deleted(runs: Shell) -> None:
+    runs.add_run("else-6666", state="COMPLETE", repo="/srv/other", **DONE)
+    assert runs("gc", "--older-than", "0") == 0
+    assert runs.out.splitlines() == ["4 runs deleted.", "  1 of /srv/other", f"  3 of {runs.repo}"]
+
+
+@pytest.mark.parametrize(
+    ("options", "typed", "deleted"),
+    [([], "n\n", False), ([], "", False), ([], "y\n", True), (["--yes"], "", True)],
+)
+def test_gc_asks_in_a_terminal(
+    options: list[str], typed: str, deleted: bool, runs: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(look, "interactive", lambda output: not output.json)
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert runs("gc", "--older-than", "0", "--max-size", "1g", *options) == 0
+    assert ("3 runs deleted." in runs.out) is deleted
+    assert (f"old-1111  {runs.repo}" in runs.err) is (not options)
+    runs("list", "--json")
+    assert len(runs.lines) == (2 if deleted else 5)

@@ -51,6 +51,18 @@ def test_the_only_run_that_fits_is_taken_and_named(
     assert f"{verb}: users-api-7f3a · T" in shell.err
 
 
+@pytest.mark.parametrize(("verb", "more"), [("accept", ["--reason", "x"]), ("resume", [])])
+def test_a_cancelled_run_is_taken_only_where_it_is_named(
+    verb: str, more: list[str], shell: Shell
+) -> None:
+    shell.add_run("users-api-7f3a", state="FAILED", reason="cancelled", **DONE)
+    shell.add_run("totals-c21e", state="COMPLETE", **DONE)
+    assert shell(verb, *more) == 2
+    assert asked(shell) == [] and "error[unknown-run]" in shell.err
+    shell(verb, "users-api-7f3a", *more)
+    assert asked(shell) == ["users-api-7f3a"]
+
+
 @pytest.mark.parametrize("name", ["users-api-7f3a", "users-api"])
 def test_the_name_of_a_waiting_run_alone_is_no_answer_to_it(name: str, shell: Shell) -> None:
     shell.add_run("users-api-7f3a", waiting="ask_human")
