@@ -20,7 +20,7 @@ from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import Taken, chosen
-from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.console import Output, form_of, interactive, show
 from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.policy_findings import login_findings, policy_findings
@@ -86,7 +86,7 @@ def doctor(
         show(json.dumps(asdict(report)))
         return 0 if report.ready else InfraError.exit_code
     if not fix:
-        show(doctor_screen(report, width_of(sys.stdout), paint_for(sys.stdout)))
+        show(doctor_screen(report, *form_of(sys.stdout)))
     return 0 if report.ready else InfraError.exit_code
 
 
@@ -98,7 +98,7 @@ def _apply_fixes(
 
     def shown(one: DoctorReport) -> None:
         if not as_json:
-            show(doctor_screen(one, width_of(sys.stdout), paint_for(sys.stdout)))
+            show(doctor_screen(one, *form_of(sys.stdout)))
 
     shown(report)
     output = Output(json=as_json)
