@@ -322,6 +322,6 @@ def nearest_program(why: str, search: str | None = None) -> str:
     names: set[str] = set()
     for folder in (search if search is not None else os.environ.get("PATH", "")).split(os.pathsep):
         with contextlib.suppress(OSError):
-            names.update(os.listdir(folder) if folder else ())
+            names.update(one.name for one in Path(folder or "/dev/null").iterdir())
     near = difflib.get_close_matches(missing["program"], sorted(names), n=1, cutoff=0.75)
     return near[0] if near and near[0] != missing["program"] else ""
