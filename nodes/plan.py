@@ -281,7 +281,8 @@ def _approval(state: TaskContext, criteria: list[Criterion]) -> Any:
             c.model_dump(mode="json", exclude_defaults=True, exclude=SET_BY_CODE) for c in criteria
         ]
     }
-    return question("plan", f"Approve the plan: {len(criteria)} criteria.", subject, state)
+    noun = "criterion" if len(criteria) == 1 else "criteria"
+    return question("plan", f"Approve the plan: {len(criteria)} {noun}.", subject, state)
 
 
 def edited_criteria(text: str) -> list[Criterion]:

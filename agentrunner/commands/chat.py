@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.console import form_of, paint_for, show, width_of
 from agentrunner.commands.plan_place import Setting, task_called
 from agentrunner.errors import AgentRunnerError, UsageError
 
@@ -271,4 +271,4 @@ def _show_error(error: AgentRunnerError) -> None:
     from agentrunner.screens.errors import error_screen
 
     with contextlib.suppress(OSError):
-        show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)

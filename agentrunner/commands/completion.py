@@ -174,6 +174,12 @@ def _argument_values(command: Any, index: int, words: Sequence[str]) -> list[Can
     if not arguments:
         return []
     argument = arguments[min(index, len(arguments) - 1)]
+    if command.name in ("answer", "approve", "reject") and argument.name in ("run", "words"):
+        return _waiting_runs(words) if index == 0 else []
+    if command.name == "accept" and argument.name == "words" and index:
+        return _criteria(words)
+    if command.name == "config" and index == 1 and "set" in words:
+        return _settings(words)
     if index >= len(arguments) and argument.nargs == 1:
         return []
     return _values(argument, words)
@@ -199,6 +205,33 @@ def _runs(words: Sequence[str]) -> list[Candidate]:
     with contextlib.closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as database:
         rows = database.execute(look, (str(here().resolve()), MOST)).fetchall()
     return [(run, f"{state.lower().replace('_', ' ')}: {title}") for run, state, title in rows]
+
+
+def _waiting_runs(words: Sequence[str]) -> list[Candidate]:
+    """Return the runs of this repository that have not ended."""
+    from agentrunner.state.lifecycle import END_STATES
+
+    ended = tuple(state.lower().replace("_", " ") + ":" for state in END_STATES)
+    return [one for one in _runs(words) if not one[1].startswith(ended)]
+
+
+def _criteria(words: Sequence[str]) -> list[Candidate]:
+    """Return the criteria of the run that is named, from its log; of the newest one else."""
+    from agentrunner.storage.run_folder import RunFolder, runs_root
+    from agentrunner.storage.run_log import RunLog
+
+    state = environment.state_dir(_option_value(words, "--state-dir"))
+    runs = [run for run, _ in _runs(words)]
+    named = next((word for word in words if word in runs), runs[0] if runs else "")
+    plans = RunLog(RunFolder(runs_root(state) / named).log_file).records("plan") if named else []
+    rows = plans[-1].data["criteria"] if plans else []
+    return [(str(one["id"]), str(one["description"])) for one in rows if one["id"] not in words]
+
+
+def _settings(words: Sequence[str]) -> list[Candidate]:
+    from agentrunner.config.mistakes import all_keys
+
+    return [(key, "") for key in all_keys() if key.startswith("runner.")]
 
 
 def _tasks(words: Sequence[str]) -> list[Candidate]:

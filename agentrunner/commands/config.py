@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, interactive, show, width_of
+from agentrunner.commands.console import Output, form_of, interactive, show, width_of
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadEnvironment
@@ -179,10 +179,9 @@ def _edit(file: Path) -> int:
         try:
             load_settings(here(), os.environ, auto=True)
         except UsageError as error:
-            from agentrunner.commands.console import paint_for
             from agentrunner.screens.errors import error_screen
 
-            show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+            show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
             with interruptible():
                 typed = read_line("[Enter] edit it again, [q] put it back as it was > ")
             if typed.strip().lower() == "q":

@@ -49,15 +49,25 @@ class Output:
 
 
 def width_of(stream: TextIO) -> int:
-    """Return the width to write in: the terminal's, at most 88; 80 without a terminal."""
+    """Return the width to write in: the terminal's, at most 100; 80 without a terminal."""
     if not stream.isatty():
         return WIDTH
     return min(shutil.get_terminal_size((WIDTH, 24)).columns, MAX_WIDTH)
 
 
+def columns_of(stream: TextIO) -> int:
+    """Return the terminal's columns, for commands; 0 where it is no terminal."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns if stream.isatty() else 0
+
+
 def paint_for(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Paint:
     """Return colours if the stream is a terminal that wants them."""
     return Paint(wants_colour(environ, stream.isatty()))
+
+
+def form_of(stream: TextIO) -> tuple[int, Paint, int]:
+    """Return width, colours and the terminal's columns, as screens with commands take them."""
+    return width_of(stream), paint_for(stream), columns_of(stream)
 
 
 def show(text: str, stream: TextIO | None = None) -> None:

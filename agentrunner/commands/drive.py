@@ -16,6 +16,7 @@ from agentrunner.commands import engine
 from agentrunner.commands.console import (
     Console,
     Output,
+    form_of,
     interactive,
     paint_for,
     show,
@@ -78,7 +79,7 @@ def _run_to_end(work: Work, console: Console) -> int:
         error = named(raised, output.state_dir)
         result = Result.of_error(error, run_id=console.run_id, state=console.state)
         console.finish(result)
-        show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
         if console.run_id:
             show(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code
@@ -143,7 +144,7 @@ def show_end(result: Result, console: Console) -> None:
         return
     if result.error and not result.state:
         error = as_error(result.error)
-        show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
         return
     home = os.environ.get("HOME", "")
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)

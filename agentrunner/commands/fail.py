@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentrunner import environment
-from agentrunner.commands.console import Console, Output, paint_for, show, width_of
+from agentrunner.commands.console import Console, Output, form_of, show
 from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
 from agentrunner.errors.runs import DiskFull, StateUnwritable
 from agentrunner.results import PlanResult, Result
@@ -101,5 +101,5 @@ def tell(
         show(json.dumps(failed_plan(known)))
     elif as_json:
         Console(Output(json=True, quiet=True)).finish(Result.of_error(known))
-    show(error_screen(known, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+    show(error_screen(known, *form_of(sys.stderr)), sys.stderr)
     return known.exit_code

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentrunner.commands.console import (
     EventLines,
     Output,
+    form_of,
     interactive,
-    paint_for,
     ring,
     show,
-    width_of,
 )
 from agentrunner.commands.fail import failed_plan, named
 from agentrunner.commands.log_lines import logging_to
@@ -181,7 +180,7 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
             error = named(raised, output.state_dir)
             if console.result is None:
                 console.result = failed_plan(error)
-            show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+            show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
             return error.exit_code
         finally:
             console.finish()

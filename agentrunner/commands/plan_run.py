@@ -226,9 +226,9 @@ def _dry_run(order: PlanInstructions, output: Output) -> int:
     from agentrunner.screens.layout import flat
 
     for number, tasks in enumerate(planned, start=1):
-        show(f"{number:>4}. " + ", ".join(tasks))
-        for task in tasks:
-            show(f"        {task}  {flat(plan.design_of(task).title)}")
+        for index, task in enumerate(tasks):
+            lead = f"{number:>4}." if index == 0 else " " * 5
+            show(f"{lead} {task}  {flat(plan.design_of(task).title)}")
     if not planned:
         show("Nothing is left to do: every task that is wanted is COMPLETE.")
         return 0

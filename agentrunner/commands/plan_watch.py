@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner import environment
-from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.console import Output, form_of, interactive, show
 from agentrunner.commands.plan_drive import PlanConsole
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status
@@ -106,7 +106,7 @@ def _restart(folder: PlanFolder, answered: set[int], repo: Path, output: Output)
         order = as_before(repo, output.state_dir)
         return drive_plan(order, there, message="The plan goes on by itself.") == 0
     except AgentRunnerError as error:
-        show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
         return False
 
 

@@ -15,10 +15,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
 from agentrunner.commands.command_line import is_no, is_yes
-from agentrunner.commands.console import Console, show, who, width_of
+from agentrunner.commands.console import Console, columns_of, show, who, width_of
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.results import InboxItem, Result
-from agentrunner.screens.layout import flat
+from agentrunner.screens.layout import flat, wrap
 from agentrunner.screens.paused import (
     QUESTION_PROMPT,
     approval_prompt,
@@ -243,7 +243,7 @@ def prompt_of(subject: str, folder: Path) -> str:
 
 def read_line(prompt: str) -> str:
     """Return the typed line; raises EOFError or KeyboardInterrupt."""
-    sys.stderr.write(prompt)
+    sys.stderr.write(_at_words(prompt))
     sys.stderr.flush()
     # A signal just before the system's read would be noticed only after the next line, so select
     # first. A terminal delivers one line at a time: none waits in a buffer that select can't see.
@@ -254,6 +254,16 @@ def read_line(prompt: str) -> str:
     if not line:
         raise EOFError
     return line
+
+
+def _at_words(prompt: str) -> str:
+    """Return a prompt that breaks at words, with room for a letter behind it."""
+    columns = columns_of(sys.stderr)
+    if not columns:
+        return prompt
+    lines = prompt.split("\n")
+    broken = [part for line in lines for part in wrap(line.rstrip(), columns - 4)]
+    return "\n".join(broken) + " " * (len(prompt) - len(prompt.rstrip(" ")))
 
 
 @contextlib.contextmanager

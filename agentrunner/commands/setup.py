@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import platform
@@ -11,16 +12,19 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import unquote, urlsplit
 
 import typer
 
+import agentrunner
 from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import Taken, chosen
-from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.console import Output, form_of, interactive, show
 from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.policy_findings import login_findings, policy_findings
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from agentrunner.sandboxes.base import Sandbox, SandboxOrder
     from agentrunner.workers.base import Probe
 
+DISTRIBUTION = "agentrunner-graph"
+"""The name by which it is installed."""
 _REDS = 3
 """Names of red tests that are shown before a count."""
 
@@ -86,7 +92,7 @@ def doctor(
         show(json.dumps(asdict(report)))
         return 0 if report.ready else InfraError.exit_code
     if not fix:
-        show(doctor_screen(report, width_of(sys.stdout), paint_for(sys.stdout)))
+        show(doctor_screen(report, *form_of(sys.stdout)))
     return 0 if report.ready else InfraError.exit_code
 
 
@@ -98,7 +104,7 @@ def _apply_fixes(
 
     def shown(one: DoctorReport) -> None:
         if not as_json:
-            show(doctor_screen(one, width_of(sys.stdout), paint_for(sys.stdout)))
+            show(doctor_screen(one, *form_of(sys.stdout)))
 
     shown(report)
     output = Output(json=as_json)
@@ -135,8 +141,9 @@ def examine(
     taken = chosen(repo, environ, state_dir, bool(candidates), policy)
     worker = taken.kinds.get("worker") or USUAL_WORKER
     trial = announced_trial(
-        repo, candidates, state_dir, environ=environ, skip=skip, part=part, worker_kind=worker
-    )
+        repo, candidates, state_dir,
+        environ=environ, skip=skip or is_own_clone(repo), part=part, worker_kind=worker,
+    )  # fmt: skip
     looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, worker))
     home = environ.get("HOME", "")
     workers, planners = available_workers(repo), available_planners(environ, repo)
@@ -185,6 +192,18 @@ def examine(
             f"Ready: planner {who}; worker {works}; sandbox {trial.kind}.   agentrunner run FILE.md"
         )
     return report
+
+
+def is_own_clone(repo: Path) -> bool:
+    """Whether the package that runs lies in this repository, or was installed from it."""
+    package = Path(agentrunner.__file__).resolve().parent
+    if package.parent == repo.resolve():
+        return True
+    with contextlib.suppress(metadata.PackageNotFoundError, ValueError, AttributeError):
+        origin = json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "")
+        folder = urlsplit(origin["url"]) if "url" in origin else urlsplit("")
+        return folder.scheme == "file" and Path(unquote(folder.path)) == repo.resolve()
+    return False
 
 
 def _workers(probes: Mapping[str, Probe]) -> list[DoctorItem]:
@@ -236,6 +255,9 @@ def _tests(repo: Path, part: str, trial: SandboxTrial) -> list[DoctorItem]:
     if best is None:
         return [DoctorItem("WARN", "tests", "no test command found; give one with --test")]
     command = best.found.command
+    if is_own_clone(repo):
+        text = f"{command}: not tried, this is AgentRunner's own clone"
+        return [DoctorItem("--", "tests", text, "cd to your own project, then agentrunner doctor")]
     if trial.problem is not None:
         return [DoctorItem("--", "tests", f"{command}: not tried, there is no sandbox")]
     setup = None if best.runs else setup_for(repo, part)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agentrunner import environment
 from agentrunner.commands.answer_line import answer_line
 from agentrunner.commands.command_line import is_no, is_yes
-from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.console import Output, form_of, interactive, paint_for, show, width_of
 from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, author, repository
 from agentrunner.errors import AgentRunnerError
@@ -193,7 +193,7 @@ def _show(proposal: Proposal, talk: Conversation, *, chat: bool) -> None:
 
 
 def _tell(error: PlanConflict | PatchRejected) -> None:
-    show(error_screen(error, width_of(sys.stderr), paint_for(sys.stderr)), sys.stderr)
+    show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
 
 
 def _nothing(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:

@@ -104,6 +104,8 @@ def wrong_value(name: str, details: ErrorDetails) -> tuple[str, str]:
         text, remedy = f'{name} is "{value}", which is {_WORDS[kind]}.', ""
     elif kind in ("model_type", "dict_type"):
         text, remedy = f"{name} must hold settings, one `key: value` a line.", ""
+        if name == "task.test":  # most people write it so, and `config/load.py` takes it
+            text = f"{name} must be a text, such as `test: pytest -q`, or settings."
     elif kind == "list_type":
         text, remedy = f"{name} must be a list.", "[a, b], or one `- item` a line"
     else:

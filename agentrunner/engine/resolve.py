@@ -166,6 +166,6 @@ def _check_model_access(member: Member, key: str, replays: bool) -> None:
             f"{worker.kind} needs a key for its model, and none of "
             f"{', '.join(worker.key_names)} is set.",
             path="runner.worker.env",
-            remedy=f"export {worker.key_names[0]}=…",
+            remedy="export " + "=…, or ".join(worker.key_names) + "=…",
             nothing_spent=True,
         )

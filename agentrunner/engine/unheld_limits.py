@@ -76,6 +76,7 @@ def _planner(
     meta = spec.runner.meta
     if spec.runner.budget.usd is None or meta.kind != "openai-chat":
         return
-    model = endpoint(meta, environ).model
-    if prices.price(model) is None:
+    where = endpoint(meta, environ)
+    model = where.model
+    if not prices.is_free(model, near=where.near) and prices.price(model) is None:
         yield "usd", NO_PRICE.format(what=model, who="the planner")

@@ -26,6 +26,7 @@ from agentrunner.planners.base import (
     PlannerUnavailable,
     PlannerUnusable,
     Written,
+    answers_by_code,
 )
 from agentrunner.planners.cut import cut_of
 from agentrunner.planners.factory import reply_format
@@ -70,8 +71,14 @@ async def ask(
         await asyncio.to_thread(_record, state, deps, call, cost)
         await asyncio.to_thread(_warn_of_cut, state, deps, call)
 
+    # A program's answer costs no money, so that it needs none.
+    free = all(
+        answers_by_code(one.client) for one in deps.meta.role_candidates(role_of(type)).candidates
+    )
+    names = tuple(name for name in FOR_CALL if not free or name != "usd")
+
     def before_attempt() -> None:
-        check_budget(state, deps, accounting.counters, FOR_CALL)
+        check_budget(state, deps, accounting.counters, names)
         number = accounting.counters.meta_calls
         deps.record(state, "meta_begun", str(number), {"number": number, "type": type})
 

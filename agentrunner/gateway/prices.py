@@ -86,17 +86,33 @@ class Prices:
     as_of: str = ""
     """The month of the built-in table; prices may have changed since."""
 
+    own: frozenset[str] = frozenset()
+    """Names that the user's own table has."""
+
     def price(self, model: str) -> Price | None:
         """Return the price of a model: by its exact name, or by the longest known name that it
         starts with if only a date or "latest" follows. None if it is unknown: another suffix
         means another model, with another price."""
-        found = max(
-            (name for name in self.models if _is_version_of(model, name)), key=len, default=None
-        )
+        found = self._name(model)
         return None if found is None else self.models[found]
 
-    def cost(self, model: str, tokens: CallTokens | None) -> float | None:
-        """Return US dollars of one call; None if tokens or price are unknown."""
+    def _name(self, model: str) -> str | None:
+        return max(
+            (name for name in self.models if _is_version_of(model, name)), key=len, default=None
+        )
+
+    def is_free(self, model: str, *, near: bool) -> bool:
+        """Whether a call costs nothing: of a server that is `near`, unless the user's own table
+        names the model."""
+        return near and self._name(model) not in self.own
+
+    def cost(self, model: str, tokens: CallTokens | None, *, near: bool = False) -> float | None:
+        """Return US dollars of one call; None if tokens or price are unknown.
+
+        `near` is whether a server of this machine or of its network answered.
+        """
+        if self.is_free(model, near=near):
+            return 0.0
         price = self.price(model)
         return None if price is None or tokens is None else price.of(tokens)
 
@@ -109,7 +125,8 @@ def load_prices(own: Path | None = None) -> Prices:
     built_in = _built_in()
     if own is None:
         return built_in
-    return Prices({**built_in.models, **_own(own).models}, built_in.as_of)
+    theirs = _own(own).models
+    return Prices({**built_in.models, **theirs}, built_in.as_of, frozenset(theirs))
 
 
 @cache

@@ -58,6 +58,10 @@ class ReportedCall(Reported, Protocol):
         """The candidate that answered."""
 
     @property
+    def near(self) -> bool:
+        """Whether a server of this machine or of its network answered."""
+
+    @property
     def error(self) -> str:
         """Why there is no answer; "" if there is one."""
 
@@ -88,7 +92,7 @@ def cost_of(call: ReportedCall, prices: Prices) -> dict[str, object]:
         known = "counted"  # refused, or never answered: nothing was used that anybody could report
     usd = call.usd
     if usd is None and not call.subscription and known != "unknown":
-        usd = prices.cost(call.model, tokens) if used else 0.0
+        usd = prices.cost(call.model, tokens, near=call.near) if used else 0.0
     return {
         "usage": {
             "input_tokens": tokens.input,

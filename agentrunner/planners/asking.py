@@ -267,6 +267,7 @@ class Asker:
                 known=reply.known,
                 subscription=reply.subscription,
                 candidate=reply.candidate,
+                near=reply.near,
                 looks=tuple(look.in_words for look in looks),
             )
         )

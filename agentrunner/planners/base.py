@@ -106,6 +106,8 @@ class Reply:
     """Whether the call is covered by a subscription, so that no price is paid for it."""
     candidate: str = ""
     """The name of who answered, among those of the role."""
+    near: bool = False
+    """Whether a server of this machine or of its network answered, which has no list price."""
 
 
 class PlannerClient(Protocol):
@@ -206,10 +208,11 @@ class PlannerCall:
     model: str = ""
     cached_tokens: int = 0
     usd: float | None = None
-    """See `Reply`; the same for the next three fields."""
+    """See `Reply`; the same for the next four fields."""
     known: Known = "unknown"
     subscription: bool = False
     candidate: str = ""
+    near: bool = False
     looks: tuple[str, ...] = ()
     """Descriptions of what it looked at instead of answering."""
     extra: Mapping[str, Any] = field(default_factory=dict)

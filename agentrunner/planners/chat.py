@@ -10,6 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,8 @@ class ChatPlanner:
             checked_url(meta.base_url, "runner.meta.base_url", from_file=True, plain=plain)
         bare = urlsplit(meta.base_url).hostname if meta.base_url else ""
         self._limits = limits_of(meta, environ, bare or "")
-        self._constrain: Constraint = first_constraint(near=is_near(bare or ""))
+        self._near = is_near(bare or "")
+        self._constrain: Constraint = first_constraint(near=self._near)
         if reply_format(spec) != "json":
             self._constrain = "none"
         self._streams = True
@@ -133,7 +135,7 @@ class ChatPlanner:
             ) from None
         except Exception as problem:  # noqa: BLE001  (every provider's library has its own)
             raise self._failure(problem, constrained) from None
-        return reply_of(answer)
+        return replace(reply_of(answer), near=self._near)
 
     def _form(self, request: PlannerRequest, constrained: Constraint) -> dict[str, Any]:
         """Return the options that request an answer of the message's schema, if any."""

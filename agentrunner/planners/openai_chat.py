@@ -15,6 +15,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -150,7 +151,7 @@ class OpenAIChatPlanner:
             _ASKED.reset(asked)
             if self._recording is not None:
                 self._recording.give_up("the planner gave no answer.")
-        return reply_of(answer)
+        return replace(reply_of(answer), near=self._endpoint.near)
 
     def _simplify_if_refused(self, body: str, constrained: Constraint, streams: Streaming) -> bool:
         """Whether the server refused something optional; then it is left out from now on.

@@ -70,6 +70,11 @@ def _criterion(item: Any, width: int) -> list[str]:
     shown, more = _check(check)
     whose = "" if by == origin or not check else f"   (from {_SOURCES.get(str(by), by)})"
     lines += labelled("", f"check: {shown}{whose}", width, label_width=_LABEL)
+    tests, mapped = rest.pop("tests", None), rest.pop("tests_origin", "task")
+    if isinstance(tests, list) and tests:
+        by_whom = _SOURCES.get(str(mapped), str(mapped))
+        names = escape(", ".join(map(str, tests)))
+        lines += labelled("", f"tests: {names}   (from {by_whom})", width, label_width=_LABEL)
     line = rest.pop("line", None)
     place = f", line {line}" if line else ""
     source = escape(f"{_SOURCES.get(str(origin), origin)}{place}")

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agentrunner.screens.layout import LEAST_BESIDE, PLAIN, WIDTH, Paint, cell, flat, hung, wrap
+from agentrunner.screens.layout import (
+    LEAST_BESIDE,
+    PLAIN,
+    WIDTH,
+    Paint,
+    cell,
+    flat,
+    hanging,
+    hung,
+    wrap,
+)
 from agentrunner.text.terminal import cell_width
 
 Mark = Literal["ok", "--", "WARN", "FAIL", ""]
@@ -41,26 +51,31 @@ class DoctorReport:
     """What `--fix` offered: `what`, whether it was `done`, and a sentence `text`."""
 
 
-def doctor_screen(report: DoctorReport, width: int = WIDTH, paint: Paint = PLAIN) -> str:
-    """Format the report: sections one below the other, the verdict last."""
+def doctor_screen(
+    report: DoctorReport, width: int = WIDTH, paint: Paint = PLAIN, columns: int = 0
+) -> str:
+    """Format the report: sections one below the other, the verdict last.
+
+    `columns` are the terminal's; 0 without one, where no remedy is broken.
+    """
     lines = [flat(report.head), ""]
     for title, findings in report.sections:
         lines.append(paint.bold(flat(title)))
         longest = max((len(finding.name) for finding in findings), default=0)
         column = min(max(longest, _SHORTEST), _LONGEST)
-        lines += [line for finding in findings for line in _finding(finding, column, width, paint)]
+        for finding in findings:
+            lines += _finding(finding, column, width, paint, columns)
     return "\n".join([*lines, "", *wrap(report.verdict, width)])
 
 
-def _finding(finding: DoctorItem, column: int, width: int, paint: Paint) -> list[str]:
+def _finding(finding: DoctorItem, column: int, width: int, paint: Paint, columns: int) -> list[str]:
     colour = {"ok": paint.good, "WARN": paint.warn, "FAIL": paint.bad}.get(finding.mark, str)
     lead = f"  {colour(f'{finding.mark:<4}')}  {cell(finding.name, column)}  "
     indent = " " * (column + 10)
     first, *rest = wrap(finding.text, width - len(indent))
     lines = [lead + first, *(indent + more for more in rest)]
     if finding.cure:
-        # Not wrapped, so that it can be copied.
-        lines.append(f"{indent}cure: {flat(finding.cure)}")
+        lines += hanging(f"{indent}cure: ", finding.cure, columns)
     return lines
 
 

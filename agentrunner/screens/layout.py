@@ -12,7 +12,7 @@ WIDTH = 80
 """Width if the terminal does not report one."""
 LEAST_BESIDE = 24
 """Least width of a text column beside another."""
-MAX_WIDTH = 88
+MAX_WIDTH = 100
 """Longer lines are hard to read, however wide the window is."""
 
 
@@ -178,6 +178,18 @@ def hung(lead: str, text: str, width: int) -> list[str]:
         return [lead.rstrip(), *(wrap(text, width, "      ") if text else ())]
     first, *rest = wrap(text, width, " " * cells) if text else [""]
     return [(lead + first[cells:]).rstrip(), *rest]
+
+
+def hanging(lead: str, text: str, columns: int) -> list[str]:
+    """Put text after `lead`, broken at words to `columns`; on one line where `columns` is 0.
+
+    Without a terminal nothing is broken: a program may read it, or a person copy it from a log.
+    """
+    if not columns:
+        return [lead + flat(text)]
+    first, *rest = wrap(f"{lead}{flat(text)}", columns)
+    indent = " " * (len(lead) - len(lead.lstrip()) + 2)
+    return [first, *(wrap(" ".join(rest), columns, indent) if rest else ())]
 
 
 def worked_and_waited(worked: object, waited: object) -> list[str]:

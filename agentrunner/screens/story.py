@@ -68,6 +68,8 @@ class Story:
     statuses: dict[str, str] = field(default_factory=dict)
     """Latest outcome by check target."""
     _reason: str = ""
+    _tries: int = 0
+    """Calls of the planner in a row that gave nothing, since a person's last answer."""
     _faults: set[str] = field(default_factory=set)
     """Faults that were already shown; the same one later is shown in short."""
     _held: list[Event] = field(default_factory=list)
@@ -142,13 +144,15 @@ class Story:
         self.usd += float(event.get("usd") or 0)
         fields = {"type": event.get("type"), "took": duration(took)}
         if error:
+            self._tries += 1
             message = str(error.get("message") if isinstance(error, Mapping) else error)
-            text = f"{event.get('type')}, try {event.get('attempt')}: {_in_words(message)}"
+            text = f"{event.get('type')}, try {self._tries}: {_in_words(message)}"
             fields, again = (
                 {**fields, "error": message},
                 self._shortened_if_repeated(message) != message,
             )
             return [_line(event, "planner", text, duration(took), fields, quiet=again)]
+        self._tries = 0
         if looks := [str(one) for one in event.get("looks") or ()]:
             text = "looks: " + "; ".join(looks)
             return [_line(event, "planner", text, fields={**fields, "looks": "; ".join(looks)})]
@@ -242,6 +246,7 @@ class Story:
         return [_line(event, "question", str(event.get("text")), fields=fields)]
 
     def _on_answer(self, event: Event) -> list[StoryLine]:
+        self._tries = 0
         return [_line(event, "answer", "recorded", fields={"id": event.get("id")})]
 
     def _on_committed(self, event: Event) -> list[StoryLine]:

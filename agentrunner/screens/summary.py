@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from agentrunner.screens.bill import bill_lines, cost_line
@@ -35,6 +36,8 @@ _ROWS = 9
 """Criteria shown before the rest is summed up, so that the screen stays within 24 lines."""
 _NARROW = 60
 """Width in cells below which a criterion takes several lines."""
+_MISSING = 6
+"""Lines for what is missing, so that one sentence may take more than each of three."""
 _LOOK = 2
 _LINES = 24
 _REDS = 3
@@ -67,7 +70,9 @@ def summary_screen(
     if result.state != "COMPLETE" and missing:
         shown = missing if all_rows else missing[:3]
         for index, sentence in enumerate(shown):
-            lines += _limited(labelled("" if index else "Missing:", sentence, width), all_rows)
+            label = "" if index else "Missing:"
+            fold = labelled if all_rows else partial(clamped, most=max(2, _MISSING // len(shown)))
+            lines += fold(label, sentence, width)
         lines.append("")
     criteria, test = result.acceptance_criteria, result.test
     reds = [red.as_dict() for red in test.red] if test else []
@@ -85,10 +90,6 @@ def summary_screen(
         most -= not all_rows and total > most >= free and most > 1  # the count takes a line too
         tests += red_lines(reds, total, width, most=most, whole=all_rows, rest=rest)
     return "\n".join([*lines, *tests, *facts, *end])
-
-
-def _limited(lines: list[str], all_rows: bool) -> list[str]:
-    return lines if all_rows else lines[:2]
 
 
 def headline(result: Result, driven: bool = False) -> str:
@@ -407,8 +408,18 @@ def next_lines(steps: Sequence[tuple[str, str]], width: int) -> list[str]:
         if cell_width(command) <= column:
             lines.append(f"{lead}{fit(command, column)}  {flat(meaning)}".rstrip())
         else:
-            lines += [lead + command, *wrap(meaning, width, " " * (_LEAD + 2))]
+            lines += _in_lines(lead, command, width)
+            lines += wrap(meaning, width, " " * (_LEAD + 2))
     return lines
+
+
+def _in_lines(lead: str, command: str, width: int) -> list[str]:
+    """Break a command at words, so that it can be pasted as it stands."""
+    parts = wrap(command, width - _LEAD - 2)
+    if len(parts) > 1 and not any(part.count('"') % 2 for part in parts):
+        parts = [*(f"{part} \\" for part in parts[:-1]), parts[-1]]
+    first, *rest = parts
+    return [lead + first, *(" " * (_LEAD + 2) + part for part in rest)]
 
 
 _LEAD = len("Next:  ")

@@ -7,6 +7,7 @@ shows them marks them as a person's words.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,6 +25,8 @@ LINES_IN_PROMPT = 6000
 """Characters of those lines together."""
 REASONS_STEER = frozenset({"plan", "worker", "complete", "tests_changed", "protected_path"})
 """Kinds of question whose rejection with a reason says what is wanted."""
+
+_HOW = re.compile(r"again|end|stop|complete|model:.*", re.IGNORECASE | re.DOTALL)
 
 View = dict[str, Any]
 
@@ -112,7 +115,8 @@ def shown(people: People | None, *, steering: bool = False, most: int = IN_PROMP
     `steering`, only decisions that change what is wanted.
     """
     people = people or People()
-    recent = [decision for decision in people.recent if decision.steers or not steering]
+    kept_words = [one for one in people.recent if not _only_goes_on(one)]
+    recent = [decision for decision in kept_words if decision.steers or not steering]
     older = [decision.line for decision in people.older if decision.steers or not steering]
     full: list[View] = []
     for decision in reversed(recent):
@@ -131,6 +135,11 @@ def shown(people: People | None, *, steering: bool = False, most: int = IN_PROMP
     if full:
         view["decisions"] = full[::-1]
     return view if kept or full else {}
+
+
+def _only_goes_on(one: PersonDecision) -> bool:
+    """Whether an answer says how to go on without a planner, and nothing of what is wanted."""
+    return one.kind == "planner" and _HOW.fullmatch(one.text.strip()) is not None
 
 
 def _entry(decision: PersonDecision) -> View:

@@ -214,6 +214,7 @@ class Verifier:
                 self.sandbox.describe(),
                 what="The test command",
                 path=TEST_COMMAND,
+                place=self.spec.places.get(TEST_COMMAND) or self.spec.places.get("task.test", ""),
             )
         if green := listed_but_green(self.test.known_red, measured.results):
             raise EnvironmentNotReady(

@@ -23,7 +23,10 @@ def asked_text(waiting: InboxItem) -> str:
     """Return a run's question as the plan saves it, its options numbered."""
     options = [f"{number}. {text}" for number, text in enumerate(waiting.options, start=1)]
     how = [] if waiting.kind in IN_WORDS else ["Answer yes, or no and why."]
-    return "\n".join([waiting.text, *options, *how])
+    text = waiting.text.rstrip()
+    if how and not options and text[-1:].isalnum():
+        text += "."  # these lines are also shown as one
+    return "\n".join([text, *options, *how])
 
 
 def ended_text(result: Result) -> str:

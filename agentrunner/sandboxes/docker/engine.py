@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -33,6 +34,10 @@ NOT_FOUND = 404
 CONFLICT = 409
 
 NO_ENGINE = "systemctl start docker, or set DOCKER_HOST=unix:///…"
+PROGRAMS = ("dockerd", "docker", "podman")
+NONE_INSTALLED = (
+    "nothing, if another sandbox works; else install an engine: apt install docker.io, or podman"
+)
 NO_ACCESS = "sudo usermod -aG docker $USER, then log in again"
 
 
@@ -99,7 +104,9 @@ class Engine:
             words, remedy = f"it did not answer within {2 * PATIENCE_SEC:g} s", NO_ENGINE
         except _FAILURES as error:
             words = _words(error)
-            remedy = NO_ACCESS if isinstance(error, PermissionError) else NO_ENGINE
+            remedy = (
+                NO_ACCESS if isinstance(error, PermissionError) else remedy_without_engine(environ)
+            )
         raise SandboxUnavailable(f"no container engine at {host}: {words}", remedy=remedy)
 
     async def call(self, op: str, do: Callable[[Any], T]) -> T:
@@ -223,6 +230,14 @@ def _knock(host: str) -> None:
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(CALL_SEC)
         probe.connect(host.removeprefix("unix://"))
+
+
+def remedy_without_engine(environ: Mapping[str, str]) -> str:
+    """Return how to get an engine that does not answer; where none is installed, how to get one."""
+    if environ.get("DOCKER_HOST"):
+        return NO_ENGINE
+    known = any(shutil.which(program, path=environ.get("PATH")) for program in PROGRAMS)
+    return NO_ENGINE if known else NONE_INSTALLED
 
 
 def _connect(host: str) -> Engine:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import difflib
 import os
 import re
 import shutil
@@ -31,7 +33,7 @@ from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.results.counts import Counts, read_counts
 from agentrunner.verification.rooms.byte_code import compiled_elsewhere
-from agentrunner.verification.rooms.start_up import NO_TESTS
+from agentrunner.verification.rooms.start_up import MISSING, NO_TESTS
 
 TEST_COMMAND = "task.test.command"
 OFFLINE: Mapping[str, str] = {
@@ -280,11 +282,19 @@ def inside(repo: Path, cwd: str) -> Path:
 
 
 def not_ready(
-    shell: str, ran: CommandOutcome, why: str, sandbox: str, *, what: str, path: str = ""
+    shell: str,
+    ran: CommandOutcome,
+    why: str,
+    sandbox: str,
+    *,
+    what: str,
+    path: str = "",
+    place: str = "",
 ) -> EnvironmentNotReady:
     """The error for a command that cannot start, with what was run and what to try.
 
-    `path` is the setting that holds the command, if any.
+    `path` is the setting that holds the command, if any, and `place` the file and line where it
+    stands.
     """
     message = f"{what} cannot start in the sandbox."
     remedy = "task.setup.command   |   runner.sandbox.read_paths   |   agentrunner doctor"
@@ -293,10 +303,25 @@ def not_ready(
         remedy = "task.test.baseline: false, where the run is to write the first ones"
     if path == TEST_COMMAND:
         remedy += "   |   --test none"
+    if near := nearest_program(why):
+        remedy = f"did you mean {near}?   |   {remedy}"
     return EnvironmentNotReady(
         message,
-        path=path,
+        path=place or path,
         details=(("ran", f"{shell}      exit {ran.exit_code}, {why}"), ("sandbox", sandbox)),
         remedy=remedy,
         nothing_spent=True,
     )
+
+
+def nearest_program(why: str, search: str | None = None) -> str:
+    """Return the program on PATH with the name nearest to the missing one; "" for none."""
+    missing = MISSING.search(why)
+    if missing is None or "/" in missing["program"]:
+        return ""
+    names: set[str] = set()
+    for folder in (search if search is not None else os.environ.get("PATH", "")).split(os.pathsep):
+        with contextlib.suppress(OSError):
+            names.update(one.name for one in Path(folder or "/dev/null").iterdir())
+    near = difflib.get_close_matches(missing["program"], sorted(names), n=1, cutoff=0.75)
+    return near[0] if near and near[0] != missing["program"] else ""

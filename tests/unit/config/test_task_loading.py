@@ -598,3 +598,11 @@ def test_globs_of_tests_and_of_the_product(load: Load, globs: str, message: str)
         load(f"{MINIMAL_TASK}  test:\n    command: pytest\n    {globs}\n", "t.yaml")
     assert caught.value.path.startswith("t.yaml:")
     assert caught.value.remedy
+
+
+def test_a_list_as_test_is_told_the_usual_form(tmp_path: Path) -> None:
+    from agentrunner.config.mistakes import wrong_value
+
+    details: Any = {"input": [1, 2], "type": "model_type", "msg": "", "loc": (), "url": ""}
+    text, _ = wrong_value("task.test", details)
+    assert text == "task.test must be a text, such as `test: pytest -q`, or settings."

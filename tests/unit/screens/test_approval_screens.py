@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentrunner.results import InboxItem
+from agentrunner.screens.approval import subject_lines
 from agentrunner.screens.paused import approval_screen, letters
 from tests.unit.screens.screen_samples import EVIL, result
 
@@ -93,3 +94,9 @@ def test_the_letters() -> None:
     assert list(letters("plan")) == ["y", "e", "n", "q"]
     assert list(letters("complete")) == ["y", "d", "n", "q"]
     assert list(letters("worker")) == ["y", "n", "q"]
+
+
+def test_who_mapped_the_tests_is_told_in_words() -> None:
+    item = {"id": "AC-1", "description": "It adds", "tests": ["t.A.b"], "tests_origin": "model"}
+    lines = "\n".join(subject_lines("plan", json.dumps({"criteria": [item]}), "", 80))
+    assert "tests: t.A.b   (from the planner)" in lines and "tests_origin" not in lines

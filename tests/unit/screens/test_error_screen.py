@@ -60,3 +60,12 @@ def test_only_the_head_is_coloured() -> None:
     first, *rest = error_screen(ERRORS["encoding"], paint=Paint(True)).split("\n")
     assert first.startswith("\x1b[1;31merror[encoding]:\x1b[0m ")
     assert not any("\x1b" in line for line in rest)
+
+
+def test_a_remedy_breaks_at_words_in_a_terminal_and_nowhere_else() -> None:
+    remedy = "agentrunner workers tells how to install one; then give it a key or a login, " * 2
+    error = UsageError("It cannot.", path="p.md:1", remedy=remedy)
+    assert f"  try: {remedy.strip()}" in error_screen(error).splitlines()
+    lines = error_screen(error, 100, columns=100).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert " ".join(" ".join(lines).split()).endswith(f"try: {remedy.strip()}")

@@ -201,6 +201,24 @@ def test_a_run_that_ended_for_its_budget_is_given_more() -> None:
     assert 'resume -m "..."' not in screen
 
 
+def test_a_cut_sentence_ends_with_an_ellipsis() -> None:
+    words = "test_cart.CartTest.test_three_pieces was red before and is skipped now; " * 4
+    screen = summary_screen(result(state="NEEDS_REVIEW", missing=[words, words, words]))
+    ends = [line for line in screen.splitlines() if line.endswith("…") and "red before" in line]
+    assert len(ends) == 3
+    whole = summary_screen(result(state="NEEDS_REVIEW", missing=[words]))
+    assert "…" not in whole.split("AC-1")[0], "one sentence has room for four lines"
+
+
+def test_a_command_wider_than_the_window_breaks_at_words_and_can_be_pasted() -> None:
+    lines = next_lines([("agentrunner accept shop-7f3a AC-1 AC-2 AC-3 --unchanged", "why")], 44)
+    assert lines == [
+        "Next:  agentrunner accept shop-7f3a AC-1 \\",
+        "         AC-2 AC-3 --unchanged",
+        "         why",
+    ]
+
+
 def test_what_has_no_room_beside_a_command_stands_below_it() -> None:
     steps = [("agentrunner accept " + "r" * 20, "your yes is recorded"), ("agentrunner undo", "x")]
     assert next_lines(steps, 60) == [

@@ -33,9 +33,9 @@ def test_live_view_tells_the_story(golden: Golden) -> None:
 
 
 def test_live_lines_fit_narrow_and_wide_terminals() -> None:
-    for width in (60, 80, 88, 200):
+    for width in (60, 80, 100, 200):
         _, lines = told_live(width=width)
-        assert max(map(cell_width, lines)) <= min(width, 88)
+        assert max(map(cell_width, lines)) <= min(width, 100)
 
 
 def test_status_line_leaves_the_last_cell_free() -> None:

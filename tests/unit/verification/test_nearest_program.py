@@ -1,0 +1,24 @@
+"""A test command whose program is not there: the nearest one on PATH is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentrunner.verification.rooms.decision_sandbox import nearest_program
+
+
+@pytest.mark.parametrize(
+    ("why", "near"),
+    [
+        ("sh: 1: pytset: not found", "pytest"),
+        ("bash: line 1: pytset: command not found", "pytest"),
+        ("sh: 1: zig: not found", ""),
+        ("sh: 1: ./pytset: not found", ""),
+        ("exit 3", ""),
+    ],
+)
+def test_the_nearest_program_is_named(tmp_path: Path, why: str, near: str) -> None:
+    (tmp_path / "pytest").touch()
+    assert nearest_program(why, f"/nowhere:{tmp_path}") == near
