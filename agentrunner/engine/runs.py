@@ -42,6 +42,7 @@ from agentrunner.storage.run_folder import RunFolder, new_run_id, refuse_inside,
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 
+
 async def start(
     spec: TaskSpec, options: Options, *, run_id: str = "", people: People | None = None
 ) -> Result:

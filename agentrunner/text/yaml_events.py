@@ -63,8 +63,16 @@ class YamlReader(ABC):
 
     def read(self, text: str, loader: type[Any] = LOADER) -> Any:
         """Return the value of the text; raises what `fault` returns and what PyYAML raises."""
-        for event in yaml.parse(text, Loader=loader):
-            self._take(event)
+        try:
+            for event in yaml.parse(text, Loader=loader):
+                self._take(event)
+        except yaml.MarkedYAMLError as error:
+            # PyYAML's C loader has a limit of its own, and reads ahead: it may complain before us.
+            if "nesting depth" not in (error.problem or ""):
+                raise
+            mark = error.problem_mark or error.context_mark
+            event = yaml.SequenceStartEvent(None, None, True, start_mark=mark, end_mark=mark)
+            raise self.fault("deep", event) from error
         return self.value
 
     def _take(self, event: Any) -> None:
