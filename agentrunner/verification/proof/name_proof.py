@@ -10,6 +10,7 @@ from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.differential import in_repo, in_tree
 from agentrunner.verification.findings import tests_gone, tool_changed
+from agentrunner.verification.inputs.asked import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.asked_before import not_asked_again
 from agentrunner.verification.proof.carried_tests import hold_as_worded
@@ -63,7 +64,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     stood += await exam.confirmed_red(case, as_worded)
     others = _not_seen_before(case.before, now, stood)
     others += await _reworded_tests(exam, case, now, held)
-    shown = await exam.struck.shown(exam.run, target, others, world, now, exam.criteria)
+    asked = "\n".join(_asked_of(exam, case))
+    shown = await exam.struck.shown(exam.run, target, others, world, now, exam.criteria, asked)
     names = [*stood, *shown.names]
     if not names:
         claimed = sorted(exam.claims(case).claimed)
@@ -135,6 +137,13 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                 notes=[*shown.notes, *dead.notes, *how],
             )
         )
+
+
+def _asked_of(exam: Examination, case: Case) -> list[str]:
+    """What people ask for, of all the work or of the criterion whose check this is."""
+    own = [one for one in exam.criteria if one.id == case.target.id]
+    texts = [one.description for one in own or exam.criteria]
+    return texts if own else [outside_of_checks(exam.verifier.spec.prd_text), *texts]
 
 
 async def _stopped_for_other_questions(

@@ -28,19 +28,30 @@ class _Function:
     text: bytes
 
 
-def emptied_in_c(before: bytes | None, after: bytes) -> bytes | None:
+def emptied_in_c(before: bytes | None, after: bytes, only: str = "") -> bytes | None:
     """Return `after` with functions that return zero at once if they were added or altered.
 
-    None if nothing was altered within functions. `main` stays as it is.
+    With `only` it is the function of this name. None if nothing was altered within functions.
+    `main` stays as it is.
     """
-    known = {one.name: one.text for one in _functions(before or b"")}
     edits = []
-    for one in _functions(after):
-        if one.name == "main" or known.get(one.name) == one.text:
+    for one in _changed(before, after):
+        if only and one.name != only:
             continue
         zero = f" static {one.type} agentrunner_zero; return agentrunner_zero;"
         edits.append(Edit(one.body, one.body, " return;" if one.type == "void" else zero))
     return applied(after, edits) if edits else None
+
+
+def changed_in_c(before: bytes | None, after: bytes) -> set[str]:
+    """Return the names of functions that were added or altered, without `main`."""
+    return {one.name for one in _changed(before, after)}
+
+
+def _changed(before: bytes | None, after: bytes) -> list[_Function]:
+    known = {one.name: one.text for one in _functions(before or b"")}
+    found = [one for one in _functions(after) if known.get(one.name) != one.text]
+    return [one for one in found if one.name != "main"]
 
 
 def _functions(source: bytes) -> Iterator[_Function]:
