@@ -29,6 +29,7 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import gone, is_of_others, stable, unstable_names
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
+from agentrunner.verification.target import Target, test_target
 from agentrunner.verification.wanted import wanted_by
 
 MOST_NAMES = 50
@@ -64,8 +65,10 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     stood += await exam.confirmed_red(case, as_worded)
     others = _not_seen_before(case.before, now, stood)
     others += await _reworded_tests(exam, case, now, held)
-    asked = "\n".join(_asked_of(exam, case))
-    shown = await exam.struck.shown(exam.run, target, others, world, now, exam.criteria, asked)
+    asked, whole = _asked_of(exam, case)
+    shown = await exam.struck.shown(
+        exam.run, target, others, world, now, exam.criteria, asked, whole
+    )
     names = [*stood, *shown.names]
     if not names:
         claimed = sorted(exam.claims(case).claimed)
@@ -139,11 +142,17 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         )
 
 
-def _asked_of(exam: Examination, case: Case) -> list[str]:
-    """What people ask for, of all the work or of the criterion whose check this is."""
-    own = [one for one in exam.criteria if one.id == case.target.id]
-    texts = [one.description for one in own or exam.criteria]
-    return texts if own else [outside_of_checks(exam.verifier.spec.prd_text), *texts]
+def _asked_of(exam: Examination, case: Case) -> tuple[str, Target]:
+    """What people ask for, and the target of the tests that have to ask for all of it.
+
+    Without a test command a check has to ask only for its own criterion.
+    """
+    spec, own = exam.verifier.spec, [one for one in exam.criteria if one.id == case.target.id]
+    if own and spec.task.test is None:
+        return "\n".join(one.description for one in own), case.target
+    texts = [outside_of_checks(spec.prd_text), *(one.description for one in exam.criteria)]
+    whole = test_target(spec.task.test) if spec.task.test else case.target
+    return "\n".join(texts), whole
 
 
 async def _stopped_for_other_questions(

@@ -68,6 +68,8 @@ class TakenOut:
     """Tries tests of the worker. Methods raise what running in rooms raises."""
 
     snapshots: Snapshots
+    known: set[tuple[str, str]] = field(default_factory=set)
+    """Trees and functions of them that some test asks."""
 
     async def shown(
         self,
@@ -78,11 +80,12 @@ class TakenOut:
         now: Results,
         criteria: Sequence[Criterion],
         asked: str = "",
+        whole: Target | None = None,
     ) -> ShownTests:
         """Those of `names`, which pass on the new tree, that show something.
 
-        `asked` is what people ask for of this target; functions of the work that it names have to
-        be asked by some test.
+        `asked` is what people ask for; functions of the work that it names have to be asked by some
+        test of `whole`, which is the target of all tests.
         """
         if not names:
             return ShownTests()
@@ -129,7 +132,9 @@ class TakenOut:
                 refused |= _why_not_red_where_empty(candidates, struck, RAISING)
                 candidates = [name for name in candidates if not refused[name]]
         if candidates:
-            unasked = await self._unasked(run, target, world, now, asked, candidates, refused)
+            unasked = await self._unasked(
+                run, target, whole or target, world, now, asked, candidates, refused
+            )
             if unasked:
                 return ShownTests(why=unasked)
         why = next((f"{name}: {text}" for name, text in refused.items() if text), "")
@@ -141,6 +146,7 @@ class TakenOut:
         self,
         run: Run,
         target: Target,
+        whole: Target,
         world: SnapshotTrees,
         now: Results,
         asked: str,
@@ -154,15 +160,23 @@ class TakenOut:
         if idle:
             return NOT_THERE.format(idle[0])
         for name in names[:MOST_NAMED]:
+            if (world.new, name) in self.known:
+                continue
             tree = await asyncio.to_thread(self._emptied, world, read_old, read, name)
             if tree is None:
                 continue
-            few = await run(target, tree, candidates)
-            if _turns_red(few, candidates):
-                continue
-            others = [one for one in now.names if now.passed(one) and not refused.get(one)]
-            if not _turns_red(await run(target, tree, ()), others):
-                return NOT_ASKED.format(name)
+            if not _turns_red(await run(target, tree, candidates), candidates):
+                results: Results | None = now
+                if whole.id != target.id:
+                    ran = await run(whole, world.new, ())
+                    results = ran.results
+                    if results is None and not ran.passed:
+                        continue  # it says nothing
+                passed = [one for one in results.names if results.passed(one)] if results else []
+                others = [one for one in passed if not refused.get(one)]
+                if not _turns_red(await run(whole, tree, ()), others):
+                    return NOT_ASKED.format(name)
+            self.known.add((world.new, name))
         return ""
 
     async def emptied(self, world: SnapshotTrees) -> str | None:

@@ -14,7 +14,8 @@ from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, st
 from agentrunner.verification.syntax.scripts import FUNCTIONS
 
 UNFINISHED = re.compile(
-    r"(?i)not.{0,8}implemented|unimplemented|\btodo\b|\bfixme\b|\bnot (?:done|written|ready|there)\b"
+    r"(?i)not.{0,8}implemented|unimplemented|\btodo\b|\bfixme\b"
+    r"|\bnot (?:done|written|ready|there)\b"
     r"|\bcom(?:es|ing) (?:soon|later|with)\b|\bnext release\b|未実装"
 )
 """What an exception says that stands for code which is still to be written."""
@@ -55,9 +56,9 @@ def raising(parsed: Parsed, function: Function, wanted: str) -> Raising | None:
     if len(kept) == 1 and _raises(parsed, kept[0]):
         return None if is_asked_for(parsed.text(kept[0]), wanted) else Raising(kept[0], True)
     for node in walk(function.body, lambda inner: inner.type not in NESTED):
-        if _raises(parsed, node) and UNFINISHED.search(parsed.text(node)):
-            if not is_asked_for(parsed.text(node), wanted):
-                return Raising(node, False)
+        text = parsed.text(node) if _raises(parsed, node) else ""
+        if UNFINISHED.search(text) and not is_asked_for(text, wanted):
+            return Raising(node, False)
     return None
 
 
