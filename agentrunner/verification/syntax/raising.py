@@ -93,7 +93,8 @@ def only_raising(
 def that_only_raise(before: bytes | None, after: bytes, language: str, wanted: str) -> set[str]:
     """Last names of changed functions of which each does nothing but raise, unasked."""
     parsed, functions = changed_functions(before, after, language, inner=True)
-    idle, others = set(), set()
+    idle: set[str] = set()
+    others: set[str] = set()
     for function in functions:
         found = raising(parsed, function, wanted) if parsed is not None else None
         (idle if found is not None and found.whole else others).add(last_name(function))
