@@ -138,8 +138,8 @@ async def ask(
     except TaskFailed as error:
         raise AskFailed(error, accounting.counters) from error
     ids = [criterion.id for criterion in state["criteria"]]
-    names = {id_: name for id_, name in view.names.items() if id_ not in ids}
-    message, adapted = with_known_ids(with_names(asked.message, names), ids)
+    by_id = {id_: name for id_, name in view.names.items() if id_ not in ids}
+    message, adapted = with_known_ids(with_names(asked.message, by_id), ids)
     for sentence in adapted:
         deps.warn(state, "reply-taken", f"{type}: {sentence}")
     for warning in message.warnings:

@@ -54,9 +54,10 @@ TOWARDS = re.compile(rf"(?i){_OWN}.*\b(?:to|into|onto)\b(?!.*\b(?:in|at)\b)")
 PART_OF = re.compile(rf"(?i){_OWN}.*\bof\b")
 """Between a verb that moves and a path: something else is moved."""
 NEGATED = re.compile(
-    r"(?i)(?:\bnot|\bnever|n't|\bwithout|\bno need to|\binstead of|\brather than|\bavoid|\bno)"
-    r"\W+(?:\w+\W+){0,3}$"
+    r"(?i)(?:\bnot|\bnever|n['’]t|\bwithout|\bno need to|\binstead of|\brather than"
+    r"|\bavoid|\bno)\b(?!\W+(?:ever\s+)?(?:forget|fail|neglect|omit|hesitate)\s+to\b)\W+(?:\w+\W+){0,3}$"
 )
+"""Before a verb of change: it is denied. "Don't forget to" is a request."""
 JOINS = re.compile(
     r"[\s`'\"*_)]*(?:,\s*(?:and|or)\b|,|\b(?:and|or|plus|as well as|including"
     r"|(?:together|along)\s+with|with(?=\s+(?:its|their)\b))\b|&)*"
@@ -117,6 +118,11 @@ JA_JOINS = re.compile(
 JA_OBJECT = re.compile(
     rf"^[`」』\"'*_）)\s]*(?:の[^。\n、]{{0,20}}?)?を([^。\n]{{0,60}}?){JA_CHANGES}([^。\n]{{0,12}})"
 )
+JA_ORDER = re.compile(
+    rf"^[`」』\"'*_）)\s]*の{JA_CHANGES}(?:も|を)[^。\n、]{{0,10}}?"
+    r"(?:忘れ(?:ずに|ないで|ないよう)|お願い|行[なうっい]|実施|頼[むみ])([^。\n]{0,12})"
+)
+"""After a path: "its update, too, please", and "do not forget to"."""
 JA_TARGET = re.compile(
     r"^[`」』\"'*_）)\s]*(?:に|へ|という名前に)[^。\n、]{0,12}?(?:改名|リネーム|移動|変更|移[すし]|置き換|置換|移植)([^。\n]{0,12})"
 )
@@ -311,6 +317,8 @@ def _is_to_change(text: str, tokens: list[re.Match[str]], index: int) -> bool:
     if found := BECOMES.match(behind):
         clause = CLAUSE.split(before)[-1] if last == index else before
         return not any((HABIT.search(before), DENIED.search(clause), HABIT.search(found[1])))
+    if found := JA_ORDER.match(behind):
+        return not (JA_NOT.search(found[1]) or JA_HABIT.search(before + found[1]))
     if found := JA_BECOMES.match(behind):
         ending = found[1] + found[2]
         return not (JA_NOT.search(ending) or JA_HABIT.search(before + ending))

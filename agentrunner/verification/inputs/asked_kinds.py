@@ -19,6 +19,7 @@ from agentrunner.verification.inputs.asked import (
     JA_HABIT,
     JA_NOT,
     JA_OBJECT,
+    JA_ORDER,
     MOST,
     NEGATED,
     SENTENCE,
@@ -85,6 +86,8 @@ def _is_wanted(text: str, hit: re.Match[str]) -> bool:
         behind = re.sub(r"^(?:ファイル|データ)", "", behind)
         if found := JA_OBJECT.match(behind):
             return not JA_NOT.search(found[2])
+        if found := JA_ORDER.match(behind):
+            return not (JA_NOT.search(found[1]) or JA_HABIT.search(before + found[1]))
         found = JA_BECOMES.match(behind)
         ending = found[1] + found[2] if found else ""
         return bool(found) and not (JA_NOT.search(ending) or JA_HABIT.search(before + ending))

@@ -10,6 +10,7 @@ from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.differential import in_repo, in_tree
 from agentrunner.verification.findings import tests_gone, tool_changed
+from agentrunner.verification.inputs.asked import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.asked_before import not_asked_again
 from agentrunner.verification.proof.carried_tests import hold_as_worded
@@ -28,6 +29,7 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import gone, is_of_others, stable, unstable_names
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
+from agentrunner.verification.target import Target, test_target
 from agentrunner.verification.wanted import wanted_by
 
 MOST_NAMES = 50
@@ -63,7 +65,10 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     stood += await exam.confirmed_red(case, as_worded)
     others = _not_seen_before(case.before, now, stood)
     others += await _reworded_tests(exam, case, now, held)
-    shown = await exam.struck.shown(exam.run, target, others, world, now, exam.criteria)
+    asked, whole = _asked_of(exam, case)
+    shown = await exam.struck.shown(
+        exam.run, target, others, world, now, exam.criteria, asked, whole
+    )
     names = [*stood, *shown.names]
     if not names:
         claimed = sorted(exam.claims(case).claimed)
@@ -135,6 +140,19 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                 notes=[*shown.notes, *dead.notes, *how],
             )
         )
+
+
+def _asked_of(exam: Examination, case: Case) -> tuple[str, Target]:
+    """What people ask for, and the target of the tests that have to ask for all of it.
+
+    Without a test command a check has to ask only for its own criterion.
+    """
+    spec, own = exam.verifier.spec, [one for one in exam.criteria if one.id == case.target.id]
+    if own and spec.task.test is None:
+        return "\n".join(one.description for one in own), case.target
+    texts = [outside_of_checks(spec.prd_text), *(one.description for one in exam.criteria)]
+    whole = test_target(spec.task.test) if spec.task.test else case.target
+    return "\n".join(texts), whole
 
 
 async def _stopped_for_other_questions(

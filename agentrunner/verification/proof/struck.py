@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.git.restore import Entry
@@ -19,10 +19,11 @@ from agentrunner.text.terminal import sanitize
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.syntax.calls import names_called, names_changed
-from agentrunner.verification.syntax.empty import empty_functions
-from agentrunner.verification.syntax.empty_c import ENDINGS, emptied_in_c
+from agentrunner.verification.syntax.empty import changed_functions, empty_functions, last_name
+from agentrunner.verification.syntax.empty_c import ENDINGS, changed_in_c, emptied_in_c
 from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.raising import only_raising, that_only_raise
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Measured, Run, Target
@@ -48,6 +49,12 @@ ASSERTED = re.compile(r"\s*(?:[\w.]*\.)?assert(?:ion\w*)?\b", re.IGNORECASE)
 WORD = re.compile(r"[^\W\d]\w{2,}")
 MOST_QUOTED = 200
 """Characters of a test's message that a refusal quotes."""
+EMPTIED = "it passes with the changed functions emptied"
+RAISING = "it only asks for the exception that stands where the work should be"
+NOT_ASKED = "no test asks `{}`, which the requirements name: with an empty body all stay green"
+NOT_THERE = "`{}`, which the requirements name, does nothing but raise an exception"
+MOST_NAMED = 5
+"""So many functions that the requirements name are emptied one by one."""
 MOST_READ = 500_000
 """Bytes of a file without a grammar that are searched for words."""
 
@@ -69,6 +76,8 @@ class TakenOut:
     """Tries tests of the worker. Methods raise what running in rooms raises."""
 
     snapshots: Snapshots
+    known: set[tuple[str, str]] = field(default_factory=set)
+    """Trees and functions of them that some test asks."""
 
     async def shown(
         self,
@@ -78,8 +87,14 @@ class TakenOut:
         world: SnapshotTrees,
         now: Results,
         criteria: Sequence[Criterion],
+        asked: str = "",
+        whole: Target | None = None,
     ) -> ShownTests:
-        """Those of `names`, which pass on the new tree, that show something."""
+        """Those of `names`, which pass on the new tree, that show something.
+
+        `asked` is what people ask for; functions of the work that it names have to be asked by some
+        test of `whole`, which is the target of all tests.
+        """
         if not names:
             return ShownTests()
         read = await asyncio.to_thread(self.snapshots.reader, world.new)
@@ -116,12 +131,65 @@ class TakenOut:
                 }
             else:
                 struck = await run(target, emptied, candidates)
-                refused |= _why_not_red_where_empty(candidates, struck)
+                refused |= _why_not_red_where_empty(candidates, struck, EMPTIED)
             candidates = [name for name in candidates if not refused[name]]
+        if candidates:
+            raising = await asyncio.to_thread(self._only_raising, world, read_old, read, asked)
+            if raising is not None:
+                struck = await run(target, raising, candidates)
+                refused |= _why_not_red_where_empty(candidates, struck, RAISING)
+                candidates = [name for name in candidates if not refused[name]]
+        if candidates:
+            unasked = await self._unasked(
+                run, target, whole or target, world, now, asked, candidates, refused
+            )
+            if unasked:
+                return ShownTests(why=unasked)
         why = next((f"{name}: {text}" for name, text in refused.items() if text), "")
         return ShownTests(
             candidates, {one for name in candidates for one in uses[name]}, notes, why
         )
+
+    async def _unasked(
+        self,
+        run: Run,
+        target: Target,
+        whole: Target,
+        world: SnapshotTrees,
+        now: Results,
+        asked: str,
+        candidates: Sequence[str],
+        refused: Mapping[str, str],
+    ) -> str:
+        """Why a function of the work that people name is not there or asked by no test; else ""."""
+        read = await asyncio.to_thread(self.snapshots.reader, world.new)
+        read_old = await asyncio.to_thread(self.snapshots.reader, world.old)
+        names, idle = await asyncio.to_thread(_named_functions, world, read_old, read, asked)
+        if idle:
+            return NOT_THERE.format(idle[0])
+        unasked = ""
+        for name in names[:MOST_NAMED]:
+            if (world.new, name) in self.known:
+                return ""
+            tree = await asyncio.to_thread(self._emptied, world, read_old, read, name)
+            if tree is None:
+                continue
+            if not _turns_red(await run(target, tree, candidates), candidates):
+                results: Results | None = now
+                if whole.id != target.id:
+                    ran = await run(whole, world.new, ())
+                    results = ran.results
+                    if results is None and not ran.passed:
+                        continue  # it says nothing
+                passed = [one for one in results.names if results.passed(one)] if results else []
+                others = [one for one in passed if not refused.get(one)]
+                if not _turns_red(await run(whole, tree, ()), others):
+                    unasked = unasked or NOT_ASKED.format(name)
+                    continue
+            # A text may name others in passing: that one of them is asked is enough.
+            self.known.add((world.new, name))
+            return ""
+        return unasked
 
     async def emptied(
         self, world: SnapshotTrees, *, added: bool = False, memory: bool = False
@@ -142,33 +210,95 @@ class TakenOut:
         world: SnapshotTrees,
         read_old: ReadFile,
         read: ReadFile,
+        only: str = "",
         *,
         added: bool = False,
         memory: bool = False,
     ) -> str | None:
+        def change(path: str, before: bytes | None, after: bytes) -> bytes | None:
+            return _with_empty_functions(path, before, after, only, added=added, memory=memory)
+
+        return self._changed(world, read_old, read, change)
+
+    def _only_raising(
+        self, world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
+    ) -> str | None:
+        """The new tree with changed functions raising at once where they raise in place of work,
+        and empty elsewhere; None where no function does that."""
+        found: list[str] = []
+
+        def change(path: str, before: bytes | None, after: bytes) -> bytes | None:
+            language = language_of(path)
+            if language is None:
+                return _with_empty_functions(path, before, after)
+            made, raises = only_raising(before, after, language, asked)
+            found.extend([path] if raises else [])
+            return made
+
+        tree = self._changed(world, read_old, read, change)
+        return tree if found else None
+
+    def _changed(
+        self,
+        world: SnapshotTrees,
+        read_old: ReadFile,
+        read: ReadFile,
+        change: Callable[[str, bytes | None, bytes], bytes | None],
+    ) -> str | None:
+        """The new tree with a change in each file of the product; None where there is none."""
         entries = self.snapshots.list(world.new)
         changed: dict[str, Entry | None] = {}
         for path in world.product:
             after = read(path)
             if after is None or path not in entries:
                 continue
-            empty = _with_empty_functions(path, read_old(path), after, added=added, memory=memory)
-            if empty is not None:
-                changed[path] = (entries[path][0], self.snapshots.write_blob(empty))
+            made = change(path, read_old(path), after)
+            if made is not None:
+                changed[path] = (entries[path][0], self.snapshots.write_blob(made))
         return self.snapshots.combine(world.new, changed) if changed else None
 
 
+def _named_functions(
+    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
+) -> tuple[list[str], list[str]]:
+    """Functions of the work that a text names in code; and those of them that only raise."""
+    wanted = identifiers(asked)
+    found: set[str] = set()
+    idle: set[str] = set()
+    work: set[str] = set()
+    for path in world.product if wanted else ():
+        language, before, after = language_of(path), read_old(path), read(path)
+        if after is None:
+            continue
+        if language is not None:
+            _, functions = changed_functions(before, after, language, inner=True)
+            names = {last_name(one) for one in functions}
+            raising = that_only_raise(before, after, language, asked)
+            idle |= raising
+            work |= names - raising
+        else:
+            names = changed_in_c(before, after) if path.endswith(ENDINGS) else set()
+        found |= names & wanted
+    return sorted(found), sorted((idle - work) & wanted)
+
+
 def _with_empty_functions(
-    path: str, before: bytes | None, after: bytes, *, added: bool, memory: bool
+    path: str,
+    before: bytes | None,
+    after: bytes,
+    only: str = "",
+    *,
+    added: bool = False,
+    memory: bool = False,
 ) -> bytes | None:
     """A file whose changed functions do nothing; None where none is known to have changed."""
     language = language_of(path)
     if language is not None:
-        made = empty_functions(before, after, language, added=added)
+        made = empty_functions(before, after, language, only, added=added)
         return made.source if made is not None else None
     if not path.endswith(ENDINGS):
         return None
-    return emptied_in_c(before, after, added=added, memory=memory)
+    return emptied_in_c(before, after, only, added=added, memory=memory)
 
 
 def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
@@ -273,11 +403,14 @@ def _names_missing(text: str, names_of_work: set[str]) -> bool:
     )
 
 
-def _why_not_red_where_empty(names: Sequence[str], struck: Measured) -> dict[str, str]:
+def _why_not_red_where_empty(names: Sequence[str], struck: Measured, why: str) -> dict[str, str]:
     if struck.results is None:
-        text = "it passes with the changed functions emptied" if struck.passed else ""
-        return dict.fromkeys(names, text)
-    return {
-        name: "it passes with the changed functions emptied" if struck.results.passed(name) else ""
-        for name in names
-    }
+        return dict.fromkeys(names, why if struck.passed else "")
+    return {name: why if struck.results.passed(name) else "" for name in names}
+
+
+def _turns_red(ran: Measured, names: Sequence[str]) -> bool:
+    """Whether any of these tests, which pass with the work, does not pass here."""
+    if ran.results is None:
+        return not ran.passed
+    return any(not ran.results.passed(name) for name in names)

@@ -9,7 +9,12 @@ from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, applied, indent_of, newline, replaced
 from agentrunner.verification.syntax.ends import own_nodes
-from agentrunner.verification.syntax.functions import Function, altered, is_docstring
+from agentrunner.verification.syntax.functions import (
+    Function,
+    altered,
+    functions_of,
+    is_docstring,
+)
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
@@ -35,29 +40,27 @@ class Emptied:
 
 
 def empty_functions(
-    before: bytes | None, after: bytes, language: str, *, added: bool = False
+    before: bytes | None, after: bytes, language: str, only: str = "", *, added: bool = False
 ) -> Emptied | None:
     """Return `after` with the functions emptied that were added or altered since `before`.
 
     Signatures, decorators and docstrings stay, and so do new classes and constants. The functions
     return nothing, or the zero value of their type; in Rust they panic. Tests in the file stay as
-    they are. None if nothing was altered within functions, or if there is no syntax tree. With
-    `added`, functions of a name that stood before stay.
+    they are. With `only` it is the functions of this name, without its class, also inside others;
+    with `added`, functions of a name that stood before stay. None if nothing was altered within
+    functions, or if there is no syntax tree.
     """
-    parsed = parse(after, language)
-    old = parse(before, language) if before is not None else None
-    if parsed is None or (before is not None and old is None):
-        return None
-    tests = regions_of_tests(after, language)
-    known = {one.name for one in altered(None, old)} if added and old is not None else set()
+    old = parse(before, language) if added and before is not None else None
+    known = {one.name for one in altered(None, old)} if old is not None else set()
     edits: list[Edit] = []
     names: list[str] = []
-    for function in altered(old, parsed):
-        if any(one.start <= function.node.start_byte < one.end for one in tests):
+    parsed, functions = changed_functions(before, after, language, inner=bool(only))
+    for function in functions:
+        if parsed is None or (only and last_name(function) != only):
             continue
         if function.name in known:
             continue
-        edit = _EMPTIERS[language](parsed, function)
+        edit = emptied(parsed, function)
         if edit is not None:
             edits.append(edit)
             names.append(function.name)
@@ -65,6 +68,46 @@ def empty_functions(
     if changed == after:
         return None
     return Emptied(changed, tuple(names), crashes=language == "rust")
+
+
+def changed_functions(
+    before: bytes | None, after: bytes, language: str, inner: bool = False
+) -> tuple[Parsed | None, list[Function]]:
+    """The functions that were added or altered since `before`, outside of tests in the file.
+
+    With `inner` those that they contain as well. None and nothing if there is no syntax tree.
+    """
+    parsed = parse(after, language)
+    old = parse(before, language) if before is not None else None
+    if parsed is None or (before is not None and old is None):
+        return None, []
+    tests = regions_of_tests(after, language)
+    found = altered(old, parsed)
+    if inner:
+        found = [
+            one
+            for one in functions_of(parsed)
+            if any(
+                outer.node.start_byte <= one.node.start_byte
+                and one.node.end_byte <= outer.node.end_byte
+                for outer in found
+            )
+        ]
+    return parsed, [
+        one
+        for one in found
+        if not any(test.start <= one.node.start_byte < test.end for test in tests)
+    ]
+
+
+def last_name(function: Function) -> str:
+    """A function's name without what surrounds it."""
+    return function.name.rpartition(".")[2]
+
+
+def emptied(parsed: Parsed, function: Function) -> Edit | None:
+    """The edit that empties a function; None where it is empty."""
+    return _EMPTIERS[parsed.language](parsed, function)
 
 
 def _python(parsed: Parsed, function: Function) -> Edit | None:

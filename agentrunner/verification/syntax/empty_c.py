@@ -30,23 +30,40 @@ class _Function:
 
 
 def emptied_in_c(
-    before: bytes | None, after: bytes, *, added: bool = False, memory: bool = False
+    before: bytes | None,
+    after: bytes,
+    only: str = "",
+    *,
+    added: bool = False,
+    memory: bool = False,
 ) -> bytes | None:
     """Return `after` with functions that return zero at once if they were added or altered.
 
-    None if nothing was altered within functions. With `added`, only new functions. With `memory`,
-    those that return a pointer return fresh memory full of zeros. `main` stays as it is.
+    None if nothing was altered within functions. With `only` it is the function of this name; with
+    `added`, only new ones. With `memory`, those that return a pointer return fresh memory full of
+    zeros. `main` stays as it is.
     """
-    known = {one.name: one.text for one in _functions(before or b"")}
     edits = []
-    for one in _functions(after):
-        if one.name == "main" or known.get(one.name) == one.text or (added and one.name in known):
+    known = {one.name for one in _functions(before or b"")} if added else set()
+    for one in _changed(before, after):
+        if (only and one.name != only) or one.name in known:
             continue
         zero = f" static {one.type} agentrunner_zero; return agentrunner_zero;"
         if memory and one.type.endswith("*"):
             zero = f" return ({one.type}) __builtin_calloc(1, {MEMORY});"
         edits.append(Edit(one.body, one.body, " return;" if one.type == "void" else zero))
     return applied(after, edits) if edits else None
+
+
+def changed_in_c(before: bytes | None, after: bytes) -> set[str]:
+    """Return the names of functions that were added or altered, without `main`."""
+    return {one.name for one in _changed(before, after)}
+
+
+def _changed(before: bytes | None, after: bytes) -> list[_Function]:
+    known = {one.name: one.text for one in _functions(before or b"")}
+    found = [one for one in _functions(after) if known.get(one.name) != one.text]
+    return [one for one in found if one.name != "main"]
 
 
 def _functions(source: bytes) -> Iterator[_Function]:

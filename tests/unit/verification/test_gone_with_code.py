@@ -22,16 +22,16 @@ def test_total():
 """
 
 
-def test_a_test_goes_with_its_code():
+def test_a_test_goes_with_its_code() -> None:
     assert gone_with("tests/test_a.py", {"total_v1"}, OLD, NEW) == {"test_v1"}
     assert not gone_with("tests/test_a.py", {"other"}, OLD, NEW)
 
 
-def test_no_other_test_goes_along():
+def test_no_other_test_goes_along() -> None:
     assert not gone_with("tests/test_a.py", {"total_v1"}, OLD, None)
 
 
-def test_the_rest_of_the_file_stays_as_it_was():
+def test_the_rest_of_the_file_stays_as_it_was() -> None:
     for changed in (
         NEW.replace(b"== 2", b"== 3"),
         NEW.replace(b"import total", b"import price"),

@@ -195,12 +195,14 @@ func TestTotal(t *testing.T) {
         (b"TestSum", b"helperSum", False),
     ],
 )
-def test_names_of_tests_and_quoted_calls_follow_a_name(old: bytes, new: bytes, follows: bool):
+def test_names_of_tests_and_quoted_calls_follow_a_name(
+    old: bytes, new: bytes, follows: bool
+) -> None:
     after = GO.replace(b"Total", b"Sum").replace(old, new)
     assert names_follow("cart_test.go", GO, after, {"Total": "Sum"}) is follows
 
 
-def test_a_test_may_not_take_the_name_of_another_one():
+def test_a_test_may_not_take_the_name_of_another_one() -> None:
     more = GO + b"func TestSum(t *testing.T) {\n\tt.Fatal()\n}\n"
     after = more.replace(b"Total", b"Sum")
     assert not names_follow("cart_test.go", more, after, {"Total": "Sum"})

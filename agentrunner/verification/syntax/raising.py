@@ -1,0 +1,131 @@
+"""Functions that only raise an exception: they are there, and do nothing yet."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.edits import Edit, applied, replaced
+from agentrunner.verification.syntax.empty import changed_functions, emptied, last_name
+from agentrunner.verification.syntax.functions import Function, is_docstring
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, statements, walk
+from agentrunner.verification.syntax.scripts import FUNCTIONS
+
+UNFINISHED = re.compile(
+    r"(?i)not.{0,8}implemented|unimplemented|\btodo\b|\bfixme\b"
+    r"|\bnot (?:done|written|ready|there)\b"
+    r"|\bcom(?:es|ing) (?:soon|later|with)\b|\bnext release\b|未実装"
+)
+"""What an exception says that stands for code which is still to be written."""
+ERRORS = re.compile(
+    r"(?i)\b(?:rais(?:es?|ed|ing)|throw(?:s|n|ing)?|errors?|exceptions?|panics?|reject\w*|refus\w*"
+    r"|unsupported|forbidden)\b|エラー|例外|拒否"
+)
+"""Words by which a text asks for an exception."""
+KIND = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Failure|Warning|Exit)\b|\b(?:[A-Z]\w+)(?=\()")
+GENERAL = frozenset({"Error", "Exception"})
+STRING = re.compile(r"\"([^\"\n]{4,})\"|'([^'\n]{4,})'|`([^`\n]{4,})`")
+RAISES = {"python": "raise_statement", "java": "throw_statement"} | dict.fromkeys(
+    SCRIPTS, "throw_statement"
+)
+NESTED = frozenset({"function_definition", "lambda", "class_definition", "class_declaration"})
+NESTED |= frozenset({*FUNCTIONS, "func_literal", "closure_expression", "lambda_expression"})
+
+
+@dataclass(frozen=True)
+class Raising:
+    """A function that raises where it should work."""
+
+    statement: Node
+    whole: bool
+    """Whether its body is nothing but that."""
+
+
+def raising(parsed: Parsed, function: Function, wanted: str) -> Raising | None:
+    """How a function raises in place of its work; None where it does not, or where the text
+    `wanted` asks for such an exception.
+
+    Its whole body is one such statement, or one of them says that code is still missing.
+    """
+    if function.body.type not in ("block", "statement_block", "constructor_body"):
+        return None
+    parts = statements(function.body)
+    kept = parts[1:] if parts and is_docstring(parsed, parts[0]) else parts
+    if len(kept) == 1 and _raises(parsed, kept[0]):
+        return None if is_asked_for(parsed.text(kept[0]), wanted) else Raising(kept[0], True)
+    for node in walk(function.body, lambda inner: inner.type not in NESTED):
+        text = parsed.text(node) if _raises(parsed, node) else ""
+        if UNFINISHED.search(text) and not is_asked_for(text, wanted):
+            return Raising(node, False)
+    return None
+
+
+def is_asked_for(statement: str, wanted: str) -> bool:
+    """Whether a text asks for the exception of a statement."""
+    kinds = set(KIND.findall(statement)) - GENERAL
+    texts = ["".join(one) for one in STRING.findall(statement)]
+    if not kinds.isdisjoint(re.findall(r"\w+", wanted)) or any(one in wanted for one in texts):
+        return True
+    return not UNFINISHED.search(statement) and ERRORS.search(wanted) is not None
+
+
+def only_raising(
+    before: bytes | None, after: bytes, language: str, wanted: str
+) -> tuple[bytes, bool]:
+    """`after` with changed functions doing nothing but raise where they raise in place of work.
+
+    The other changed functions are empty. Also whether there is any such function.
+    """
+    edits: list[Edit | None] = []
+    found = False
+    parsed, functions = changed_functions(before, after, language)
+    for function in functions:
+        if parsed is not None and (one := raising(parsed, function, wanted)) is not None:
+            edits.append(_raising_at_once(parsed, function, one))
+            found = True
+        elif parsed is not None:
+            edits.append(emptied(parsed, function))
+    return applied(after, [edit for edit in edits if edit is not None]), found
+
+
+def that_only_raise(before: bytes | None, after: bytes, language: str, wanted: str) -> set[str]:
+    """Last names of changed functions of which each does nothing but raise, unasked."""
+    parsed, functions = changed_functions(before, after, language, inner=True)
+    idle: set[str] = set()
+    others: set[str] = set()
+    for function in functions:
+        found = raising(parsed, function, wanted) if parsed is not None else None
+        (idle if found is not None and found.whole else others).add(last_name(function))
+    return idle - others
+
+
+def _raising_at_once(parsed: Parsed, function: Function, found: Raising) -> Edit | None:
+    if found.whole:
+        return None
+    text, body = parsed.text(found.statement), function.body
+    if parsed.language == "python":
+        parts = statements(body)
+        first = parts[1] if is_docstring(parsed, parts[0]) else parts[0]
+        return Edit(first.start_byte, parts[-1].end_byte, text)
+    if parsed.language in ("go", "rust"):  # what follows still compiles
+        at = body.start_byte + 1
+        return Edit(at, at, f" if true {{ {text} }}\n")
+    return replaced(body, f"{{ {text} }}")
+
+
+def _raises(parsed: Parsed, node: Node) -> bool:
+    """Whether a statement raises: also `panic` in Go and Rust."""
+    if (kind := RAISES.get(parsed.language)) is not None:
+        return node.type == kind
+    if parsed.language == "go":
+        call = node.named_children[0] if node.type == "expression_statement" else None
+        name = field(call, "function") if call is not None else None
+        return name is not None and parsed.text(name) == "panic"
+    if parsed.language == "rust":
+        if node.type == "expression_statement" and node.named_children:
+            node = node.named_children[0]
+        name = field(node, "macro") if node.type == "macro_invocation" else None
+        return name is not None and parsed.text(name) in ("panic", "todo", "unimplemented")
+    return False
