@@ -41,11 +41,12 @@ MISSING = re.compile(
 OF_NOTHING = re.compile(
     r"Cannot (?:read|set) propert(?:y|ies) .*?of (?:undefined|null)"
     r"|(?:undefined|null) is not (?:iterable|an object)"
-    r"|'NoneType' object has no attribute|undefined method .*? for nil\b"
+    r"|(?:AttributeError: )?'NoneType' object has no attribute|undefined method .*? for nil\b"
 )
 """What a test that runs says where the old code returned nothing: no name is missing there."""
 ASSERTED = re.compile(
-    r"\s*(?:(?:[\w.]*\.)?assert(?:ion\w*)?\b|(?:\w*Error: )?(?:\?\[[\d;]*m)*expect\b)", re.IGNORECASE
+    r"\s*(?:(?:[\w.]*\.)?assert(?:ion\w*)?\b|(?:\w*Error: )?(?:\?\[[\d;]*m)*expect\b)",
+    re.IGNORECASE,
 )
 """The beginning of an assertion that failed; it may quote the message of another error.
 
