@@ -73,6 +73,14 @@ function placeIn(error, file) {
   return '';
 }
 
+// The error's kind and text; an assertion says below its first line which values differ.
+function text(error) {
+  const said = String(error.message || error);
+  const full = error.name && error.message && !said.startsWith(error.name) ? `${error.name}: ${said}` : said;
+  if (error.name !== 'AssertionError') return full;
+  return full.slice(0, MOST).split('\n').map((line) => line.trim()).filter(Boolean).join(' ');
+}
+
 module.exports = class {
   constructor(runner, options) {
     const write = (event) => {
@@ -87,7 +95,7 @@ module.exports = class {
       seen += 1;
       const f = relative(test.file);
       const place = error ? placeIn(error, f) : '';
-      const m = error ? String((error && error.message) || error).slice(0, MOST - place.length) + place : '';
+      const m = error ? text(error).slice(0, MOST - place.length) + place : '';
       write({ k: 'test', n: named(test), o, f, m });
     };
     runner.on('test end', (test) => {

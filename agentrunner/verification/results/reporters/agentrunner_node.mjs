@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const place = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const MOST = 2000;
+const MOST_PRINTED = 20000;
 
 function opened() {
   const stamp = `${String(Date.now()).padStart(20, '0')}-${process.pid}-${Math.random().toString(36).slice(2)}`;
@@ -33,7 +34,9 @@ function outcome(data, failed) {
 function message(error, file) {
   if (!error) return '';
   const cause = error.cause && typeof error.cause === 'object' ? error.cause : error;
-  const head = [cause.name, cause.message].filter(Boolean).join(': ');
+  const full = [cause.name, cause.message].filter(Boolean).join(': ');
+  // An assertion says below its first line which values differ.
+  const head = cause.name === 'AssertionError' ? joined(full.slice(0, MOST).split('\n')) : full;
   const place = placeIn(cause, file);
   return String(head || error.message || error).slice(0, MOST - place.length) + place;
 }
@@ -45,6 +48,25 @@ function placeIn(error, file) {
     if (hit && relative(hit[1]) === file) return `\n    at ${file}:${hit[2]}`;
   }
   return '';
+}
+
+function joined(lines) {
+  return lines.map((line) => line.trim()).filter(Boolean).join(' ');
+}
+
+// The error that ended a file's process before its tests could run. The runner itself says only
+// "test failed"; Node printed the error, its stack, and its own version as the last line.
+function lastWords(text) {
+  const lines = text.split('\n');
+  let at = lines.length - 1;
+  while (at >= 0 && !/^Node\.js v\d/.test(lines[at])) at -= 1;
+  while (at >= 0 && !/^(?:Uncaught )?[\w$.]*(?:Error|Exception)(?: \[\w+\])?: /.test(lines[at])) at -= 1;
+  if (at < 0) return '';
+  const rest = lines.slice(at);
+  const end = rest.findIndex((line) => /^\s+at |^Require stack:|^\s*$/.test(line));
+  const words = joined(end < 0 ? rest : rest.slice(0, end));
+  const here = `${process.cwd()}/`;
+  return words.split(`file://${here}`).join('').split(here).join('').slice(0, MOST);
 }
 
 try {
@@ -75,10 +97,14 @@ export default async function* report(source) {
   }
   write({ k: 'start', tool: 'node', cwd: process.cwd() });
   const stack = [];
+  const printed = new Map();
   let cut = false;
   for await (const { type, data } of source) {
     try {
-      if (type === 'test:start') {
+      if (data.file && (type === 'test:stderr' || type === 'test:diagnostic')) {
+        const line = String(data.message).replace(/\n?$/, '\n');
+        printed.set(data.file, ((printed.get(data.file) || '') + line).slice(-MOST_PRINTED));
+      } else if (type === 'test:start') {
         stack.length = data.nesting;
         stack[data.nesting] = data.name;
       } else if (type === 'test:pass' || type === 'test:fail') {
@@ -100,7 +126,7 @@ export default async function* report(source) {
         if (kind === 'cancelledByParent' || kind === 'parentAlreadyFinished') cut = true;
         event.f = ofFile ? own : file;
         if (data.line) event.l = data.line;
-        if (failed) event.m = message(error, event.f);
+        if (failed) event.m = (ofFile && lastWords(printed.get(data.file || path.resolve(own)) || '')) || message(error, event.f);
         write(event);
       }
     } catch {

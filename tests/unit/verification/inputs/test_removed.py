@@ -20,7 +20,7 @@ from agentrunner.verification.inputs.removed import removed_with_tests
         "`show` とそのテストを削除する。",
     ],
 )
-def test_code_with_its_tests(text: str):
+def test_code_with_its_tests(text: str) -> None:
     assert removed_with_tests(text) == {"show"}
 
 
@@ -36,5 +36,5 @@ def test_code_with_its_tests(text: str):
         "It is gone (check: `rm x`). Delete it and its tests.",
     ],
 )
-def test_nothing_if_in_doubt(text: str):
+def test_nothing_if_in_doubt(text: str) -> None:
     assert removed_with_tests(text) == set()

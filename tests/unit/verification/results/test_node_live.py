@@ -98,6 +98,48 @@ def test_a_file_that_fails_and_one_that_ends_itself(tree: Path) -> None:
     assert not seen.results.passed("b.test.mjs > never")
 
 
+def test_a_file_that_dies_at_load_has_the_error_that_node_printed(tree: Path) -> None:
+    write(
+        tree,
+        {
+            "cjs.test.js": "require('./ship');\n",
+            "esm.test.mjs": "import { ship } from './a.mjs';\n",
+            "new.test.mjs": "import { ship } from './b.mjs';\n",
+            "bad.test.js": "console.error('Error: ship');\ntest('ship', ( => 1);\n",
+            "a.mjs": "export const total = 1;\n",
+        },
+    )
+    seen = reported(tree, "node --test cjs.test.js esm.test.mjs new.test.mjs bad.test.js")
+    assert seen.results is not None
+    assert {test.name: (test.outcome, test.message) for test in seen.results.tests} == {
+        "cjs.test.js": ("error", "Error: Cannot find module './ship'"),
+        "esm.test.mjs": (
+            "error",
+            "SyntaxError: The requested module './a.mjs' does not provide an export named 'ship'",
+        ),
+        "new.test.mjs": (
+            "error",
+            "Error [ERR_MODULE_NOT_FOUND]: Cannot find module 'b.mjs' imported from new.test.mjs",
+        ),
+        "bad.test.js": ("error", "SyntaxError: Unexpected token '=>'"),
+    }
+
+
+def test_the_first_line_of_an_assertion_has_its_values(tree: Path) -> None:
+    write(
+        tree,
+        {
+            "a.test.js": "const { test } = require('node:test');\n"
+            "test('a', () => require('node:assert').strictEqual('one', 'two'));\n"
+        },
+    )
+    seen = reported(tree, "node --test a.test.js")
+    assert seen.results is not None
+    assert seen.results.tests[0].message.splitlines()[0] == (
+        "AssertionError: Expected values to be strictly equal: 'one' !== 'two'"
+    )
+
+
 def test_through_npm_and_twice_in_one_command(tree: Path) -> None:
     need("npm")
     write(tree, {"one/test/x.test.js": "require('node:test').test('x', () => {});\n"})
