@@ -16,7 +16,6 @@ from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
-from agentrunner.text.terminal import sanitize
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.syntax.calls import names_called, names_changed
@@ -40,15 +39,11 @@ MISSING = re.compile(
     r"|does not provide an export|no field|no method|undeclared|E0\d{3}|cannot find symbol"
 )
 """Messages of red tests that name something which does not exist."""
-<<<<<<< HEAD
 DOUBLED = re.compile(
     r"`(\w+)` is defined multiple times|duplicate definitions with name `(\w+)`"
     r"|\b(\w+) redeclared|redefinition of \W?(\w+)"
 )
 """Messages of compilers about a name that two places define: the tests bring their own."""
-ASSERTED = re.compile(r"\s*(?:[\w.]*\.)?assert(?:ion\w*)?\b", re.IGNORECASE)
-"""The beginning of an assertion that failed; it may quote the message of another error."""
-=======
 OF_NOTHING = re.compile(
     r"Cannot (?:read|set) propert(?:y|ies) .*?of (?:undefined|null)"
     r"|(?:undefined|null) is not (?:iterable|an object)"
@@ -70,10 +65,7 @@ BAD_SYNTAX = re.compile(
 JAVASCRIPT = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 MOST_SEEN = 200
 """Characters of the reason that was seen, in a refusal."""
->>>>>>> b4fc17e3861139e8d22e1b393252799c39ba1c1a
 WORD = re.compile(r"[^\W\d]\w{2,}")
-MOST_QUOTED = 200
-"""Characters of a test's message that a refusal quotes."""
 EMPTIED = "it passes with the changed functions emptied"
 RAISING = "it only asks for the exception that stands where the work should be"
 NOT_ASKED = "no test asks `{}`, which the requirements name: with an empty body all stay green"
@@ -395,11 +387,10 @@ def _why_not_red_on_old_code(
             continue
         of_this_file = [test for test in broken if test.file == files[name].file or not test.file]
         text = "\n".join(test.message for test in [*red, *of_this_file])
-        seen = first_line(text)
         text = text or old.ran.stdout + old.ran.stderr
-<<<<<<< HEAD
         seen = [*red, *of_this_file]
-        found[name] = "" if _names_missing(text, names_of_work) else _why_unsound(seen)
+        is_missing = _names_missing(text, names_of_work, files[name].file)
+        found[name] = "" if is_missing else _why_unsound(seen)
     return found
 
 
@@ -407,26 +398,13 @@ def _why_unsound(seen: Sequence[TestResult]) -> str:
     """What was seen of a test that is not red on the old code because of the work."""
     if not seen:
         return "on the old code it is not run"
-    lines = sanitize("\n".join(test.message for test in seen)).strip().splitlines()
-    reason = f": {lines[0].strip()[:MOST_QUOTED]}" if lines else ""
-    return f"on the old code it fails for a reason that is not the work{reason}"
-=======
-        found[name] = (
-            ""
-            if _names_missing(text, names_of_work, files[name].file)
-            else _fails_for_another_reason(seen)
-        )
-    return found
-
-
-def _fails_for_another_reason(seen: str) -> str:
+    reason = first_line("\n".join(test.message for test in seen))
     return (
         "on the old code it fails for a reason that is not the work"
-        + (f", {seen[:MOST_SEEN]}" if seen else "")
+        + (f", {reason[:MOST_SEEN]}" if reason else "")
         + "; to settle it, write a test that fails there by an assertion or because a name"
         " that the work adds is missing"
     )
->>>>>>> b4fc17e3861139e8d22e1b393252799c39ba1c1a
 
 
 def _has_any_of(ran: Measured, names: Sequence[str]) -> bool:
@@ -442,28 +420,20 @@ def _is_sound(test: TestResult, names_of_work: set[str]) -> bool:
     return not SAYS_NOTHING.search(test.message)
 
 
-<<<<<<< HEAD
-def _names_missing(text: str, names_of_work: set[str]) -> bool:
-    """Whether an output contains a name that the work adds.
-
-    What the old code and the tests both define is not missing: the tests try their own double.
-    """
-    doubled = {name for found in DOUBLED.findall(text) for name in found if name}
-    return names_of_work.isdisjoint(doubled) and not names_of_work.isdisjoint(
-        re.findall(r"\w+", text)
-    )
-=======
 def _names_missing(text: str, names_of_work: set[str], file: str = "") -> bool:
     """Whether an output contains a name that the work adds.
 
-    The path of the test's own file in JavaScript does not count, which Node's messages contain:
+    What the old code and the tests both define is not missing: the tests try their own double. The
+    path of the test's own file in JavaScript does not count, which Node's messages contain:
     `ship.test.js` is not about `ship` because of its name.
     """
+    doubled = {name for found in DOUBLED.findall(text) for name in found if name}
     text = BAD_SYNTAX.sub("", text)
     if file.endswith(JAVASCRIPT):
         text = re.sub(rf"(?<![\w./-])(?:file://)?(?:/\S*/|\./)?{re.escape(file)}\b", "", text)
-    return not names_of_work.isdisjoint(re.findall(r"\w+", text))
->>>>>>> b4fc17e3861139e8d22e1b393252799c39ba1c1a
+    return names_of_work.isdisjoint(doubled) and not names_of_work.isdisjoint(
+        re.findall(r"\w+", text)
+    )
 
 
 def _why_not_red_where_empty(names: Sequence[str], struck: Measured, why: str) -> dict[str, str]:
