@@ -35,6 +35,7 @@ _ROWS = 9
 """Criteria shown before the rest is summed up, so that the screen stays within 24 lines."""
 _NARROW = 60
 """Width in cells below which a criterion takes several lines."""
+AT_WORK = "still working, though AgentRunner was stopped; agentrunner resume takes it over"
 _LOOK = 2
 _LINES = 24
 _REDS = 3
@@ -53,9 +54,12 @@ def summary_screen(
     all_rows: bool = False,
     in_git: bool = True,
     driven: bool = False,
+    at_work: bool = False,
     timezone: tzinfo | None = None,
 ) -> str:
     """Show the end of a run, or its present state; `driven` while a process works on it.
+
+    `at_work` is whether its worker goes on though nobody drives the run.
 
     `warnings` are those of this run. `target` names the run in the commands at the end, if it is
     not the newest. `all_rows` lifts the limit of 24 lines (`show`). Without `in_git` there is
@@ -63,6 +67,8 @@ def summary_screen(
     """
     lines = [_head(result, width, paint, driven), ""]
     lines += _wait_lines(result, width, timezone, driven)
+    if at_work:
+        lines += [*labelled("worker", AT_WORK, width), ""]
     missing = missing_sentences(result)
     if result.state != "COMPLETE" and missing:
         shown = missing if all_rows else missing[:3]
