@@ -58,9 +58,12 @@ def test_runs(folder: RunFolder) -> tuple[dict[int, Mapping[str, Any]], int]:
     for event in events_of(folder.events_file, lambda: False):
         if event.get("event") == "worker_started":
             rounds = int(event.get("loop") or 0) + 1
-        elif event.get("event") in ("check", "baseline") and event.get("target") == "test":
-            if _kept(folder, event):
-                found[rounds] = event
+        elif (
+            event.get("event") in ("check", "baseline")
+            and event.get("target") == "test"
+            and _kept(folder, event)
+        ):
+            found[rounds] = event
     return found, rounds
 
 

@@ -38,7 +38,9 @@ class Indexer:
         )
         for row in self._index.runs():
             if row.run_id == folder.run_id:
-                self._row = replace(row, waiting=None, waiting_until=None, finished_at=None, reason=None)
+                self._row = replace(
+                    row, waiting=None, waiting_until=None, finished_at=None, reason=None
+                )
 
     def begin(self) -> None:
         """Add the run to the index, so that it can be found by its name."""

@@ -27,20 +27,19 @@ from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import check_sandbox, with_image
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriterion
-from agentrunner.execution.deps import Clock
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.silence import AGAIN
 from agentrunner.money.counters import granted
-from agentrunner.nodes.plan import criteria_of
 from agentrunner.results import Result
 from agentrunner.state.budget import read_grants
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.people import Answer, People
-from agentrunner.state.run_state import Acceptance, Counters, RunInfo, TaskContext
+from agentrunner.state.run_state import Acceptance, TaskContext
 from agentrunner.storage.locks import me, repository_lock
 from agentrunner.storage.run_folder import RunFolder, new_run_id, refuse_inside, save_spec
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
+
 
 async def start(
     spec: TaskSpec, options: Options, *, run_id: str = "", people: People | None = None

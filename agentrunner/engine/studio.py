@@ -22,11 +22,10 @@ from langgraph.errors import GraphInterrupt
 
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
-from agentrunner.engine.attempts import stop_workers
+from agentrunner.engine.attempts import first_state, stop_workers
 from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import open_workshop
-from agentrunner.engine.attempts import first_state
 from agentrunner.environment import state_dir
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.execution.deps import Clock, Deps, Update

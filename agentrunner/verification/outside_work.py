@@ -12,7 +12,9 @@ MOST = 50
 SHOWN = 5
 
 
-def with_outside_work(evidence: Evidence, known: Evidence | None, edited: Sequence[str]) -> Evidence:
+def with_outside_work(
+    evidence: Evidence, known: Evidence | None, edited: Sequence[str]
+) -> Evidence:
     """Return evidence of an ended run's tree that names `edited` as changed outside of the run.
 
     `known` is the evidence before that. What was not green there holds only with the later edits;
