@@ -160,6 +160,7 @@ def show_run(
         all_rows=True,
         in_git=in_git(result),
         driven=driven,
+        at_work=not driven and queries.has_worker(folder, run_id),
     )
     show(screen)
     return 0

@@ -18,7 +18,7 @@ from agentrunner.sandboxes.gitdirs import remove_mask
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.leftovers import remove_dead_sockets
-from agentrunner.storage.locks import me, repository_lock, run_lock
+from agentrunner.storage.locks import FileLock, me, repository_lock, run_lock
 from agentrunner.storage.plan_folder import is_workspace
 from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 from agentrunner.storage.run_log import Record, RunLog
@@ -72,6 +72,14 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
     quiet = ended or run_lock(folder).probe() is None
     name = "result" if ended else "standing"
     return remembered(folder, name, read) if quiet else read()
+
+
+def has_worker(state_dir: Path, run_id: str) -> bool:
+    """Whether a worker of a run that nobody drives is still at work: its supervisor outlives us."""
+    places = RunFolder.open(state_dir, run_id).workers_dir.glob("*/lock")
+    with contextlib.suppress(OSError):
+        return any(FileLock(place).taken() for place in places)
+    return False
 
 
 NEVER_STARTED = "It was stopped before its first step: nothing ran, and nothing was changed."

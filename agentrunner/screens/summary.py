@@ -38,6 +38,7 @@ _NARROW = 60
 """Width in cells below which a criterion takes several lines."""
 _MISSING = 6
 """Lines for what is missing, so that one sentence may take more than each of three."""
+AT_WORK = "still working, though AgentRunner was stopped; agentrunner resume takes it over"
 _LOOK = 2
 _LINES = 24
 _REDS = 3
@@ -56,9 +57,12 @@ def summary_screen(
     all_rows: bool = False,
     in_git: bool = True,
     driven: bool = False,
+    at_work: bool = False,
     timezone: tzinfo | None = None,
 ) -> str:
     """Show the end of a run, or its present state; `driven` while a process works on it.
+
+    `at_work` is whether its worker goes on though nobody drives the run.
 
     `warnings` are those of this run. `target` names the run in the commands at the end, if it is
     not the newest. `all_rows` lifts the limit of 24 lines (`show`). Without `in_git` there is
@@ -66,6 +70,8 @@ def summary_screen(
     """
     lines = [_head(result, width, paint, driven), ""]
     lines += _wait_lines(result, width, timezone, driven)
+    if at_work:
+        lines += [*labelled("worker", AT_WORK, width), ""]
     missing = missing_sentences(result)
     if result.state != "COMPLETE" and missing:
         shown = missing if all_rows else missing[:3]

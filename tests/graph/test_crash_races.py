@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,6 +29,13 @@ def killed_at_work(drill: Drill) -> None:
     drill.until_held("worker")
     process.kill()
     assert done(process).code == -signal.SIGKILL
+
+
+def shown(drill: Drill) -> str:
+    """What `show` prints for a person."""
+    given = ["show", drill.run_id, "--state-dir", str(drill.state_dir)]
+    command = [sys.executable, "-m", "agentrunner", *given]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_of_two_runners_in_one_repository_one_is_told_who_the_other_is(tmp_path: Path) -> None:
@@ -53,6 +61,7 @@ def test_while_only_the_supervisor_lives_others_are_refused_and_resume_attaches(
 ) -> None:
     with Drill.open(tmp_path) as drill:
         killed_at_work(drill)
+        assert "still working" in shown(drill) and "agentrunner resume" in shown(drill)
         refused = done(drill.begin())
         assert (refused.code, refused.result["error"]["code"]) == (5, "busy")
         attached = drill.command("resume", drill.run_id)
@@ -65,6 +74,7 @@ def test_while_only_the_supervisor_lives_others_are_refused_and_resume_attaches(
         assert drill.starts == 1
         assert [run.data["outcome"] for run in drill.logged("worker_run")] == ["completed"]
         drill.nothing_runs()
+        assert "still working" not in shown(drill)
 
 
 def all_killed_at_work(drill: Drill) -> None:
