@@ -76,8 +76,8 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
     if not lost:
         return [name for name in claimed if ran.results.passed(name)]
     first = lost[0]
-    said = sanitize(first.message).strip().splitlines()
-    message = said[0][:200] if said else "it fails"
+    output = sanitize(first.message).strip().splitlines()
+    message = output[0][:200] if said else "it fails"
     names = [test.name for test in lost]
     finding = tests_reworded(target, names, sorted(pairs), f"{first.name}: {message}")
     return None if exam.report.stopped_by(finding, target.id) else []

@@ -108,8 +108,8 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     red = {test.name: test for test in held.red}
     first = lost[0]
     why = f"{first} fails" if first in red else f"{first} is not there"
-    if first in red and (said := sanitize(red[first].message).strip()):
-        why += f": {said.splitlines()[0][:200]}"
+    if first in red and (output := sanitize(red[first].message).strip()):
+        why += f": {output.splitlines()[0][:200]}"
     return why + f" (and {len(lost) - 1} more)" * (len(lost) > 1)
 
 
