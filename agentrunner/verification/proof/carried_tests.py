@@ -77,7 +77,7 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
         return [name for name in claimed if ran.results.passed(name)]
     first = lost[0]
     output = sanitize(first.message).strip().splitlines()
-    message = output[0][:200] if said else "it fails"
+    message = output[0][:200] if output else "it fails"
     names = [test.name for test in lost]
     finding = tests_reworded(target, names, sorted(pairs), f"{first.name}: {message}")
     return None if exam.report.stopped_by(finding, target.id) else []
