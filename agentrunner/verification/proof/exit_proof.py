@@ -21,6 +21,7 @@ from agentrunner.verification.findings import (
     tool_changed,
 )
 from agentrunner.verification.inputs.follow import only_reads
+from agentrunner.verification.inputs.speakers import speakers
 from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.data_alone import (
     BY_DATA,
@@ -228,7 +229,9 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     if silent and report.stopped_by(tool_changed(target, silent), target.id):
         return
     # A tool that reads sources can be blinded by them. A command that only looks reports the text.
-    weak = dead.shows_only or (NO_CANARY in dead.notes and not only_reads(target.shell))
+    # Where the output of a program is looked at, its silence was seen to turn the command red.
+    can_say_no = only_reads(target.shell) or bool(speakers(target.shell))
+    weak = dead.shows_only or (NO_CANARY in dead.notes and not can_say_no)
     report.proofs.append(
         Proof(
             target=target.id,
