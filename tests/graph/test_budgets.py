@@ -153,7 +153,7 @@ def test_a_spent_budget_keeps_what_was_done(run: Run) -> None:
 def test_none_at_all_asks_before_anything_is_spent(run: Run, name: str) -> None:
     run.start(HAPPY, FIX, test=TEST, runner={"budget": {name: 0}})
     assert (run.result["exit_code"], run.kind) == (4, "budget")
-    assert run.calls() == ["plan_task", "next_action"] * (name == "worker_runs")
+    assert run.calls() == ["plan_task", "next_action"] * (name in ("worker_runs", "usd"))
     assert run.result["worker_runs"] == 0
     assert run.subject["limit"] == name
     more, stop = run.result["waiting"]["options"]

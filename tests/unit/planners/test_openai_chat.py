@@ -59,6 +59,7 @@ async def test_what_goes_over_the_wire(make_spec: MakeSpec, server: FaultServer)
         output_tokens=4,
         model="some-model-0613",
         known="counted",
+        near=True,
     )
     sent = server.requests[0]
     assert server.paths == ["/v1/chat/completions"]

@@ -86,7 +86,12 @@ async def test_failures_are_played_too(
         recorded[3]
         == replayed[3]
         == Reply(
-            text="{}", input_tokens=3, output_tokens=4, model="some-model-0613", known="counted"
+            text="{}",
+            input_tokens=3,
+            output_tokens=4,
+            model="some-model-0613",
+            known="counted",
+            near=True,
         )
     )
     pairs: list[tuple[Any, Any]] = list(zip(recorded[:3], replayed[:3], strict=True))
