@@ -15,6 +15,8 @@ from agentrunner.verification.inputs.asked import is_looked_at
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.struck import TakenOut
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import stable
 from agentrunner.verification.target import TEST, Measured, Target
 from agentrunner.verification.trees import Changes
 from agentrunner.verification.verifier import ONCE_MORE, Verifier
@@ -111,7 +113,9 @@ class Examination:
             if again.results is None
             else [name for name in red_names(again.results) if name not in was_red]
         )
-        lost = [n for n in names if again.results is not None and not again.results.passed(n)]
+        lost = [
+            n for n in names if again.results is not None and not _passes(n, again.results, case)
+        ]
         if again.results is None and not again.passed:
             lost = list(names)
         written = await asyncio.to_thread(self.deciding, again.moved, case.target)
@@ -183,3 +187,13 @@ def _why_run_on(tree: str, world: SnapshotTrees) -> str:
         world.old: "on the code before the run",
     }
     return words.get(tree, "on a copy that is changed on purpose")
+
+
+def _passes(name: str, results: Results, case: Case) -> bool:
+    """Whether a test passes, by what stays of its name if that changes from run to run."""
+    if results.named(name) or (case.before is not None and case.before.named(name)):
+        return results.passed(name)
+    kept = stable(name)
+    return kept != name and any(
+        stable(one) == kept and results.passed(one) for one in results.names
+    )
