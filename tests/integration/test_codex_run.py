@@ -151,7 +151,7 @@ async def test_plan_run_validate_fix_complete(codex: Codex) -> None:
     assert result["usage"] == {
         "meta": {"input_tokens": 5 * 1200, "output_tokens": 5 * 34},
         "worker": {"input_tokens": 4 * 1200, "output_tokens": 4 * 34},
-        "usd": None,
+        "usd": pytest.approx(0.02808),  # the worker's: the planner is on this machine
     }
 
     touched = codex.project.git("status", "--porcelain").splitlines()
