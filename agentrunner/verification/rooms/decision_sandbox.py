@@ -323,5 +323,9 @@ def nearest_program(why: str, search: str | None = None) -> str:
     for folder in (search if search is not None else os.environ.get("PATH", "")).split(os.pathsep):
         with contextlib.suppress(OSError):
             names.update(one.name for one in Path(folder or "/dev/null").iterdir())
-    near = difflib.get_close_matches(missing["program"], sorted(names), n=1, cutoff=0.75)
-    return near[0] if near and near[0] != missing["program"] else ""
+    word = missing["program"]
+    names.discard(word)
+    # Letters in another order are the commonest slip, and far apart for difflib: `nmp` is npm.
+    swapped = [name for name in sorted(names) if sorted(name) == sorted(word)]
+    near = swapped or difflib.get_close_matches(word, sorted(names), n=1, cutoff=0.75)
+    return near[0] if near else ""

@@ -14,11 +14,13 @@ from agentrunner.verification.rooms.decision_sandbox import nearest_program
     [
         ("sh: 1: pytset: not found", "pytest"),
         ("bash: line 1: pytset: command not found", "pytest"),
+        ("sh: 1: nmp: not found", "npm"),
         ("sh: 1: zig: not found", ""),
         ("sh: 1: ./pytset: not found", ""),
         ("exit 3", ""),
     ],
 )
 def test_the_nearest_program_is_named(tmp_path: Path, why: str, near: str) -> None:
-    (tmp_path / "pytest").touch()
+    for name in ("nm", "npm", "pytest"):
+        (tmp_path / name).touch()
     assert nearest_program(why, f"/nowhere:{tmp_path}") == near
