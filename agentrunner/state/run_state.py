@@ -313,6 +313,8 @@ class Evidence(StateModel):
     """Whether checks were withdrawn or replaced since, so that the tree is measured again."""
     examined: bool = False
     """Whether completion was requested for this tree, so that the whole verification was made."""
+    unchanged: bool = False
+    """Whether what would be handed over is the tree from before the run; known once `examined`."""
     allowed: list[str] = []
     """Paths whose change a person had allowed by then."""
     doubts: dict[str, str] = {}

@@ -44,7 +44,7 @@ LAST_OUTCOMES = {
 }
 """Of a check that was withdrawn: what its last outcome was."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
-
+NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
 NOT_EXAMINED = "What turned green is examined as a proof as soon as nothing is red."
 
 
@@ -268,11 +268,13 @@ def judge(
     *,
     approved: Collection[str] = (),
     acceptances: Sequence[Acceptance] = (),
+    trial: bool = False,
 ) -> Judgement:
     """What stands between this tree and COMPLETE; `criteria` have been through `settle`.
 
     `approved` are ids of findings that a person allowed (`approval_of`). A blanket acceptance of
     this tree (`agentrunner accept` without criteria) stands in for missing proof and open findings.
+    `trial` is a run of the mock planner, which has no work to do: only there may nothing change.
     """
     vouched = any(not yes.criteria and yes.tree == evidence.tree for yes in acceptances)
     anyone = any(yes.tree == evidence.tree for yes in acceptances)
@@ -284,6 +286,8 @@ def judge(
         listed = [*unproven, *(finding.message for finding in evidence.findings)]
         known = not doubt or any(doubt in text for text in listed)
         unproven.append(reason if known else f"{reason} ({doubt})")
+    if mode == "judged" and evidence.unchanged and not (anyone or trial):
+        unproven.append(NO_CHANGE)
     return Judgement(
         red=_red(criteria, evidence),
         open=[
@@ -402,7 +406,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
             state="COMPLETE",
             reason="unproven",
             text=f"{withdrawn_checks(criteria)}The model's word was admitted as evidence"
-            " (completion: judged).",
+            f" (completion: judged).{' Nothing was changed.' * evidence.unchanged}",
             grade=grade,
         )
     text = "; ".join(_texts_of(evidence.proofs)[:2]) or "Accepted by a person"

@@ -31,10 +31,9 @@ from agentrunner.verification.proof.struck import TakenOut
 from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
 from agentrunner.verification.syntax import is_same_code, language_of
 from agentrunner.verification.target import TEST, target_of, test_target
+from agentrunner.verification.verdict import NO_CHANGE
 from agentrunner.verification.verifier import Verifier
 from agentrunner.verification.world import SnapshotTrees
-
-NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
 
 
 @dataclass
@@ -95,6 +94,7 @@ class Prover:
         return evidence.model_copy(
             update={
                 "examined": True,
+                "unchanged": new == old,
                 "allowed": sorted(allowed),
                 "findings": findings,
                 "proofs": report.proofs,

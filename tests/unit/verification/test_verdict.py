@@ -18,6 +18,7 @@ from agentrunner.state.run_state import (
 from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.verification.grades import weakest
 from agentrunner.verification.verdict import (
+    NO_CHANGE,
     NO_PROOF,
     NOT_EXAMINED,
     Mode,
@@ -278,6 +279,24 @@ def test_strict_takes_a_persons_yes() -> None:
     found, yes = asked(test=GREEN), accepted(criteria=["AC-1"])
     rows = settle([criterion()], found, YES, TEST, [yes])
     assert judge(rows, found, "strict", acceptances=[yes]).complete
+
+
+@pytest.mark.parametrize(("trial", "complete_"), [(False, False), (True, True)])
+def test_a_tree_without_a_change_completes_nothing_whatever_the_planner_says(
+    trial: bool, complete_: bool
+) -> None:
+    found = evidence(examined=True, unchanged=True)
+    rows = settle([criterion()], found, YES, None)
+    judgement = judge(rows, found, "judged", trial=trial)
+    assert judgement.complete is complete_
+    assert (NO_CHANGE in judgement.missing) is not complete_
+    assert "Nothing was changed." in complete(rows, found, "judged").text
+
+
+def test_a_person_may_accept_a_tree_without_a_change() -> None:
+    found = evidence(examined=True, unchanged=True)
+    rows = settle([criterion()], found, YES, None)
+    assert judge(rows, found, "judged", acceptances=[accepted()]).complete
 
 
 def test_judged_admits_the_models_word_without_proof_and_says_so() -> None:
