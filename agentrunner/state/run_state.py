@@ -217,6 +217,11 @@ class TestOutcome(StateModel):
         """Whether the exit code is 0, or only known reds are red, and no finding contradicts it."""
         return (self.exit_code == 0 or bool(self.known_red)) and not self.finding
 
+    @property
+    def disbelieved(self) -> bool:
+        """Whether it exits 0 with no test reported red, and what it printed speaks against it."""
+        return self.exit_code == 0 and bool(self.finding) and not self.red
+
 
 class CheckOutcome(StateModel):
     """One execution of a criterion's check."""

@@ -147,6 +147,8 @@ def _settled(
         state = _CriterionState("passed", "judged", "judged", "planner", proof)
     acceptance = _accepted(criterion, evidence, acceptances)
     weak = state.kind in ("judged", "none") or state.grade == "shown"
+    if state.status == "failed" and state.kind == "tested":
+        weak = evidence is not None and _is_disbelieved(criterion, evidence)
     mapped = _by_mapping(criterion) and state.status != "failed"
     if acceptance is not None and (weak or mapped):
         proof = f"{acceptance.by}: {acceptance.reason}"
@@ -162,6 +164,13 @@ def _settled(
             "comment": comment,
         }
     )
+
+
+def _is_disbelieved(criterion: Criterion, evidence: Evidence) -> bool:
+    """Whether the criterion's command exits 0 and only its output speaks against it."""
+    if criterion.check is None or criterion.check.kind != "test" or criterion.check.name:
+        return False
+    return evidence.test is not None and evidence.test.disbelieved
 
 
 def _unseen_files(assessment: Assessment) -> str:
@@ -289,7 +298,7 @@ def judge(
     if mode == "judged" and evidence.unchanged and not (anyone or trial):
         unproven.append(NO_CHANGE)
     return Judgement(
-        red=_red(criteria, evidence),
+        red=_red(criteria, evidence, vouched=vouched),
         open=[
             finding
             for finding in evidence.findings
@@ -315,9 +324,10 @@ def _has_turned(evidence: Evidence) -> bool:
     return turned or bool(test and test.turned)
 
 
-def _red(criteria: Sequence[Criterion], evidence: Evidence) -> list[str]:
+def _red(criteria: Sequence[Criterion], evidence: Evidence, *, vouched: bool) -> list[str]:
     red = []
-    if evidence.test is not None and not evidence.test.green:
+    believed = vouched and evidence.test is not None and evidence.test.disbelieved
+    if evidence.test is not None and not evidence.test.green and not believed:
         why = evidence.test.finding or f"exits {evidence.test.exit_code}"
         red.append(
             f"`{evidence.test.command}` {why}{_red_names(evidence.test)}{_advice(evidence.test)}"
@@ -345,6 +355,8 @@ def _red_names(test: TestOutcome) -> str:
 def _advice(test: TestOutcome) -> str:
     """What would show more, and what a person can do where several tests were red before."""
     hint = f". {test.hint[:1].upper()}{test.hint[1:]}" * bool(test.hint)
+    if test.disbelieved:
+        hint += ". Where the output is as it should be: agentrunner accept --reason TEXT"
     several = test.turned or len(test.still_red) > 1
     if test.still_red and several and not test.newly_red and not test.finding:
         hint += (

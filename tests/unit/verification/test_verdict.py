@@ -13,6 +13,7 @@ from agentrunner.state.run_state import (
     Finding,
     Grade,
     Proof,
+    RedTest,
     TestOutcome,
 )
 from agentrunner.state.worker_runs import WorkerRun
@@ -279,6 +280,18 @@ def test_strict_takes_a_persons_yes() -> None:
     found, yes = asked(test=GREEN), accepted(criteria=["AC-1"])
     rows = settle([criterion()], found, YES, TEST, [yes])
     assert judge(rows, found, "strict", acceptances=[yes]).complete
+
+
+def test_a_person_may_believe_exit_0_where_only_the_output_speaks_against_it() -> None:
+    doubted = GREEN.model_copy(update={"finding": "exit 0, but the output ends without a count"})
+    red = RedTest(name="test_x", message="1 != 2")
+    for test, settled_ in ((doubted, True), (doubted.model_copy(update={"red": [red]}), False)):
+        found, yes = evidence(examined=True, test=test), accepted()
+        rows = settle([criterion(BY_TEST)], found, YES, TEST, [yes])
+        judgement = judge(rows, found, "evidence", acceptances=[yes])
+        assert judgement.complete is settled_
+        (unsettled,) = judge(rows, found, "evidence").red[:1]
+        assert ("agentrunner accept --reason" in unsettled) is settled_
 
 
 @pytest.mark.parametrize(("trial", "complete_"), [(False, False), (True, True)])
