@@ -4,6 +4,9 @@ Every object is closed, every property required, and optional values are nullabl
 request the common core only: fields that a planner seldom needs (a worker's flags) are accepted but
 not requested. Lengths are limited, since constrained decoding can otherwise repeat itself until the
 token limit.
+
+A model writes the keys in this order. So what a decision rests on comes before the decision: a
+reason before the action, a comment before the verdict, each verdict before the one on all.
 """
 
 from __future__ import annotations
@@ -78,20 +81,20 @@ _CHECK = closed(
 
 _CRITERION = closed(
     id=ID,
+    rationale=text(),
     description=text(),
     type=ID,
     critical=BOOL,
     check=nullable(_CHECK),
     tests=list_of(LINE, MAX_TESTS),
     new_test=nullable(closed(file=LINE, name=LINE)),
-    rationale=text(),
 )
 
 _PAYLOADS: dict[MessageType, Schema] = {
     "plan_task": closed(acceptance_criteria=list_of(_CRITERION, MAX_CRITERIA, least=1)),
     "next_action": closed(
         decision=closed(
-            action=one_of("run_worker", "mark_complete", "ask_human", "abort"), reason=text()
+            reason=text(), action=one_of("run_worker", "mark_complete", "ask_human", "abort")
         ),
         worker_call=nullable(
             closed(
@@ -106,10 +109,10 @@ _PAYLOADS: dict[MessageType, Schema] = {
         options=list_of(LINE, MAX_OPTIONS),
     ),
     "completion_assessment": closed(
+        by_criterion=list_of(closed(id=ID, comment=text(), status=one_of("passed", "failed"))),
+        details=closed(remaining_risks=list_of(text())),
         summary=text(),
         all_criteria_satisfied=BOOL,
-        by_criterion=list_of(closed(id=ID, status=one_of("passed", "failed"), comment=text())),
-        details=closed(passed_criteria=list_of(ID), remaining_risks=list_of(text())),
     ),
     "decompose": DECOMPOSE,
     "plan_patch": PLAN_PATCH,
@@ -226,7 +229,7 @@ def _split_by_action(payload: Schema) -> Schema:
     patterns = {name: keys[name] for name in ("used_patterns",) if name in keys}
 
     def form(actions: Sequence[str], **own: Schema) -> Schema:
-        decision = closed(action=one_of(*actions), reason=text())
+        decision = closed(reason=text(), action=one_of(*actions))
         return copy.deepcopy(closed(decision=decision, **own, **common))
 
     call = keys["worker_call"]["anyOf"][0]
@@ -241,9 +244,7 @@ def _split_by_action(payload: Schema) -> Schema:
 
 def _narrow_assessment(payload: Schema, choices: Choices) -> None:
     if words := words_of(choices.criteria):
-        verdicts, details = (payload["properties"][name] for name in ("by_criterion", "details"))
-        verdicts["items"]["properties"]["id"] = words
-        details["properties"]["passed_criteria"]["items"] = words
+        payload["properties"]["by_criterion"]["items"]["properties"]["id"] = words
 
 
 def _narrow_plan(payload: Schema, choices: Choices) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -41,6 +41,7 @@ from agentrunner.prompts import rounds as rounds_module
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.assembly import task_view
 from agentrunner.prompts.marking import defanged, marked, number_of
+from agentrunner.prompts.templates import render_part
 from agentrunner.protocol import Choices, message_schema
 from agentrunner.state.decisions import TEXT, shown, with_decision
 from agentrunner.state.lifecycle import TaskState
@@ -423,6 +424,22 @@ def test_every_key_of_the_schema_is_explained_and_no_other(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("type_", TYPES)
+def test_keys_are_explained_in_the_order_in_which_the_schema_asks_for_them(
+    type_: PromptType, language: Language
+) -> None:
+    """The order is meant: a reason before the action, a comment before the verdict."""
+    contract = render_part(type_, "contract", language, format="json", looks=True)
+    told = re.findall(r"^ *- ([a-z_]+): ", contract, re.MULTILINE)
+    choices = Choices(models=("m",), patterns=("tdd",), own_checks=("AC-1",), whole_run=True)
+    schema = message_schema(type_, choices if type_ == "next_action" else None, looks=True)
+    written = list(_in_order(schema))
+    kinds = {"command", "test", "file", "pytest", "playwright"}
+    told = [one for one in dict.fromkeys(told) if one not in kinds]
+    assert [one for one in dict.fromkeys(written) if one in told] == told
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_where_all_has_turned_green_it_is_said_where_it_is_decided(language: Language) -> None:
     """A real, small model asked a person for a price there, and the run waited."""
     made = prompt("next_action", language)
@@ -442,6 +459,15 @@ def test_where_all_has_turned_green_it_is_said_where_it_is_decided(language: Lan
         assert not tells({**good, **worse})
     assert not tells(good, refused={"completion": "A judge said no.", "hosts": []})
     assert not tells({"exists": False})
+
+
+def _in_order(schema: Any) -> Iterator[str]:
+    """Yield the keys of a schema in the order in which a model writes them."""
+    for name, part in schema.get("properties", {}).items():
+        yield name
+        yield from _in_order(part)
+    for part in (*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else ())):
+        yield from _in_order(part)
 
 
 def _keys(schema: Any) -> set[str]:
