@@ -136,6 +136,8 @@ class Choices:
     """Ids of tests that existed before the run; the key is left out where there are none."""
     own_checks: tuple[str, ...] = ()
     """Ids of criteria whose checks the planner wrote; only these can be withdrawn or replaced."""
+    at_fault: tuple[str, ...] = ()
+    """Ids of criteria that a plan is asked for once more; empty for a whole plan."""
     whole_run: bool = False
     """For a schema that stays the same all the run: then checks can be changed although no such ids
     are known yet, and one object has the keys of all actions.
@@ -248,7 +250,11 @@ def _narrow_assessment(payload: Schema, choices: Choices) -> None:
 
 
 def _narrow_plan(payload: Schema, choices: Choices) -> None:
-    criterion = payload["properties"]["acceptance_criteria"]["items"]
+    criteria = payload["properties"]["acceptance_criteria"]
+    criterion = criteria["items"]
+    if words := words_of(choices.at_fault):
+        criterion["properties"]["id"] = words
+        criteria["maxItems"] = len(choices.at_fault)
     criterion["properties"]["check"] = _checks_of(choices)
     if not choices.tests:
         drop(criterion, "tests")

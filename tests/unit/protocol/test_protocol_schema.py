@@ -144,6 +144,16 @@ def test_what_a_decision_rests_on_is_written_before_it(choices: Choices | None) 
     assert before(criterion, "rationale", "description", "check")
 
 
+def test_a_plan_that_is_asked_for_once_more_has_only_the_criteria_at_fault() -> None:
+    """A small model was told of AC-2, and answered with another AC-1."""
+    again = payload_of("plan_task", replace(CHOICES, at_fault=("AC-2",)))["acceptance_criteria"]
+    assert again["items"]["properties"]["id"]["enum"] == ["AC-2"] and again["maxItems"] == 1
+    whole = payload_of("plan_task", CHOICES)["acceptance_criteria"]
+    assert "enum" not in whole["items"]["properties"]["id"] and whole["maxItems"] > 1
+    known = replace(CHOICES, at_fault=("AC-2",))
+    assert run_schema(known) == run_schema(CHOICES)  # a provider's cache holds it
+
+
 def test_an_action_has_the_keys_that_go_with_it() -> None:
     keys = {name: set(action_of(name, CHOICES)) for name in ("run_worker", "abort", "ask_human")}
     assert keys == {
