@@ -45,19 +45,20 @@ from agentrunner.protocol.schema_parts import (
 )
 from agentrunner.protocol.wire import MAX_PROMPT
 
-_MAYBE_WHOLE = nullable(WHOLE)
 _BY_KIND: dict[str, Schema] = {
-    "command": closed(
-        kind=one_of("command"), run=LINE, cwd=MAYBE_LINE, timeout_sec=_MAYBE_WHOLE,
-        expect_exit=_MAYBE_WHOLE,
-    ),
+    "command": closed(kind=one_of("command"), run=LINE),
     "test": closed(kind=one_of("test"), name=MAYBE_LINE),
     "file": closed(
         kind=one_of("file"), path=LINE, exists=nullable(BOOL), contains=MAYBE_LINE,
         matches=MAYBE_LINE,
     ),
 }  # fmt: skip
-"""The keys of each kind of check; the other kinds have `file` and `test_name`."""
+"""The keys of each kind of check; the other kinds have `file` and `test_name`.
+
+A command's folder, time and exit code are read where they are given, and not asked for: the command
+itself can say them, and small models fill in "." and 0, or the exit code that it has before the
+work, with which it is red for good once the work is done.
+"""
 
 
 def _check_of(kind: str) -> Schema:
@@ -67,9 +68,6 @@ def _check_of(kind: str) -> Schema:
 _CHECK = closed(
     kind=one_of(*(kind for kind in CHECK_KINDS if kind != "diff")),
     run=MAYBE_LINE,
-    cwd=MAYBE_LINE,
-    timeout_sec=_MAYBE_WHOLE,
-    expect_exit=_MAYBE_WHOLE,
     path=MAYBE_LINE,
     exists=nullable(BOOL),
     contains=MAYBE_LINE,

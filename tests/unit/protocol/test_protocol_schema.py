@@ -154,6 +154,21 @@ def test_a_plan_that_is_asked_for_once_more_has_only_the_criteria_at_fault() -> 
     assert run_schema(known) == run_schema(CHOICES)  # a provider's cache holds it
 
 
+@pytest.mark.parametrize("choices", [None, CHOICES])
+def test_folder_time_and_exit_code_of_a_command_are_read_and_not_asked_for(
+    choices: Choices | None,
+) -> None:
+    """Small models fill them in: "." and 0, and the exit code that a test has before the work."""
+    keys = {name for _, part in parts(message_schema("plan_task", choices))
+            for name in part.get("properties", {})}  # fmt: skip
+    assert "run" in keys and keys.isdisjoint({"cwd", "timeout_sec", "expect_exit"})
+    check = {"kind": "command", "run": "make", "cwd": "web", "timeout_sec": 9, "expect_exit": 2}
+    criterion = {"id": "AC-1", "description": "It builds.", "check": check}
+    reply = {"type": "plan_task", "payload": {"acceptance_criteria": [criterion]}}
+    payload = parse_reply(json.dumps(reply), "plan_task").payload.model_dump()
+    assert payload["acceptance_criteria"][0]["check"] == check
+
+
 def test_an_action_has_the_keys_that_go_with_it() -> None:
     keys = {name: set(action_of(name, CHOICES)) for name in ("run_worker", "abort", "ask_human")}
     assert keys == {
