@@ -86,15 +86,17 @@ def state_of_now(
     `described` includes each criterion's description, for a judge.
     """
     keys = (*MOVING[:1], "description", "detail", *MOVING[1:]) if described else MOVING
-    view: View = {name: facts[name] for name in NOW if name in facts}
+    # This part is new in every request, so that no cache serves it: what is empty is left out.
+    view: View = {name: kept for name in NOW if (kept := _filled(facts.get(name))) is not None}
     view["acceptance_criteria"] = [
         {key: value for key in keys if (value := criterion.get(key)) not in (None, "")}
         for criterion in facts.get("acceptance_criteria", [])
     ]
     view["workers"] = [
         {
-            key: worker.get(key)
+            key: worker[key]
             for key in ("worker_type", "modes", "session_available", "left_alone_until")
+            if worker.get(key) is not None
         }
         for worker in facts.get("workers", [])
     ]
@@ -103,6 +105,14 @@ def state_of_now(
         name: parts[name] for name, digest in digests(parts).items() if known.get(name) != digest
     }
     return {**view, **_without_empty(new)}
+
+
+def _filled(value: Any) -> Any:
+    """Return the value without empty parts; None where nothing is left. 0 and false are kept."""
+    if isinstance(value, Mapping):
+        parts = {name: _filled(part) for name, part in value.items()}
+        value = {name: part for name, part in parts.items() if part is not None}
+    return None if value in (None, "", [], {}) else value
 
 
 def line_of(view: Mapping[str, Any], key: str) -> str:

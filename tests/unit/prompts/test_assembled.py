@@ -658,3 +658,18 @@ def test_what_stood_in_a_folded_round_is_told_again() -> None:
     assert "description" not in to_yaml(state_of_now(facts, told))
     gone = {name: digest for name, digest in told.items() if name != "acceptance_criteria"}
     assert "An unknown code answers 404." in to_yaml(state_of_now(facts, gone))
+
+
+def test_the_state_of_now_leaves_out_what_is_empty() -> None:
+    """It is read anew for each request, while all before it comes from the cache."""
+    facts = {
+        "state": "RUNNING", "loops": 0, "notes": [],
+        "refused": {"completion": None, "hosts": []},
+        "budget_left": {"wall_sec": "60 s", "tokens": None, "usd": 0},
+        "workers": [{"worker_type": "c", "modes": ["exec"], "session_available": False,
+                     "left_alone_until": None}],
+    }  # fmt: skip
+    now = state_of_now(facts, {})
+    assert now["loops"] == 0 and now["budget_left"] == {"wall_sec": "60 s", "usd": 0}
+    assert "notes" not in now and "refused" not in now
+    assert now["workers"] == [{"worker_type": "c", "modes": ["exec"], "session_available": False}]
