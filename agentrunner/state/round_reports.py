@@ -75,7 +75,7 @@ def report(
             view["worker_stderr_tail"] = errors
     if refused := (facts.get("refused") or {}).get("completion"):
         view["refused"] = refused
-    return {**view, **_without_empty(new)}
+    return _filled({**view, **_without_empty(new)}) or {}
 
 
 def state_of_now(
@@ -86,17 +86,15 @@ def state_of_now(
     `described` includes each criterion's description, for a judge.
     """
     keys = (*MOVING[:1], "description", "detail", *MOVING[1:]) if described else MOVING
-    # This part is new in every request, so that no cache serves it: what is empty is left out.
-    view: View = {name: kept for name in NOW if (kept := _filled(facts.get(name))) is not None}
+    view: View = {name: facts[name] for name in NOW if name in facts}
     view["acceptance_criteria"] = [
         {key: value for key in keys if (value := criterion.get(key)) not in (None, "")}
         for criterion in facts.get("acceptance_criteria", [])
     ]
     view["workers"] = [
         {
-            key: worker[key]
+            key: worker.get(key)
             for key in ("worker_type", "modes", "session_available", "left_alone_until")
-            if worker.get(key) is not None
         }
         for worker in facts.get("workers", [])
     ]
@@ -104,14 +102,18 @@ def state_of_now(
     new = {
         name: parts[name] for name, digest in digests(parts).items() if known.get(name) != digest
     }
-    return {**view, **_without_empty(new)}
+    return _filled({**view, **_without_empty(new)}) or {}
 
 
 def _filled(value: Any) -> Any:
-    """Return the value without empty parts; None where nothing is left. 0 and false are kept."""
+    """Return the value without empty parts, which cost tokens and say nothing; None where nothing
+    is left. 0 and false are kept.
+    """
     if isinstance(value, Mapping):
         parts = {name: _filled(part) for name, part in value.items()}
         value = {name: part for name, part in parts.items() if part is not None}
+    elif isinstance(value, list):
+        value = [part for one in value if (part := _filled(one)) is not None]
     return None if value in (None, "", [], {}) else value
 
 
