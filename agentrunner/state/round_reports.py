@@ -88,7 +88,7 @@ def state_of_now(
     keys = (*MOVING[:1], "description", "detail", *MOVING[1:]) if described else MOVING
     view: View = {name: facts[name] for name in NOW if name in facts}
     view["acceptance_criteria"] = [
-        {key: value for key in keys if (value := criterion.get(key)) not in (None, "")}
+        {key: value for key in keys if (value := criterion.get(key)) not in (None, "", "none")}
         for criterion in facts.get("acceptance_criteria", [])
     ]
     view["workers"] = [

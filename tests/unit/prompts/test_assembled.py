@@ -461,6 +461,25 @@ def test_where_all_has_turned_green_it_is_said_where_it_is_decided(language: Lan
     assert not tells({"exists": False})
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_judge_is_told_what_is_left_to_it(language: Language) -> None:
+    """A real, small model failed what was proven, and what had no check, for having none."""
+    made = prompt("completion_assessment", language)
+    unknown, passed = {
+        "en": ("status is unknown", "status is passed"),
+        "ja": ("status が unknown の条件", "status が passed の条件"),
+    }[language]
+
+    def told(*statuses: str) -> str:
+        criteria = [{"id": f"AC-{n}", "status": one} for n, one in enumerate(statuses, 1)]
+        facts = {**made.facts, "acceptance_criteria": criteria}
+        return assemble(replace(made, facts=facts))[-1].content
+
+    both = told("unknown", "passed")
+    assert unknown in both and passed in both
+    assert unknown not in told("passed") and passed not in told("unknown", "failed")
+
+
 def _in_order(schema: Any) -> Iterator[str]:
     """Yield the keys of a schema in the order in which a model writes them."""
     for name, part in schema.get("properties", {}).items():
