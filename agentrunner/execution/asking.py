@@ -55,11 +55,13 @@ async def ask(
     repository: Mapping[str, Any] | None = None,
     vote: int = 0,
     view: Seeing | None = None,
+    at_fault: tuple[str, ...] = (),
 ) -> tuple[Message, Counters]:
     """Return one message of the planner, and the counters after it.
 
     `vote` is the number of this vote among several on one thing: votes go round among the
     candidates. `view` is what the planner sees, for a caller who needs to know what it has seen.
+    `at_fault` are the criteria that a plan is asked for once more; of others nothing is read.
     Raises NeedsPerson where the planner gives no answer and a person may help, TaskFailed where
     nobody can, BudgetSpent where no call is left, MustWait where the planner is unavailable for a
     while. The counters so far are on the error.
@@ -101,7 +103,7 @@ async def ask(
     if repository is not None:
         fields["repository"] = repository
     tests = tuple(ids_in(fields.get("repository")))
-    prompt = replace(prompt, choices=_choices(state, deps, tests), **fields)
+    prompt = replace(prompt, choices=_choices(state, deps, tests, at_fault), **fields)
 
     async def asked_of(client: PlannerClient) -> PlannerAnswer:
         view.begin()
@@ -202,7 +204,9 @@ def keeping(update: Update) -> Iterator[None]:
         raise
 
 
-def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
+def _choices(
+    state: TaskContext, deps: Deps, tests: tuple[str, ...], at_fault: tuple[str, ...]
+) -> Choices:
     """Return what the schema of a reply names: the workers and their models, and the criteria.
 
     Whether a candidate is cooling down or has a session is no part of it: that changes between
@@ -220,6 +224,7 @@ def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
         kinds=tuple(kinds),
         tests=tests,
         own_checks=_questionable_checks(state),
+        at_fault=at_fault,
     )
 
 
