@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import io
 import itertools
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -187,8 +188,19 @@ Version = Annotated[
 
 
 @app.callback(invoke_without_command=True)
-def overview(context: typer.Context, version: Version = False) -> int:
+def overview(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Print the version; with --json as JSON.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
+) -> int:
     """Hand over a PRD and a repository, walk away, and believe it when it says COMPLETE."""
+    if version:
+        typer.echo(
+            json.dumps({"version": __version__}) if as_json else f"agentrunner {__version__}"
+        )
+        raise typer.Exit
     if context.invoked_subcommand is not None:
         return 0
     if not sys.stdout.isatty():

@@ -275,6 +275,7 @@ def undo(
     force: Annotated[
         bool, typer.Option("--force", help="Also files that were edited after the run.")
     ] = False,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Put the files back as they were before the run. A second undo takes that back."""
@@ -283,8 +284,11 @@ def undo(
     from agentrunner.screens.layout import count, flat
 
     folder = environment.state_dir(state_dir)
-    run_id = run_for("undo", run, state_dir, Output())
+    run_id = run_for("undo", run, state_dir, Output(json=as_json))
     done = queries.undo(folder, run_id, force)
+    if as_json:
+        show(json.dumps({"run_id": run_id, **done}))
+        return 2 if done["refused"] else 0
     what = (
         f"again as {run_id} left them"
         if done["undo_taken_back"]

@@ -7,11 +7,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agentrunner.config.kinds import planner_kind
 from agentrunner.errors import TaskFailed
-from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_budget
+from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_budget, limits_for
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_candidates import ask_candidates, asks
 from agentrunner.execution.quota import MustWait
@@ -26,7 +27,7 @@ from agentrunner.planners.base import (
     PlannerUnavailable,
     PlannerUnusable,
     Written,
-    answers_by_code,
+    costs_nothing,
 )
 from agentrunner.planners.cut import cut_of
 from agentrunner.planners.factory import reply_format
@@ -73,11 +74,11 @@ async def ask(
         await asyncio.to_thread(_record, state, deps, call, cost)
         await asyncio.to_thread(_warn_of_cut, state, deps, call)
 
-    # A program's answer costs no money, so that it needs none.
+    candidates = deps.meta.role_candidates(role_of(type)).candidates
     free = all(
-        answers_by_code(one.client) for one in deps.meta.role_candidates(role_of(type)).candidates
+        costs_nothing(one.client, partial(deps.prices.is_free, near=True)) for one in candidates
     )
-    names = tuple(name for name in FOR_CALL if not free or name != "usd")
+    names = limits_for(FOR_CALL, free=free)
 
     def before_attempt() -> None:
         check_budget(state, deps, accounting.counters, names)
