@@ -276,11 +276,17 @@ class Differential:
         changes: by path, as `single_changes` returns them."""
         return self.single_changes(world, self.rewritten_data(world, target))
 
-    def rewritten_data(self, world: SnapshotTrees, target: Target) -> list[str]:
-        """Data that the PRD or the task permits to change and that exists in both trees."""
+    def rewritten_data(
+        self, world: SnapshotTrees, target: Target, *, person: bool = False
+    ) -> list[str]:
+        """Data that the PRD or the task permits to change and that exists in both trees.
+
+        With `person`, so is what a person allowed after looking.
+        """
         inputs = self.inputs(world.old, [target])
         there = world.old_paths & self.snapshots.list(world.new).keys()
-        data = [path for path in sorted(self.permitted(world.allowed)) if not family_of(path)]
+        permitted = self.permitted(() if person else world.allowed)
+        data = [path for path in sorted(permitted) if not family_of(path)]
         return [path for path in data if path in there and inputs.counts(path)]
 
     def changed_beside(self, world: SnapshotTrees, target: Target) -> list[str]:
