@@ -16,7 +16,7 @@ from agentrunner.verification.inputs.asked_kinds import (
     differs_by_snapshots,
     wants_snapshots,
 )
-from agentrunner.verification.inputs.asked_tests import tests_to_adapt
+from agentrunner.verification.inputs.asked_tests import asks_to_adapt
 from agentrunner.verification.inputs.changes import ProofChange
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.moves import asked_moves, imports_follow, names_follow
@@ -75,7 +75,7 @@ class FollowUps:
             if names := adapted_in(before, after, language, outside_of_checks(self.wanted)):
                 found[path] = names
         every = {own_name(name) for names in found.values() for name in names}
-        return found if tests_to_adapt(self.wanted, every) else {}
+        return found if asks_to_adapt(self.wanted, every) else {}
 
     def expected_data(self) -> set[str]:
         """Changed data that tests compare with, of a kind that the PRD wants changed."""

@@ -32,7 +32,7 @@ NOUN = re.compile(
 """Before the name of a test."""
 
 
-def tests_to_adapt(prd_text: str, changed: Collection[str]) -> bool:
+def asks_to_adapt(prd_text: str, changed: Collection[str]) -> bool:
     """Whether the PRD wants each of these tests adapted, by their names or as "the tests".
 
     "The test" in the singular permits a single test.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.asked_tests import tests_to_adapt
+from agentrunner.verification.inputs.asked_tests import asks_to_adapt
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from agentrunner.verification.inputs.asked_tests import tests_to_adapt
     ],
 )
 def test_the_text_wants_them_adapted(text: str, names: str) -> None:
-    assert tests_to_adapt(text, names.split())
+    assert asks_to_adapt(text, names.split())
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_the_text_wants_them_adapted(text: str, names: str) -> None:
     ],
 )
 def test_the_text_does_not(text: str, names: str) -> None:
-    assert not tests_to_adapt(text, names.split())
+    assert not asks_to_adapt(text, names.split())
