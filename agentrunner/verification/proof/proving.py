@@ -22,6 +22,7 @@ from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, 
 from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import EXAMINED, leads_out
+from agentrunner.verification.proof.adapted import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
@@ -189,6 +190,8 @@ async def _examine(exam: Examination, case: Case) -> None:
     """Examine one command: with the old inputs first, then by test names or by its exit code."""
     held = await with_old_inputs(exam, case)
     if held is None or not await hold_without_unexplained(exam, case):
+        return
+    if not await hold_adapted(exam, case):
         return
     if case.now is None:
         await prove_by_exit(exam, case, red_with_old=held.red)
