@@ -533,13 +533,18 @@ def _names_missing(text: str, names_of_work: set[str], file: str = "") -> bool:
 
 
 def _why_not_red_where_empty(names: Sequence[str], struck: Measured, why: str) -> dict[str, str]:
-    if struck.results is None:
-        return dict.fromkeys(names, why if struck.passed else "")
-    return {name: why if struck.results.passed(name) else "" for name in names}
+    return {name: "" if _turns_red(struck, [name]) else why for name in names}
 
 
 def _turns_red(ran: Measured, names: Sequence[str]) -> bool:
-    """Whether any of these tests, which pass with the work, does not pass here."""
+    """Whether any of these tests, which pass with the work, fails here or cannot be loaded.
+
+    One that is left out here says nothing.
+    """
     if ran.results is None:
         return not ran.passed
-    return any(not ran.results.passed(name) for name in names)
+    found = [ran.results.named(name) for name in names]
+    return any(
+        not tests or any(test.outcome not in ("passed", "skipped") for test in tests)
+        for tests in found
+    )
