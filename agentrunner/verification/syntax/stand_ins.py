@@ -26,7 +26,7 @@ from agentrunner.verification.syntax.languages import (
 from agentrunner.verification.syntax.scripts import FUNCTIONS
 from agentrunner.verification.syntax.values import NOTHINGS, is_literal
 
-MOST = 3
+MOST = 2
 """The most stand-ins of one function: each costs a run of tests."""
 NESTED = (
     "function_definition",
