@@ -69,7 +69,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     shown = await exam.struck.shown(
         exam.run, target, others, world, now, exam.criteria, asked, whole, stood
     )
-    if stood and shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):
+    if shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):
         return
     names = [*stood, *shown.names]
     if not names:

@@ -52,8 +52,12 @@ def _word(name: str) -> re.Pattern[bytes]:
 
 
 def _spelt(option: str) -> re.Pattern[bytes]:
-    """An option as languages spell it: `dry-run`, `dry_run`, `dryRun`."""
-    return re.compile(option.replace("-", "[-_]?").encode(), re.IGNORECASE)
+    """An option as programs spell it: with its dashes, in quotes, or as a name that is declared
+    (`dry_run: bool`, `dryRun = `)."""
+    name = option.replace("-", "[-_]?")
+    return re.compile(
+        rf"--{name}\b|[\"']{name}[\"']|(?<![\w.]){name}\s*[:=](?!=)".encode(), re.IGNORECASE
+    )
 
 
 def _not_in(

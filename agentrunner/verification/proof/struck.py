@@ -17,6 +17,8 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.differential import in_repo
+from agentrunner.verification.proof.without_options import not_asked_for
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.syntax.calls import names_called, names_changed
 from agentrunner.verification.syntax.empty import changed_functions, empty_functions, last_name
@@ -163,6 +165,13 @@ class TakenOut:
                 struck = await run(target, raising, candidates)
                 refused |= _why_not_red_where_empty(candidates, struck, RAISING)
                 candidates = [name for name in candidates if not refused[name]]
+        if candidates and (whole is None or whole.id == target.id):
+            places: dict[str, list[str]] = {}
+            for name in [*candidates, *stood]:
+                places.setdefault(in_repo(files[name].file, target.cwd), []).append(name)
+            unasked = await not_asked_for(run, target, self.snapshots, world, places, asked)
+            if unasked:
+                return ShownTests(why=unasked, unasked=unasked)
         if candidates or stood:
             unasked = await self._unasked(
                 run, target, whole or target, world, now, asked, candidates, stood, refused

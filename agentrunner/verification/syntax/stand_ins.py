@@ -189,8 +189,13 @@ def _stated_answers(parsed: Parsed, function: Function) -> Iterator[Node]:
             given = [*(one for one in branches if one is not None), *given]
         elif node.type in ("block", "else_clause"):
             given = [*statements(node)[-1:], *given]
-        elif is_literal(node) and node.type not in NOTHINGS:
+        elif is_literal(node) and node.type not in NOTHINGS and not _is_put_together(node):
             yield node
+
+
+def _is_put_together(node: Node) -> bool:
+    """Whether a string holds values that are worked out."""
+    return any(one.type in ("interpolation", "template_substitution") for one in walk(node))
 
 
 def _only_answer(parsed: Parsed, function: Function) -> str | None:

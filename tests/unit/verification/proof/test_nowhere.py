@@ -35,13 +35,13 @@ def _missing(old: dict[str, str], new: dict[str, str]) -> str:
     ("new", "missing"),
     [
         ("def percent(n): return n\nadd('--dry-run')", ""),
-        ("exports.percent = (n) => n; let dryRun", ""),
-        ("const percent: F = f; let dry_run", ""),
-        ("sub percent { } DryRun", ""),
-        ("def percent n\nend\ndry-run", ""),
-        ("def cut(net, percent): return net - percent\ndry-run", "percent(n)"),
-        ("def percents(n): return n\ndry-run", "percent(n)"),
-        ("def percent(n): return n", "--dry-run"),
+        ("exports.percent = (n) => n; let o = { dryRun: true }", ""),
+        ("const percent: F = f; struct Args { dry_run: bool }", ""),
+        ('sub percent { } flag.Bool("dry-run")', ""),
+        ("def percent n\nend\n--dry-run", ""),
+        ("def cut(net, percent): return net - percent\n--dry-run", "percent(n)"),
+        ("def percents(n): return n\n--dry-run", "percent(n)"),
+        ("def percent(n): return n\nimport dry_run", "--dry-run"),
     ],
 )
 def test_what_is_named_is_somewhere(new: str, missing: str) -> None:

@@ -25,6 +25,8 @@ FIRST = "gives back `a` as it is"
          {FIRST: False, "always gives `'<b></b>'`": True}),
         ("javascript", "const f = a => { return () => 1; };\n", {FIRST: False}),
         ("javascript", "const f = ({ a }) => a;\n", {}),
+        ("javascript", "const f = (a) => `<b>${a}</b>`;\n", {FIRST: False}),
+        ("python", "def f(a):\n    return f'-{a} %'\n", {FIRST: False}),
         ("typescript", "function f(a: T): T { return a; }\n", {FIRST: True}),
         ("go", "package p\nfunc f(a, b int) int { return a }\n", {FIRST: True}),
         ("go", "package p\nfunc (c C) f(a string) (int, error) { return 0, nil }\n", {}),
