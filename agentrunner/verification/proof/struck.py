@@ -218,7 +218,9 @@ class TakenOut:
             if tree is None:
                 continue
             first = [*candidates, *stood]
-            asking: bool | None = _turns_red(await run(target, tree, first), first)
+            ran = await run(target, tree, first)
+            red = [one for one in first if _turns_red(ran, [one])]
+            asking: bool | None = bool(red)
             if not asking:
                 asking = await elsewhere.is_red(tree)
             if asking is None:
@@ -228,16 +230,12 @@ class TakenOut:
                 if name in added:
                     break
                 continue
-            if (
-                name in added
-                and candidates
-                and (
-                    same := await self._answers_alike(
-                        run, target, elsewhere, world, asked, first, name
-                    )
+            if name in added and candidates:
+                same = await self._answers_alike(
+                    run, target, elsewhere, world, asked, first, name, several=len(red) > 1
                 )
-            ):
-                return same
+                if same:
+                    return same
             is_asked = True
             self.known.add((world.new, name))
         return unasked if added or not is_asked else ""
@@ -251,8 +249,13 @@ class TakenOut:
         asked: str,
         candidates: Sequence[str],
         name: str,
+        *,
+        several: bool,
     ) -> str:
-        """Why the tests do not ask what a new function makes of what it is handed; else ""."""
+        """Why the tests do not ask what a new function makes of what it is handed; else "".
+
+        One test may ask for one value; where `several` ask the function, they ask for several.
+        """
         read = await asyncio.to_thread(self.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.snapshots.reader, world.old)
         for path in world.product:
@@ -262,6 +265,8 @@ class TakenOut:
             for one in stand_ins(read_old(path), after, language, name, asked):
                 if one.own:
                     return ONE_ANSWER.format(name, one.what)
+                if one.constant and not several:
+                    continue
                 tree = await asyncio.to_thread(
                     self._changed, world, read_old, read, _only_in(path, one.source)
                 )

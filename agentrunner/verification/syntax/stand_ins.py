@@ -54,6 +54,8 @@ class StandIn:
     """What the function does here, to follow its name in a message."""
     own: bool = False
     """Whether the function itself does no more than that."""
+    constant: bool = False
+    """Whether it gives one value, which one honest test may ask for."""
 
 
 def new_functions(before: bytes | None, after: bytes, language: str) -> set[str]:
@@ -85,13 +87,13 @@ def stand_ins(
     only = _only_answer(parsed, function)
     found: list[StandIn] = []
     for text, what in _answers(parsed, function, first):
-        own = only == text
-        if own and what != _handed_back(first) and _is_named(text, wanted):
+        own, constant = only == text, what != _handed_back(first)
+        if own and constant and _is_named(text, wanted):
             continue
         edit = _answering(parsed, function, text)
         changed = applied(after, [edit]) if edit is not None else after
         if own or changed != after:
-            found.append(StandIn(after if own else changed, what, own))
+            found.append(StandIn(after if own else changed, what, own, constant))
     return found[:MOST]
 
 
