@@ -169,7 +169,7 @@ def unasked_work(what: str) -> Finding:
     return Finding(
         code="work_unasked",
         message=what[:1].upper() + what[1:],
-        remedy="a test that asks it; agentrunner approve, after looking at it",
+        remedy="have a test that asks it; or agentrunner approve, after looking at it",
     )
 
 
