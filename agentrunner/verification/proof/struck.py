@@ -26,9 +26,9 @@ from agentrunner.verification.syntax.empty_c import ENDINGS, changed_in_c, empti
 from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.raising import only_raising, that_only_raise
-from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins
+from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
 from agentrunner.verification.syntax.substance import is_empty_test
-from agentrunner.verification.syntax.words import identifiers
+from agentrunner.verification.syntax.words import identifiers, signatures
 from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
@@ -75,6 +75,7 @@ NOT_ASKED = "no test asks `{}`, which the requirements name: with an empty body 
 ONE_ANSWER = "`{}`, which the requirements name with what it is handed, {}"
 SAME_ANSWER = "every test that asks `{}`, which the requirements name, also passes where it {}"
 NOT_THERE = "`{}`, which the requirements name, does nothing but raise an exception"
+UNUSED = "`{}` does not use its new `{}`, which the requirements name"
 MOST_NAMED = 5
 """So many functions that the requirements name are emptied one by one."""
 MOST_READ = 500_000
@@ -204,6 +205,8 @@ class TakenOut:
         names, added, idle = await asyncio.to_thread(_named_functions, world, read_old, read, asked)
         if idle:
             return NOT_THERE.format(idle[0])
+        if unused := await asyncio.to_thread(_unused, world, read_old, read, asked):
+            return UNUSED.format(*unused)
         elsewhere = _AllTests(run, whole, world, now if whole.id == target.id else None, refused)
         unasked, is_asked = "", False
         for name in [*added, *names][:MOST_NAMED]:
@@ -407,6 +410,22 @@ def _named_functions(
             names = changed_in_c(before, after) if path.endswith(ENDINGS) else set()
         found |= names & wanted
     return sorted(found), sorted(added), sorted((idle - work) & wanted)
+
+
+def _unused(
+    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
+) -> tuple[str, str] | None:
+    """A new parameter that a text names with its function, and that the function does not read:
+    that function and the parameter."""
+    wanted = signatures(asked)
+    for path in world.product if wanted else ():
+        language, before, after = language_of(path), read_old(path), read(path)
+        if language is None or before is None or after is None:
+            continue
+        for name, parameter in sorted(unread(before, after, language)):
+            if parameter in re.findall(r"\w+", wanted.get(name, "").partition("(")[2]):
+                return name, parameter
+    return None
 
 
 def _with_empty_functions(

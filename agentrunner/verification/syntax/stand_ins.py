@@ -14,7 +14,7 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.edits import Edit, applied, replaced
 from agentrunner.verification.syntax.empty import changed_functions, last_name
 from agentrunner.verification.syntax.ends import own_nodes
-from agentrunner.verification.syntax.functions import Function, altered, is_docstring
+from agentrunner.verification.syntax.functions import Function, altered, functions_of, is_docstring
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
@@ -99,13 +99,39 @@ def stand_ins(
 
 def reads_a_parameter(parsed: Parsed, function: Function) -> bool:
     """Whether a function uses any of what it is handed; true where it is handed nothing."""
-    names = {
+    names = _parameter_names(parsed, function)
+    return not names or any(parsed.text(one) in names for one in walk(function.body))
+
+
+def unread(before: bytes | None, after: bytes, language: str) -> set[tuple[str, str]]:
+    """Functions that stood before, by last name, with parameters that they only now have, and that
+    no function of that name reads."""
+    old = parse(before, language) if before is not None else None
+    parsed, functions = changed_functions(before, after, language, inner=True)
+    if old is None or parsed is None:
+        return set()
+    had: dict[str, set[str]] = {}
+    for one in functions_of(old):
+        had.setdefault(last_name(one), set()).update(_parameter_names(old, one))
+    idle: set[tuple[str, str]] = set()
+    read: set[tuple[str, str]] = set()
+    for one in functions:
+        name = last_name(one)
+        used = {parsed.text(node) for node in walk(one.body)}
+        for parameter in (
+            _parameter_names(parsed, one) - had.get(name, set()) if name in had else ()
+        ):
+            (read if parameter in used else idle).add((name, parameter))
+    return idle - read
+
+
+def _parameter_names(parsed: Parsed, function: Function) -> set[str]:
+    return {
         parsed.text(one)
         for parameter in _parameters(function)
         for one in walk(parameter)
         if one.type in ("identifier", "shorthand_property_identifier_pattern")
     }
-    return not names or any(parsed.text(one) in names for one in walk(function.body))
 
 
 def _answers(parsed: Parsed, function: Function, first: str) -> Iterator[tuple[str, str]]:

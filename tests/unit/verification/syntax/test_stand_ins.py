@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.syntax.languages import parse
-from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins
+from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
 
 FIRST = "gives back `a` as it is"
 
@@ -55,3 +55,10 @@ def test_functions_that_are_new_by_name() -> None:
     after = b"def f(a):\n    return a + 1\n\n\ndef g(a):\n    return a\n"
     assert new_functions(before, after, "python") == {"g"}
     assert new_functions(None, after, "python") == {"f", "g"}
+
+
+def test_new_parameters_that_are_not_read() -> None:
+    before = b"def f(a, b=1):\n    return a\n\n\ndef g(a):\n    return a\n"
+    after = b"def f(a, b=1, c=2, d=3):\n    return d\n\n\ndef g(a, c):\n    return a\n"
+    assert unread(before, after, "python") == {("f", "c"), ("g", "c")}
+    assert unread(None, after, "python") == set()
