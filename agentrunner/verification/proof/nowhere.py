@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.words import options, signatures
 from agentrunner.verification.world import SnapshotTrees
 
@@ -30,9 +31,12 @@ def named_and_nowhere(snapshots: Snapshots, world: SnapshotTrees, asked: str) ->
     changed = [path for path, entry in new.items() if old.get(path) != entry]
     gone = [path for path, entry in old.items() if new.get(path) != entry]
     same = [path for path in new if old.get(path) == new[path]]
+    with_trees = [path for path in changed if language_of(path) is not None]
+    others = [path for path in changed if language_of(path) is None]
     wanted = {_defined(one): text for one, text in named.items()}
-    wanted = _not_in(snapshots, world.new, changed, wanted)
+    wanted = _not_in(snapshots, world.new, with_trees, wanted)
     wanted = {_word(one): text for one, text in named.items() if text in wanted.values()}
+    wanted = _not_in(snapshots, world.new, others, wanted)
     wanted = _not_in(snapshots, world.old, [*gone, *same], wanted)
     spelt = {_spelt(one): text for one, text in given.items()}
     spelt = _not_in(snapshots, world.new, changed, spelt)
@@ -44,7 +48,7 @@ def named_and_nowhere(snapshots: Snapshots, world: SnapshotTrees, asked: str) ->
 def _defined(name: str) -> re.Pattern[bytes]:
     """Where a name may be defined: a parameter or a value of that name is no function."""
     bare = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
-    return re.compile(rf"{bare}[\"'\]]*\s*[(=:<\[{{]|\bdef\s+{bare}".encode())
+    return re.compile(rf"{bare}[\"'\]]*\s*[(=:<\[{{]".encode())
 
 
 def _word(name: str) -> re.Pattern[bytes]:

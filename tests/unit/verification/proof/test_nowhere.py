@@ -32,20 +32,20 @@ def _missing(old: dict[str, str], new: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("new", "missing"),
+    ("file", "new", "missing"),
     [
-        ("def percent(n): return n\nadd('--dry-run')", ""),
-        ("exports.percent = (n) => n; let o = { dryRun: true }", ""),
-        ("const percent: F = f; struct Args { dry_run: bool }", ""),
-        ('sub percent { } flag.Bool("dry-run")', ""),
-        ("def percent n\nend\n--dry-run", ""),
-        ("def cut(net, percent): return net - percent\n--dry-run", "percent(n)"),
-        ("def percents(n): return n\n--dry-run", "percent(n)"),
-        ("def percent(n): return n\nimport dry_run", "--dry-run"),
+        ("a.py", "def percent(n): return n\nadd('--dry-run')", ""),
+        ("a.js", "exports.percent = (n) => n; let o = { dryRun: true }", ""),
+        ("a.ts", "const percent: F = f; struct Args { dry_run: bool }", ""),
+        ("a.pl", 'sub percent { } flag.Bool("dry-run")', ""),
+        ("a.rb", "def percent n\nend\n--dry-run", ""),
+        ("a.py", "def cut(net, percent): return net - percent\n--dry-run", "percent(n)"),
+        ("a.py", "def percents(n): return n\n--dry-run", "percent(n)"),
+        ("a.py", "def percent(n): return n\nimport dry_run", "--dry-run"),
     ],
 )
-def test_what_is_named_is_somewhere(new: str, missing: str) -> None:
-    said = _missing({"b": "old"}, {"a": new})
+def test_what_is_named_is_somewhere(file: str, new: str, missing: str) -> None:
+    said = _missing({"b": "old"}, {file: new})
     assert said == (
         f"`{missing}`, which the requirements name, is nowhere in the tree" * bool(missing)
     )
