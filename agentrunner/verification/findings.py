@@ -19,6 +19,7 @@ EXAMINED = frozenset(
         "tool_exchanged",
         "editable_install",
         "packages_changed",
+        "work_unasked",
     }
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
@@ -163,6 +164,15 @@ def tests_gone(target: Target, names: Sequence[str]) -> Finding:
         tests=list(names[:MOST_PATHS]),
         remedy="agentrunner approve, where they are not wanted any more; task.test.may_change names"
         " their files in advance",
+    )
+
+
+def unasked_work(what: str) -> Finding:
+    """A finding: something that was asked for is not there, or no test asks it."""
+    return Finding(
+        code="work_unasked",
+        message=what[:1].upper() + what[1:],
+        remedy="have a test that asks it; or agentrunner approve, after looking at it",
     )
 
 

@@ -73,7 +73,8 @@ class Judgement:
 
 def fingerprint(finding: Finding) -> str:
     """An id of a finding, so that it is reported once and its approval can be remembered."""
-    text = "\0".join([finding.code, *sorted(finding.paths), *sorted(finding.tests)])
+    about = [*sorted(finding.paths), *sorted(finding.tests)] or [finding.message]
+    text = "\0".join([finding.code, *about])
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 

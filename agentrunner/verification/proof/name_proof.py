@@ -9,7 +9,7 @@ from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.differential import in_repo, in_tree
-from agentrunner.verification.findings import tests_gone, tool_changed
+from agentrunner.verification.findings import tests_gone, tool_changed, unasked_work
 from agentrunner.verification.inputs.asked import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.asked_before import not_asked_again
@@ -74,8 +74,10 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     others += [name for name in followed.names if name not in others]
     asked, whole = _asked_of(exam, case)
     shown = await exam.struck.shown(
-        exam.run, target, others, world, now, exam.criteria, asked, whole
+        exam.run, target, others, world, now, exam.criteria, asked, whole, stood
     )
+    if shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):
+        return
     names = [*stood, *shown.names]
     if not names:
         claimed = sorted(exam.claims(case).claimed)

@@ -21,12 +21,14 @@ from dataclasses import dataclass
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
 from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.findings import EXAMINED, leads_out
+from agentrunner.verification.findings import EXAMINED, leads_out, unasked_work
+from agentrunner.verification.inputs.asked import outside_of_checks
 from agentrunner.verification.proof.adapted import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.name_proof import prove_by_name
+from agentrunner.verification.proof.nowhere import named_and_nowhere
 from agentrunner.verification.proof.old_inputs import with_old_inputs
 from agentrunner.verification.proof.struck import TakenOut
 from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
@@ -73,6 +75,12 @@ class Prover:
                 if report.stopped_by(finding, TEST):
                     cases = []
             world = await self._world(old, new, cases, allowed)
+            wanted = outside_of_checks(self.verifier.spec.wanted)
+            missing = await asyncio.to_thread(
+                named_and_nowhere, self.verifier.snapshots, world, wanted
+            )
+            if missing:
+                report.findings.append(unasked_work(missing))
             exam = Examination(
                 self.verifier,
                 self.differential,

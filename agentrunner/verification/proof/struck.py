@@ -17,6 +17,8 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.differential import in_repo
+from agentrunner.verification.proof.without_options import not_asked_for
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.syntax.calls import names_called, names_changed
 from agentrunner.verification.syntax.empty import changed_functions, empty_functions, last_name
@@ -24,8 +26,9 @@ from agentrunner.verification.syntax.empty_c import ENDINGS, changed_in_c, empti
 from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.raising import only_raising, that_only_raise
+from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
 from agentrunner.verification.syntax.substance import is_empty_test
-from agentrunner.verification.syntax.words import identifiers
+from agentrunner.verification.syntax.words import identifiers, signatures
 from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
@@ -69,7 +72,10 @@ WORD = re.compile(r"[^\W\d]\w{2,}")
 EMPTIED = "it passes with the changed functions emptied"
 RAISING = "it only asks for the exception that stands where the work should be"
 NOT_ASKED = "no test asks `{}`, which the requirements name: with an empty body all stay green"
+ONE_ANSWER = "`{}`, which the requirements name with what it is handed, {}"
+SAME_ANSWER = "every test that asks `{}`, which the requirements name, also passes where it {}"
 NOT_THERE = "`{}`, which the requirements name, does nothing but raise an exception"
+UNUSED = "`{}` does not use its new `{}`, which the requirements name"
 MOST_NAMED = 5
 """So many functions that the requirements name are emptied one by one."""
 MOST_READ = 500_000
@@ -86,6 +92,8 @@ class ShownTests:
     notes: list[str] = field(default_factory=list)
     why: str = ""
     """Why the first of the other tests shows nothing."""
+    unasked: str = ""
+    """Which function that the requirements name is not there, or is asked by no test."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +114,15 @@ class TakenOut:
         criteria: Sequence[Criterion],
         asked: str = "",
         whole: Target | None = None,
+        stood: Sequence[str] = (),
     ) -> ShownTests:
         """Those of `names`, which pass on the new tree, that show something.
 
         `asked` is what people ask for; functions of the work that it names have to be asked by some
-        test of `whole`, which is the target of all tests.
+        test of `whole`, which is the target of all tests. `stood` are tests of others that turned
+        green.
         """
-        if not names:
+        if not names and not stood:
             return ShownTests()
         read = await asyncio.to_thread(self.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.snapshots.reader, world.old)
@@ -156,12 +166,19 @@ class TakenOut:
                 struck = await run(target, raising, candidates)
                 refused |= _why_not_red_where_empty(candidates, struck, RAISING)
                 candidates = [name for name in candidates if not refused[name]]
-        if candidates:
+        if candidates and (whole is None or whole.id == target.id):
+            places: dict[str, list[str]] = {}
+            for name in [*candidates, *stood]:
+                places.setdefault(in_repo(files[name].file, target.cwd), []).append(name)
+            unasked = await not_asked_for(run, target, self.snapshots, world, places, asked)
+            if unasked:
+                return ShownTests(why=unasked, unasked=unasked)
+        if candidates or stood:
             unasked = await self._unasked(
-                run, target, whole or target, world, now, asked, candidates, refused
+                run, target, whole or target, world, now, asked, candidates, stood, refused
             )
             if unasked:
-                return ShownTests(why=unasked)
+                return ShownTests(why=unasked, unasked=unasked)
         why = next((f"{name}: {text}" for name, text in refused.items() if text), "")
         return ShownTests(
             candidates, {one for name in candidates for one in uses[name]}, notes, why
@@ -176,37 +193,91 @@ class TakenOut:
         now: Results,
         asked: str,
         candidates: Sequence[str],
+        stood: Sequence[str],
         refused: Mapping[str, str],
     ) -> str:
-        """Why a function of the work that people name is not there or asked by no test; else ""."""
+        """Why a function of the work that people name is not there or asked by no test; else "".
+
+        Beside tests of others (`stood`) alone, only functions that are new have to be asked.
+        """
         read = await asyncio.to_thread(self.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.snapshots.reader, world.old)
-        names, idle = await asyncio.to_thread(_named_functions, world, read_old, read, asked)
+        names, added, idle = await asyncio.to_thread(_named_functions, world, read_old, read, asked)
         if idle:
             return NOT_THERE.format(idle[0])
-        unasked = ""
-        for name in names[:MOST_NAMED]:
+        if unused := await asyncio.to_thread(_unused, world, read_old, read, asked):
+            return UNUSED.format(*unused)
+        elsewhere = _AllTests(run, whole, world, now if whole.id == target.id else None, refused)
+        unasked, is_asked = "", False
+        for name in [*added, *names][:MOST_NAMED]:
+            # A text may name what stood before in passing: that one such function is asked is
+            # enough, and none has to be where it asks for functions that are new.
+            if name not in added and (added or is_asked or not candidates):
+                continue
             if (world.new, name) in self.known:
-                return ""
+                is_asked = True
+                continue
             tree = await asyncio.to_thread(self._emptied, world, read_old, read, name)
             if tree is None:
                 continue
-            if not _turns_red(await run(target, tree, candidates), candidates):
-                results: Results | None = now
-                if whole.id != target.id:
-                    ran = await run(whole, world.new, ())
-                    results = ran.results
-                    if results is None and not ran.passed:
-                        continue  # it says nothing
-                passed = [one for one in results.names if results.passed(one)] if results else []
-                others = [one for one in passed if not refused.get(one)]
-                if not _turns_red(await run(whole, tree, ()), others):
-                    unasked = unasked or NOT_ASKED.format(name)
-                    continue
-            # A text may name others in passing: that one of them is asked is enough.
+            first = [*candidates, *stood]
+            ran = await run(target, tree, first)
+            red = [one for one in first if _turns_red(ran, [one])]
+            asking: bool | None = bool(red)
+            if not asking:
+                asking = await elsewhere.is_red(tree)
+            if asking is None:
+                continue  # it says nothing
+            if not asking:
+                unasked = unasked or NOT_ASKED.format(name)
+                if name in added:
+                    break
+                continue
+            if name in added and candidates:
+                same = await self._answers_alike(
+                    run, target, elsewhere, world, asked, first, name, several=len(red) > 1
+                )
+                if same:
+                    return same
+            is_asked = True
             self.known.add((world.new, name))
-            return ""
-        return unasked
+        return unasked if added or not is_asked else ""
+
+    async def _answers_alike(
+        self,
+        run: Run,
+        target: Target,
+        elsewhere: _AllTests,
+        world: SnapshotTrees,
+        asked: str,
+        candidates: Sequence[str],
+        name: str,
+        *,
+        several: bool,
+    ) -> str:
+        """Why the tests do not ask what a new function makes of what it is handed; else "".
+
+        One test may ask for one value; where `several` ask the function, they ask for several.
+        """
+        read = await asyncio.to_thread(self.snapshots.reader, world.new)
+        read_old = await asyncio.to_thread(self.snapshots.reader, world.old)
+        for path in world.product:
+            language, after = language_of(path), read(path)
+            if language is None or after is None:
+                continue
+            for one in stand_ins(read_old(path), after, language, name, asked):
+                if one.own:
+                    return ONE_ANSWER.format(name, one.what)
+                if one.constant and not several:
+                    continue
+                tree = await asyncio.to_thread(
+                    self._changed, world, read_old, read, _only_in(path, one.source)
+                )
+                if tree is None or _turns_red(await run(target, tree, candidates), candidates):
+                    continue
+                if await elsewhere.is_red(tree) is False:
+                    return SAME_ANSWER.format(name, one.what)
+        return ""
 
     async def emptied(
         self, world: SnapshotTrees, *, added: bool = False, memory: bool = False
@@ -275,12 +346,53 @@ class TakenOut:
         return self.snapshots.combine(world.new, changed) if changed else None
 
 
+@dataclass
+class _AllTests:
+    """All tests of a task, for what the tests of one command do not ask."""
+
+    run: Run
+    target: Target
+    world: SnapshotTrees
+    now: Results | None
+    """Their results on the new tree, where they are known."""
+    refused: Mapping[str, str]
+    """Tests that show nothing, with the reason."""
+    passed: list[str] | None = None
+
+    async def is_red(self, tree: str) -> bool | None:
+        """Whether any of them that passes on the new tree, and shows something, does not here.
+
+        None where they do not pass on the new tree either, so that this would say nothing.
+        """
+        if self.passed is None:
+            results = self.now
+            if results is None:
+                ran = await self.run(self.target, self.world.new, ())
+                results = ran.results
+                if results is None and not ran.passed:
+                    return None
+            names = results.names if results else []
+            self.passed = [
+                one
+                for one in names
+                if results and results.passed(one) and not self.refused.get(one)
+            ]
+        return _turns_red(await self.run(self.target, tree, ()), self.passed)
+
+
+def _only_in(path: str, source: bytes) -> Callable[[str, bytes | None, bytes], bytes | None]:
+    """A change that gives one file another content."""
+    return lambda other, before, after: source if other == path else None
+
+
 def _named_functions(
     world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
-) -> tuple[list[str], list[str]]:
-    """Functions of the work that a text names in code; and those of them that only raise."""
+) -> tuple[list[str], list[str], list[str]]:
+    """Functions of the work that a text names in code; those of them that are new by name, and
+    those that only raise."""
     wanted = identifiers(asked)
     found: set[str] = set()
+    added: set[str] = set()
     idle: set[str] = set()
     work: set[str] = set()
     for path in world.product if wanted else ():
@@ -293,10 +405,27 @@ def _named_functions(
             raising = that_only_raise(before, after, language, asked)
             idle |= raising
             work |= names - raising
+            added |= new_functions(before, after, language) & wanted
         else:
             names = changed_in_c(before, after) if path.endswith(ENDINGS) else set()
         found |= names & wanted
-    return sorted(found), sorted((idle - work) & wanted)
+    return sorted(found), sorted(added), sorted((idle - work) & wanted)
+
+
+def _unused(
+    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
+) -> tuple[str, str] | None:
+    """A new parameter that a text names with its function, and that the function does not read:
+    that function and the parameter."""
+    wanted = signatures(asked)
+    for path in world.product if wanted else ():
+        language, before, after = language_of(path), read_old(path), read(path)
+        if language is None or before is None or after is None:
+            continue
+        for name, parameter in sorted(unread(before, after, language)):
+            if parameter in re.findall(r"\w+", wanted.get(name, "").partition("(")[2]):
+                return name, parameter
+    return None
 
 
 def _with_empty_functions(
@@ -437,13 +566,18 @@ def _names_missing(text: str, names_of_work: set[str], file: str = "") -> bool:
 
 
 def _why_not_red_where_empty(names: Sequence[str], struck: Measured, why: str) -> dict[str, str]:
-    if struck.results is None:
-        return dict.fromkeys(names, why if struck.passed else "")
-    return {name: why if struck.results.passed(name) else "" for name in names}
+    return {name: "" if _turns_red(struck, [name]) else why for name in names}
 
 
 def _turns_red(ran: Measured, names: Sequence[str]) -> bool:
-    """Whether any of these tests, which pass with the work, does not pass here."""
+    """Whether any of these tests, which pass with the work, fails here or cannot be loaded.
+
+    One that is left out here says nothing.
+    """
     if ran.results is None:
         return not ran.passed
-    return any(not ran.results.passed(name) for name in names)
+    found = [ran.results.named(name) for name in names]
+    return any(
+        not tests or any(test.outcome not in ("passed", "skipped") for test in tests)
+        for tests in found
+    )

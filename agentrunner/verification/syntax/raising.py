@@ -12,13 +12,13 @@ from agentrunner.verification.syntax.empty import changed_functions, emptied, la
 from agentrunner.verification.syntax.functions import Function, is_docstring
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, statements, walk
 from agentrunner.verification.syntax.scripts import FUNCTIONS
+from agentrunner.verification.syntax.stand_ins import new_functions, reads_a_parameter
 
-UNFINISHED = re.compile(
-    r"(?i)not.{0,8}implemented|unimplemented|\btodo\b|\bfixme\b"
-    r"|\bnot (?:done|written|ready|there)\b"
-    r"|\bcom(?:es|ing) (?:soon|later|with)\b|\bnext release\b|未実装"
-)
-"""What an exception says that stands for code which is still to be written."""
+UNWRITTEN = {
+    "python": frozenset({"NotImplementedError"}),
+    "rust": frozenset({"todo", "unimplemented"}),
+}
+"""What a language has for code which is still to be written."""
 ERRORS = re.compile(
     r"(?i)\b(?:rais(?:es?|ed|ing)|throw(?:s|n|ing)?|errors?|exceptions?|panics?|reject\w*|refus\w*"
     r"|unsupported|forbidden)\b|エラー|例外|拒否"
@@ -34,6 +34,15 @@ NESTED = frozenset({"function_definition", "lambda", "class_definition", "class_
 NESTED |= frozenset({*FUNCTIONS, "func_literal", "closure_expression", "lambda_expression"})
 
 
+ELSE = frozenset(
+    "block statement_block else_clause expression_statement if_statement if_expression "
+    "match_statement case_clause case_block match_block match_arm switch_statement switch_body "
+    "switch_default default_case expression_switch_statement expression_case match_expression "
+    "switch_expression switch_block switch_block_statement_group".split()
+)
+"""Nodes of which the last part is what runs where no other part does."""
+
+
 @dataclass(frozen=True)
 class Raising:
     """A function that raises where it should work."""
@@ -43,32 +52,62 @@ class Raising:
     """Whether its body is nothing but that."""
 
 
-def raising(parsed: Parsed, function: Function, wanted: str) -> Raising | None:
+def raising(parsed: Parsed, function: Function, wanted: str, *, new: bool = True) -> Raising | None:
     """How a function raises in place of its work; None where it does not, or where the text
     `wanted` asks for such an exception.
 
-    Its whole body is one such statement, or one of them says that code is still missing.
+    Its whole body is one such statement, or it has what its language has for code that is still to
+    be written, or it is `new` and raises at its end, where nothing else of it applies.
     """
     if function.body.type not in ("block", "statement_block", "constructor_body"):
         return None
     parts = statements(function.body)
     kept = parts[1:] if parts and is_docstring(parsed, parts[0]) else parts
     if len(kept) == 1 and _raises(parsed, kept[0]):
-        return None if is_asked_for(parsed.text(kept[0]), wanted) else Raising(kept[0], True)
+        of_use = reads_a_parameter(parsed, function)
+        asked = is_asked_for(parsed, kept[0], wanted, of_use=of_use or not new)
+        return None if asked else Raising(kept[0], True)
     for node in walk(function.body, lambda inner: inner.type not in NESTED):
-        text = parsed.text(node) if _raises(parsed, node) else ""
-        if UNFINISHED.search(text) and not is_asked_for(text, wanted):
+        if _is_unwritten(parsed, node) and not is_asked_for(parsed, node, wanted):
             return Raising(node, False)
-    return None
+    last = _last(parsed, kept[-1]) if new and len(kept) > 0 else None
+    if last is None or is_asked_for(parsed, last, wanted):
+        return None
+    return Raising(last, False)
 
 
-def is_asked_for(statement: str, wanted: str) -> bool:
-    """Whether a text asks for the exception of a statement."""
-    kinds = set(KIND.findall(statement)) - GENERAL
-    texts = ["".join(one) for one in STRING.findall(statement)]
+def is_asked_for(parsed: Parsed, statement: Node, wanted: str, *, of_use: bool = True) -> bool:
+    """Whether a text asks for the exception of a statement.
+
+    It names its kind or its message. Where it only speaks of exceptions, that is no more than a
+    hint: it does not stand for code that is still to be written, nor, without `of_use`, for a
+    function that does nothing with what it is handed.
+    """
+    text = parsed.text(statement)
+    kinds = set(KIND.findall(text)) - GENERAL
+    texts = ["".join(one) for one in STRING.findall(text)]
     if not kinds.isdisjoint(re.findall(r"\w+", wanted)) or any(one in wanted for one in texts):
         return True
-    return not UNFINISHED.search(statement) and ERRORS.search(wanted) is not None
+    return of_use and not _is_unwritten(parsed, statement) and ERRORS.search(wanted) is not None
+
+
+def _is_unwritten(parsed: Parsed, node: Node) -> bool:
+    """Whether a statement is what its language has for code that is still to be written."""
+    names = UNWRITTEN.get(parsed.language, frozenset())
+    return _raises(parsed, node) and any(
+        one.type == "identifier" and parsed.text(one) in names for one in walk(node)
+    )
+
+
+def _last(parsed: Parsed, node: Node) -> Node | None:
+    """The statement that raises where nothing else in `node` applies; None if it does not."""
+    while not _raises(parsed, node):
+        parts = statements(node) if node.type in ELSE else []
+        is_guard = node.type.startswith("if_") and field(node, "alternative") is None
+        if not parts or is_guard:
+            return None
+        node = parts[-1]
+    return node
 
 
 def only_raising(
@@ -80,9 +119,12 @@ def only_raising(
     """
     edits: list[Edit | None] = []
     found = False
+    new = new_functions(before, after, language)
     parsed, functions = changed_functions(before, after, language)
     for function in functions:
-        if parsed is not None and (one := raising(parsed, function, wanted)) is not None:
+        if parsed is not None and (
+            one := raising(parsed, function, wanted, new=last_name(function) in new)
+        ):
             edits.append(_raising_at_once(parsed, function, one))
             found = True
         elif parsed is not None:
@@ -93,10 +135,13 @@ def only_raising(
 def that_only_raise(before: bytes | None, after: bytes, language: str, wanted: str) -> set[str]:
     """Last names of changed functions of which each does nothing but raise, unasked."""
     parsed, functions = changed_functions(before, after, language, inner=True)
+    new = new_functions(before, after, language)
     idle: set[str] = set()
     others: set[str] = set()
     for function in functions:
-        found = raising(parsed, function, wanted) if parsed is not None else None
+        found = (
+            raising(parsed, function, wanted, new=last_name(function) in new) if parsed else None
+        )
         (idle if found is not None and found.whole else others).add(last_name(function))
     return idle - others
 

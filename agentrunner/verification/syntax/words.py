@@ -17,6 +17,13 @@ _TICKED = re.compile(r"`+([^`\n]+)`+")
 _CALLED = re.compile(rf"{_BEFORE}({_PATH})\((?=[^()\n]*\))")
 _DOTTED = re.compile(rf"{_BEFORE}({_NAME}(?:(?:\.|::){_NAME})+){_AFTER}")
 _SINGLE = re.compile(rf"{_BEFORE}({_NAME}){_AFTER}")
+_SIGNATURE = re.compile(
+    rf"(?:({_PATH})(?:\.|::|#))?({_NAME})\(([^()]*)\)(?: *(?:->|:|=>)? *[\w.\[\]<>*&|, ?]*)?"
+)
+_PARAMETER = re.compile(r"[&*.]*[A-Za-z_]\w*\??(?:[ :]+[&*]*[A-Za-z_][\w.\[\]<>&*:| ]*)?(?: ?=.*)?")
+_OPTION = re.compile(
+    r"(?:-\w(?:,| |\|)? ?)?--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?:[ =][\w<>\[\]./]+)?"
+)
 _KEYWORDS = (
     frozenset(keyword.kwlist)
     | frozenset(keyword.softkwlist)
@@ -45,6 +52,30 @@ def identifiers(text: str) -> set[str]:
             found.update(_plain(ticked))
     found.update(_plain(_TICKED.sub(" ", text)))
     return {name for name in found if name.lower() not in _KEYWORDS and len(name) > 1}
+
+
+def signatures(text: str) -> dict[str, str]:
+    """Names of functions that a text writes in back quotes with their parameters; and how.
+
+    `percent(n)` and `cart.Discount(cents, percent int) int` are signatures. What is called with
+    values or with nothing may be anybody's: `exit()`, `slug("A b")`.
+    """
+    found: dict[str, str] = {}
+    for ticked in _TICKED.findall(text):
+        hit = _SIGNATURE.fullmatch(ticked.strip())
+        if hit is None or hit[2].lower() in _KEYWORDS:
+            continue
+        given = [one.strip() for one in hit[3].split(",")]
+        names = [one for one in given if _PARAMETER.fullmatch(one)]
+        if names and len(names) == len(given) and not any(one in _KEYWORDS for one in given):
+            found.setdefault(hit[2], ticked.strip())
+    return found
+
+
+def options(text: str) -> dict[str, str]:
+    """Names of options that a text writes alone in back quotes, without dashes; and how."""
+    hits = [(_OPTION.fullmatch(one.strip()), one.strip()) for one in _TICKED.findall(text)]
+    return {hit[1]: one for hit, one in hits if hit is not None}
 
 
 def _plain(text: str) -> set[str]:

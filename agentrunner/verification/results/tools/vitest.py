@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.tools.base import added
 from agentrunner.verification.results.tools.javascript import JavaScript
-from agentrunner.verification.results.tools.jest import title_pattern
+from agentrunner.verification.results.tools.jest import has_pattern, title_pattern
 
 
 class Vitest(JavaScript):
@@ -22,4 +22,6 @@ class Vitest(JavaScript):
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by a pattern of titles."""
+        if has_pattern(run, "-t", "--testNamePattern"):
+            return None
         return added(shell, run, ["-t", title_pattern(names)])

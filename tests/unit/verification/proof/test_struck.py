@@ -3,7 +3,7 @@
 import pytest
 
 from agentrunner.state.state_model import FileRef
-from agentrunner.verification.proof.struck import _is_sound, _why_not_red_on_old_code
+from agentrunner.verification.proof.struck import _is_sound, _turns_red, _why_not_red_on_old_code
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import made
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
@@ -54,3 +54,21 @@ def test_a_refusal_says_the_reason_that_was_seen() -> None:
     )
     found = _why_not_red_on_old_code([test.name], old, {test.name: test}, {"total"})
     assert "not the work, SyntaxError: Unexpected token; to settle it" in found[test.name]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "red"),
+    [
+        (["passed"], False),
+        (["failed"], True),
+        (["passed", "failed"], True),
+        (["skipped"], False),
+        (["passed", "skipped"], False),
+        ([], True),
+    ],
+)
+def test_a_test_that_is_left_out_is_not_red(outcomes: list[str], red: bool) -> None:
+    tests = tuple(made("a", one, "a.test.js") for one in outcomes)
+    outcome = CommandOutcome(1, FileRef(path="out"), "", None, 1)
+    ran = Measured(Target("test", "jest"), outcome, Results("jest", tests))
+    assert _turns_red(ran, ["a"]) is red

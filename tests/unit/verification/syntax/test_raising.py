@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax.raising import (
-    is_asked_for,
-    only_raising,
-    that_only_raise,
-)
+from agentrunner.verification.syntax.raising import only_raising, that_only_raise
 
 HALF = b"""exports.f = (style) => {
   if (style) return 1;
@@ -37,25 +33,62 @@ def test_functions_that_only_raise(language: str, source: str, names: set[str]) 
     assert that_only_raise(None, source.encode(), language, "Add `f`.") == names
 
 
+@pytest.mark.parametrize(
+    ("language", "source", "raises"),
+    [
+        ("javascript", HALF.decode(), True),
+        ("javascript", "f = (a) => { if (a) { return 1; } else { throw Error(1); } };", True),
+        ("javascript", "f = (a) => { if (a) { throw new Error('no'); } };", False),
+        ("python", "def f(a):\n    if a == 1:\n        raise NotImplementedError\n"
+                   "    return 1\n", True),
+        ("python", "def f(a):\n    if a == 1:\n        raise ValueError\n    return 1\n", False),
+        ("python", "def f(a):\n    if a:\n        return 1\n    elif not a:\n"
+                   "        raise ValueError\n", False),
+        ("python", "def f(a):\n    match a:\n        case 1:\n            return 1\n"
+                   "        case _:\n            raise ValueError(a)\n", True),
+        ("go", "package a\nfunc f(a int) int {\n\tswitch a {\n\tcase 1:\n\t\treturn 1\n"
+               "\tdefault:\n\t\tpanic(\"b\")\n\t}\n}\n", True),
+        ("rust", "fn f(a: u8) -> u8 { match a { 1 => 2, _ => panic!(\"b\") } }", True),
+        ("rust", "fn f(a: u8) -> u8 { if a == 1 { unimplemented!() } 2 }", True),
+        ("java", "class A { int f(int a) { switch (a) { case 1: return 1; "
+                 "default: throw new E(); } } }", True),
+    ],
+)  # fmt: skip
+def test_functions_that_raise_where_a_part_is_missing(
+    language: str, source: str, raises: bool
+) -> None:
+    assert only_raising(None, source.encode(), language, "Add `f`.")[1] is raises
+
+
+def test_what_stood_before_may_begin_to_raise_at_its_end() -> None:
+    before = b"def f(a):\n    if a: return 1\n"
+    after = before + b"    raise ValueError(a)\n"
+    assert only_raising(None, after, "python", "Add `f`.")[1]
+    assert not only_raising(before, after, "python", "Mend `f`.")[1]
+
+
 def test_a_function_raises_at_once_where_a_part_is_missing() -> None:
     made, found = only_raising(None, HALF, "javascript", "Add `f(style)`.")
     assert found
     assert (
         made.split() == b'exports.f = (style) => { throw new Error("not implemented"); };'.split()
     )
-    assert not only_raising(None, HALF.replace(b"not implemented", b"unknown"), "javascript", "")[1]
+    wanted = "`f(style)` throws for an unknown style."
+    assert not only_raising(None, HALF, "javascript", wanted)[1]
 
 
 @pytest.mark.parametrize(
-    ("statement", "wanted", "asked"),
+    ("language", "body", "wanted", "asked"),
     [
-        ("raise NotImplementedError", "`f` raises NotImplementedError for now.", True),
-        ("raise NotImplementedError", "`f` raises ValueError for a negative number.", False),
-        ("raise ValueError(a)", "`f` is an error from now on.", True),
-        ("raise ValueError(a)", "`f` doubles.", False),
-        ('throw new Error("use boxes")', 'It says "use boxes".', True),
-        ("throw new Error('TODO')", "It throws for an unknown style.", False),
+        ("python", "raise NotImplementedError", "`f` raises NotImplementedError for now.", True),
+        ("python", "raise NotImplementedError", "`f` raises ValueError if negative.", False),
+        ("python", "raise ValueError(a)", "`f` is an error from now on.", True),
+        ("python", "raise ValueError(a)", "`f` doubles.", False),
+        ("python", "raise ValueError('soon')", "`f` doubles; it raises if negative.", False),
+        ("javascript", 'throw new Error("use boxes");', 'It says "use boxes".', True),
+        ("javascript", "throw new Error('TODO');", "It throws for an unknown style.", False),
     ],
 )
-def test_exceptions_that_are_asked_for(statement: str, wanted: str, asked: bool) -> None:
-    assert is_asked_for(statement, wanted) is asked
+def test_exceptions_that_are_asked_for(language: str, body: str, wanted: str, asked: bool) -> None:
+    source = f"def f(a):\n    {body}\n" if language == "python" else f"f = (a) => {{ {body} }};\n"
+    assert (that_only_raise(None, source.encode(), language, wanted) == set()) is asked

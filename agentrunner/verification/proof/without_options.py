@@ -1,0 +1,83 @@
+"""Whether tests ask what an option is for: one that passes without it as well does not."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Collection
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.syntax.words import options
+from agentrunner.verification.target import Run, Target
+from agentrunner.verification.world import SnapshotTrees
+
+SAME = "every test that gives `{}`, which the requirements name, also passes without it"
+MOST = 3
+"""So many options are tried."""
+
+
+async def not_asked_for(
+    run: Run,
+    target: Target,
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    places: dict[str, list[str]],
+    asked: str,
+) -> str:
+    """Why the tests at `places`, by path, do not ask what a new option is for; else "".
+
+    Raises what running in rooms raises.
+    """
+    for name, text in list(options(asked).items())[:MOST]:
+        made = await asyncio.to_thread(_tree_without, snapshots, world, places, name)
+        if made is None:
+            continue
+        tree, names = made
+        ran = await run(target, tree, names)
+        if ran.results is not None and all(ran.results.passed(one) for one in names):
+            return SAME.format(text)
+    return ""
+
+
+def _tree_without(
+    snapshots: Snapshots, world: SnapshotTrees, places: dict[str, list[str]], name: str
+) -> tuple[str, list[str]] | None:
+    """The new tree whose tests do not give an option that is new, and the tests of those files."""
+    given = re.compile(rf"--{re.escape(name)}(?![\w-])".encode())
+    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
+    entries = snapshots.list(world.new)
+    if not _is_new(given, read, read_old, world.product):
+        return None
+    changed, names = {}, list[str]()
+    for path, tests in places.items():
+        text = read(path)
+        if path not in entries or text is None or not given.search(text):
+            continue
+        blob = snapshots.write_blob(without_option(text, name))
+        changed[path] = (entries[path][0], blob)
+        names += tests
+    return (snapshots.combine(world.new, changed), names) if changed else None
+
+
+def _is_new(
+    given: re.Pattern[bytes], read: ReadFile, read_old: ReadFile, paths: Collection[str]
+) -> bool:
+    return any(
+        given.search(read(path) or b"") and not given.search(read_old(path) or b"")
+        for path in paths
+    )
+
+
+def without_option(source: bytes, name: str) -> bytes:
+    """A source that does not give an option: not as an argument of its own, nor in a line."""
+    option = rf"--{re.escape(name)}"
+    alone = rf"(?P<q>[\"'`]){option}(?P=q)"
+    for pattern in (
+        rf",\s*{alone}",
+        rf"{alone}\s*,\s*",
+        rf"(?<=[\[(])\s*{alone}\s*(?=[\])])",
+        rf"\s{option}(?![\w=-])",
+    ):
+        source = re.sub(pattern.encode(), b"", source)
+    return source

@@ -1,0 +1,55 @@
+"""What the requirements name with its parameters, and what no file has."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.proof.nowhere import named_and_nowhere
+from agentrunner.verification.world import SnapshotTrees
+
+ASKED = "Add `percent(n)` and `--dry-run`; see `old(x)`, and never `eval(text)`."
+
+
+class Trees:
+    """Two trees, held as texts."""
+
+    def __init__(self, old: dict[str, str], new: dict[str, str]) -> None:
+        self.trees = {"old": old, "new": new}
+
+    def list(self, tree: str) -> dict[str, Any]:
+        return dict(self.trees[tree])
+
+    def reader(self, tree: str) -> Any:
+        return lambda path: self.trees[tree][path].encode()
+
+
+def _missing(old: dict[str, str], new: dict[str, str]) -> str:
+    world = SnapshotTrees("old", "new", "new", "old", (), frozenset(old), ())
+    return named_and_nowhere(cast(Snapshots, Trees(old, new)), world, ASKED)
+
+
+@pytest.mark.parametrize(
+    ("file", "new", "missing"),
+    [
+        ("a.py", "def percent(n): return n\nadd('--dry-run')", ""),
+        ("a.js", "exports.percent = (n) => n; let o = { dryRun: true }", ""),
+        ("a.ts", "const percent: F = f; struct Args { dry_run: bool }", ""),
+        ("a.pl", 'sub percent { } flag.Bool("dry-run")', ""),
+        ("a.rb", "def percent n\nend\n--dry-run", ""),
+        ("a.py", "def cut(net, percent): return net - percent\n--dry-run", "percent(n)"),
+        ("a.py", "def percents(n): return n\n--dry-run", "percent(n)"),
+        ("a.py", "def percent(n): return n\nimport dry_run", "--dry-run"),
+    ],
+)
+def test_what_is_named_is_somewhere(file: str, new: str, missing: str) -> None:
+    said = _missing({"b": "old"}, {file: new})
+    assert said == (
+        f"`{missing}`, which the requirements name, is nowhere in the tree" * bool(missing)
+    )
+
+
+def test_what_stood_before_may_be_gone() -> None:
+    assert _missing({"a": "percent old --dry-run"}, {"a": ""}) == ""
