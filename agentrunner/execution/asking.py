@@ -16,7 +16,7 @@ from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_candidates import ask_candidates, asks
 from agentrunner.execution.quota import MustWait
-from agentrunner.execution.seeing import Seeing, ids_in, seeing
+from agentrunner.execution.seeing import Seeing, ids_in, red_ids_in, seeing
 from agentrunner.execution.silence import Silence, silence_of
 from agentrunner.execution.written import facts_of
 from agentrunner.money.counters import Accounting, allowance
@@ -103,8 +103,8 @@ async def ask(
     fields = await asyncio.to_thread(view.fields, type, facts)
     if repository is not None:
         fields["repository"] = repository
-    tests = tuple(ids_in(fields.get("repository")))
-    prompt = replace(prompt, choices=_choices(state, deps, tests, at_fault), **fields)
+    choices = _choices(state, deps, fields.get("repository"), at_fault)
+    prompt = replace(prompt, choices=choices, **fields)
 
     async def asked_of(client: PlannerClient) -> PlannerAnswer:
         view.begin()
@@ -206,7 +206,10 @@ def keeping(update: Update) -> Iterator[None]:
 
 
 def _choices(
-    state: TaskContext, deps: Deps, tests: tuple[str, ...], at_fault: tuple[str, ...]
+    state: TaskContext,
+    deps: Deps,
+    repository: Mapping[str, Any] | None,
+    at_fault: tuple[str, ...],
 ) -> Choices:
     """Return what the schema of a reply names: the workers and their models, and the criteria.
 
@@ -216,28 +219,30 @@ def _choices(
     members = deps.members
     models = [name for one in members for name in one.spec.runner.worker.models]
     models += [own for one in members if (own := one.spec.runner.worker.model)] if models else []
-    kinds = kinds_for(deps.spec.task.test is not None, bool(tests))
+    has_suite = deps.spec.task.test is not None
+    red = red_ids_in(repository)
     return Choices(
         workers=tuple(one.name for one in members),
         models=tuple(models),
         patterns=tuple(deps.patterns),
         criteria=tuple(one.id for one in state.get("criteria", [])),
-        kinds=tuple(kinds),
-        tests=tests,
+        kinds=tuple(kinds_for(has_suite, bool(ids_in(repository)), bool(red))),
+        tests=red,
+        new_tests=has_suite,
         own_checks=_questionable_checks(state),
         at_fault=at_fault,
     )
 
 
-def kinds_for(has_suite: bool, has_names: bool) -> list[str]:
+def kinds_for(has_suite: bool, has_names: bool, has_red: bool) -> list[str]:
     """Return the kinds of check that are offered.
 
     Where tests of the suite have ids, a test is named by its id, or as a new one. Small models
     write `pytest` with half a name for a project of unittest, and that then counts as still to be
-    written.
+    written. A suite that is green can show nothing but by new tests.
     """
     if has_names:
-        return ["command", "test", "file"]
+        return ["command", *(["test"] if has_red else []), "file"]
     return [kind for kind in KINDS if kind != "test" or has_suite]
 
 

@@ -131,7 +131,9 @@ class Choices:
     kinds: tuple[str, ...] = ()
     """Kinds of checks; if empty, all of CHECK_KINDS but `diff`."""
     tests: tuple[str, ...] = ()
-    """Ids of tests that existed before the run; the key is left out where there are none."""
+    """Ids of tests that were red before the run; the keys are left out where there are none."""
+    new_tests: bool = True
+    """Whether a test can be named that is still to be written."""
     own_checks: tuple[str, ...] = ()
     """Ids of criteria whose checks the planner wrote; only these can be withdrawn or replaced."""
     at_fault: tuple[str, ...] = ()
@@ -258,7 +260,7 @@ def _narrow_plan(payload: Schema, choices: Choices) -> None:
         drop(criterion, "tests")
     elif words := words_of(choices.tests):
         criterion["properties"]["tests"] = list_of(words, MAX_TESTS)
-    if choices.kinds and "test" not in choices.kinds:
+    if not choices.new_tests:
         drop(criterion, "new_test")
 
 
