@@ -11,6 +11,7 @@ import io
 import itertools
 import json
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
@@ -219,7 +220,13 @@ def main() -> None:
         from agentrunner.commands.completion import complete
 
         sys.exit(complete(get_command(app), sys.argv[1:]))
-    sys.exit(flushed(call(app, sys.argv[1:], "agentrunner")))
+    try:
+        code = call(app, sys.argv[1:], "agentrunner")
+    except KeyboardInterrupt:  # a second Ctrl-C, while the first was dealt with
+        code = 130
+    # From here on one more Ctrl-C is the end, without Python's traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(flushed(code))
 
 
 def flushed(code: int) -> int:

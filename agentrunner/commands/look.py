@@ -271,7 +271,7 @@ def diff(
 
 
 def undo(
-    run: opt.Run = None,
+    run: opt.FittingRun = None,
     force: Annotated[
         bool, typer.Option("--force", help="Also files that were edited after the run.")
     ] = False,
@@ -294,7 +294,10 @@ def undo(
         if done["undo_taken_back"]
         else f"put back as before {run_id}"
     )
-    show(f"{count(len(done['files']), 'file')} {what}.")
+    if done["files"] or done["refused"]:
+        show(f"{count(len(done['files']), 'file')} {what}.")
+    else:
+        show(f"There was nothing to change: the files are as before {run_id}.")
     for name in done["refused"]:
         show(f"  left alone, edited since: {flat(str(name))}")
     if done["refused"]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @opt.with_output
 def resume(
-    run: opt.Run = None,
+    run: opt.FittingRun = None,
     max_loops: Annotated[
         int | None, typer.Option("--max-loops", min=0, max=1000, help="Limit of a new attempt.")
     ] = None,
@@ -363,7 +363,7 @@ def _run_and_criteria(words: list[str], output: Output) -> tuple[str, list[str]]
 
 
 @opt.with_output
-def cancel(run: opt.Run = None, *, output: Output) -> int:
+def cancel(run: opt.FittingRun = None, *, output: Output) -> int:
     """End a run; the files stay as they are."""
 
     async def work(engine: RunVerbs, options: Options) -> Result:

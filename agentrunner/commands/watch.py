@@ -35,7 +35,7 @@ INTERRUPTED = 130
 
 @opt.with_output
 def watch(
-    run: opt.Run = None,
+    run: opt.FittingRun = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="The plan of this repository, as a tree.")
     ] = False,
