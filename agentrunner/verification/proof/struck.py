@@ -122,6 +122,7 @@ class TakenOut:
         test of `whole`, which is the target of all tests. `stood` are tests of others that turned
         green.
         """
+        stood = [name for name in stood if now.passed(name)]  # others have moved since
         if not names and not stood:
             return ShownTests()
         read = await asyncio.to_thread(self.snapshots.reader, world.new)
@@ -388,15 +389,19 @@ def _only_in(path: str, source: bytes) -> Callable[[str, bytes | None, bytes], b
 def _named_functions(
     world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
 ) -> tuple[list[str], list[str], list[str]]:
-    """Functions of the work that a text names in code; those of them that are new by name, and
-    those that only raise."""
+    """Functions of the work that a text names in code; those of them that no file had before it,
+    and those that only raise."""
     wanted = identifiers(asked)
     found: set[str] = set()
-    added: set[str] = set()
+    known: set[str] = set()
     idle: set[str] = set()
     work: set[str] = set()
     for path in world.product if wanted else ():
         language, before, after = language_of(path), read_old(path), read(path)
+        if before is not None and language is not None:
+            known |= new_functions(None, before, language)
+        elif before is not None and path.endswith(ENDINGS):
+            known |= changed_in_c(None, before)
         if after is None:
             continue
         if language is not None:
@@ -405,11 +410,10 @@ def _named_functions(
             raising = that_only_raise(before, after, language, asked)
             idle |= raising
             work |= names - raising
-            added |= new_functions(before, after, language) & wanted
         else:
             names = changed_in_c(before, after) if path.endswith(ENDINGS) else set()
         found |= names & wanted
-    return sorted(found), sorted(added), sorted((idle - work) & wanted)
+    return sorted(found), sorted(found - known), sorted((idle - work) & wanted)
 
 
 def _unused(
