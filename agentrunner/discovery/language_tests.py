@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from agentrunner.config.repo import git_root
 from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json, read_toml
+from agentrunner.discovery.python_project import PythonProject
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 
 _PLAIN = (
@@ -159,3 +161,111 @@ def _existing_build(repo: Path, mark: str) -> str:
         if exists(repo, f"{name}/{mark}"):
             return name
     return ""
+
+
+_ENVIRONMENTS = (("tox", ".tox"), ("nox", ".nox"))
+"""Tools that create environments of their own, and the folders of these."""
+
+
+def python_tests(repo: Path) -> Iterator[FoundCommand]:
+    """Yield test commands of a Python project, the most likely first."""
+    project = PythonProject.read(repo)
+    for command, where in project.scripts():
+        yield FoundCommand(command, where)
+    plain = _direct_command(project)
+    if plain is not None:
+        yield plain
+        if project.prefix and plain.command.startswith(project.prefix) and project.environments:
+            # Without the tool, which would first check whether everything is up to date.
+            bare = re.sub(r"^.*?\brun (?:--\w+ \S+ )*", "", plain.command)
+            yield FoundCommand(bare, f"{project.environments[0]}/")
+    yield from environment_makers(project, bool(plain))
+
+
+def environment_makers(project: PythonProject, tests_known: bool) -> Iterator[FoundCommand]:
+    """Yield commands of tox, nox and hatch, which install into their own environments first."""
+    repo, prefix = project.repo, project.prefix
+    places = {
+        "tox": "tox.ini" if exists(repo, "tox.ini") else "pyproject.toml",
+        "nox": "noxfile.py",
+    }
+    for tool, folder in _ENVIRONMENTS:
+        where = places[tool]
+        there = exists(repo, where) and (where != "pyproject.toml" or tool in project.tools)
+        if there:
+            made = exists(repo, folder)
+            needs = "" if made else f"{tool} first installs its environments, with the network"
+            yield FoundCommand(f"{prefix}{tool}", where, needs)
+    if not tests_known and "hatch" in project.tools and exists(repo, "tests"):
+        yield FoundCommand("hatch test", "pyproject.toml", "hatch first installs, with the network")
+
+
+def _direct_command(project: PythonProject) -> FoundCommand | None:
+    """Return the command that runs the test tool itself."""
+    repo = project.repo
+    where = project.configured_by()
+    if where:
+        return FoundCommand(f"{project.runner('pytest')}pytest -q", where)
+    for name in ("conftest.py", "tests/conftest.py", "test/conftest.py"):
+        if exists(repo, name):
+            return FoundCommand(f"{project.runner('pytest')}pytest -q", name)
+    return _by_files(project)
+
+
+def _by_files(project: PythonProject) -> FoundCommand | None:
+    """Guess the runner of unconfigured tests by the imports of the first test file."""
+    repo = project.repo
+    for folder in ("tests", "test", "."):
+        names = [n for n in names_inside(repo, folder, (".py",)) if Path(n).name.startswith("test")]
+        if not names:
+            continue
+        name = names[0].removeprefix("./")
+        if not re.search(r"^\s*(import|from) unittest\b", read_inside(repo, name), re.MULTILINE):
+            return FoundCommand(f"{project.runner('pytest')}pytest -q", name)
+        packaged = folder == "." or exists(repo, f"{folder}/__init__.py")
+        command = "python3 -m unittest" + ("" if packaged else f" discover -s {folder}")
+        return FoundCommand(project.prefix + command, name)
+    return None
+
+
+_MANAGERS = (
+    ("pnpm-lock.yaml", "pnpm", "pnpm test"),
+    ("yarn.lock", "yarn", "yarn test"),
+    ("bun.lock", "bun", "bun run test"),
+    ("bun.lockb", "bun", "bun run test"),
+    ("package-lock.json", "npm", "npm test"),
+)
+_COMMANDS = {manager: command for _, manager, command in _MANAGERS}
+_INSTALLED = ("node_modules", ".pnp.cjs", ".pnp.js")
+"""Where installed packages are; the last two are Yarn's."""
+
+
+def node_tests(repo: Path) -> Iterator[FoundCommand]:
+    """Yield the script `test`, run by the lock file's package manager, and Deno's tests."""
+    text = read_inside(repo, "package.json")
+    package = mapping(read_json(text))
+    script = mapping(package.get("scripts")).get("test")
+    if isinstance(script, str) and "no test specified" not in script:
+        line = line_of(text, r'.*"test"\s*:')
+        yield FoundCommand(
+            _command(repo, package), f"package.json, line {line}", missing_packages(repo)
+        )
+    for name in ("deno.json", "deno.jsonc"):
+        if exists(repo, name):
+            yield FoundCommand("deno test", name)
+
+
+def missing_packages(repo: Path) -> str:
+    """Return why no script of package.json can run yet; "" if packages are present or unneeded."""
+    package = mapping(read_json(read_inside(repo, "package.json")))
+    wanted = any(package.get(key) for key in ("dependencies", "devDependencies"))
+    root = git_root(repo) or repo  # a workspace has its members' packages at the top
+    there = any(exists(place, name) for place in {repo, root} for name in _INSTALLED)
+    return "node_modules is not there yet" if wanted and not there else ""
+
+
+def _command(repo: Path, package: dict[str, object]) -> str:
+    """Return the command of the manager that package.json names, else of the lock file's."""
+    named = str(package.get("packageManager", "")).partition("@")[0]
+    locked = next((command for lock, _, command in _MANAGERS if exists(repo, lock)), "npm test")
+    return _COMMANDS.get(named, locked)

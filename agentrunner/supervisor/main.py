@@ -30,14 +30,12 @@ from typing import Any
 from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.storage.failpoints import reach
 from agentrunner.supervisor.child import Child
-from agentrunner.supervisor.companion import Companion
-from agentrunner.supervisor.loop import CHUNK, Loop
+from agentrunner.supervisor.companion import CHUNK, Companion, Loop
 from agentrunner.supervisor.processes import (
     PR_SET_CHILD_SUBREAPER,
     descendants,
     prctl,
     process_table,
-    start_time,
 )
 from agentrunner.supervisor.streams import COUNTS, CappedStream, redactor_of
 from agentrunner.supervisor.watching import OutputWatch, Watcher
