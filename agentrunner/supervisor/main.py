@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.disk import DiskWatch
+from agentrunner.sandboxes.enter import start_time
 from agentrunner.storage.failpoints import reach
 from agentrunner.supervisor.child import Child
 from agentrunner.supervisor.companion import CHUNK, Companion, Loop
