@@ -14,7 +14,7 @@ from pathlib import Path
 from agentrunner.sandboxes.enter import start_time
 
 RUN = "agentrunner.run"
-TASK = "agentrunner.config"
+TASK = "agentrunner.task"
 PURPOSE = "agentrunner.purpose"
 """`command` for checks and tests, `worker` for a worker, `image` for making an image."""
 OWNER_PID = "agentrunner.owner-pid"
