@@ -73,7 +73,7 @@ async def ask(
 
     # A program's answer costs no money, so that it needs none.
     free = all(
-        answers_by_code(one.client) for one in deps.meta.role_candidates(role_of(type)).candidates
+        answers_by_code(one.client) for one in deps.panel.role_candidates(role_of(type)).candidates
     )
     names = tuple(name for name in FOR_CALL if not free or name != "usd")
 
@@ -130,7 +130,7 @@ async def ask(
     except BudgetSpent:
         raise
     except (PlannerUnavailable, PlannerUnusable) as error:
-        role_candidates = deps.meta.role_candidates(role_of(type))
+        role_candidates = deps.panel.role_candidates(role_of(type))
         if asks(deps, role_candidates):
             silence = silence_of(error, type, role_candidates, deps)
             raise NeedsPerson(silence, error, accounting.counters) from error

@@ -312,7 +312,7 @@ async def _workplace(
         return
     root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="desk-", dir=folder.conversation))
     workroom = RunFolder(root)
-    for part in (workroom.meta_dir, workroom.sandbox_dir, workroom.sock_dir):
+    for part in (workroom.planner_dir, workroom.sandbox_dir, workroom.sock_dir):
         make_private(part)
     order = SandboxOrder(
         repo=Path(spec.repo), home=workroom.sandbox_dir, owner=Owner("", spec.task_id)

@@ -50,7 +50,7 @@ async def test_an_answer_and_what_it_cost(desk: Desk) -> None:
     assert (reply.input_tokens, reply.output_tokens) == (told.input_tokens, told.output_tokens)
     assert reply.known == ("counted" if desk.box != "none" else "reported")
     assert not reply.subscription
-    counted = read_usage(desk.folder.meta_dir / "0003-usage.jsonl")
+    counted = read_usage(desk.folder.planner_dir / "0003-usage.jsonl")
     assert counted.total.calls == (1 if desk.box != "none" else 0)
     (body,) = asked(server)
     assert "You decide." in str(body) and "The state." in str(body)
