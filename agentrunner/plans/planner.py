@@ -310,7 +310,7 @@ async def _workplace(
     ):
         yield
         return
-    root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="desk-", dir=folder.conversation))
+    root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cli-", dir=folder.conversation))
     workroom = RunFolder(root)
     for part in (workroom.planner_dir, workroom.sandbox_dir, workroom.sock_dir):
         make_private(part)

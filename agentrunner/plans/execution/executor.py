@@ -236,7 +236,8 @@ class _Execution:
         wanted = self._order.wanted(plan)
         statuses = {task: plan.tasks[task].status for task in wanted}
         return PlanResult(
-            exit_code=exit_code(outcome, statuses) or (KEPT_BACK if self._target.kept_back else 0),
+            exit_code=exit_code(outcome, statuses)
+            or (KEPT_BACK if self._target.unpublished else 0),
             tasks={task: str(plan.shown_status(task)) for task in wanted},
             blocked=list(outcome.blocked),
             questions=[
@@ -266,7 +267,7 @@ class PlanTarget(Protocol):
         """Return how many tasks may be at work at once."""
 
     @property
-    def kept_back(self) -> bool:
+    def unpublished(self) -> bool:
         """Whether merged work could not be published in the user's repository."""
 
     async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
@@ -292,7 +293,7 @@ class FolderTarget:
     """A folder without git: tasks work in it, one after another, and that is all."""
 
     most = 1
-    kept_back = False
+    unpublished = False
 
     def __init__(self, repo: Path, clone: CloneStore, task_runs: TaskRunStore) -> None:
         """`clone` is the private clone that the plan has or would have."""

@@ -167,7 +167,7 @@ class TaskRuns:
             task_run = self._allowed(task_run)
             self._note(task_id, PlanTaskStatus.VALIDATING, self._workspaces.landing)
             try:
-                landed = await self._workspaces.land(
+                landed = await self._workspaces.merge(
                     task_run, _title(plan, task_id), result, partial(self._wanted, task_run)
                 )
             except NoLongerPlanned:

@@ -148,7 +148,7 @@ class _Merge:
     tree: str
 
 
-async def land(
+async def merge_work(
     clone: CloneStore,
     branch: str,
     work: TaskWork,
