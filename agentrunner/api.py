@@ -29,7 +29,7 @@ environment.quiet_libraries()  # before the first import of what reads these set
 
 from agentrunner.config.load import TaskSource, load_task  # noqa: E402
 from agentrunner.config.spec import TaskSpec  # noqa: E402
-from agentrunner.discovery.candidates import detect_test  # noqa: E402
+from agentrunner.discovery.repository import detect_test  # noqa: E402
 from agentrunner.engine import queries  # noqa: E402
 from agentrunner.engine import runs as _runs  # noqa: E402
 from agentrunner.engine.attempt_run import Options  # noqa: E402

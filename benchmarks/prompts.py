@@ -30,7 +30,7 @@ from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, 
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.rounds import MOST_TOKENS
 from agentrunner.protocol import Choices
-from agentrunner.protocol.schema import run_schema
+from agentrunner.protocol.run_schema import run_schema
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.round_reports import digests, line_of, report, sections, state_of_now
 from agentrunner.state.run_state import (

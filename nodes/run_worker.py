@@ -22,13 +22,9 @@ from agentrunner.execution.egress import (
     usage_of,
 )
 from agentrunner.execution.launch import start_worker
-from agentrunner.execution.recover import (
-    after_loss,
-    again_with_login,
-    earlier_tries,
-    given_up,
-    recovered,
-)
+from agentrunner.execution.login import again_with_login
+from agentrunner.execution.recover import earlier_tries, given_up, recovered
+from agentrunner.execution.tries import after_loss
 from agentrunner.execution.worker_record import (
     booked_tokens,
     output_tails,

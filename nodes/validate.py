@@ -15,9 +15,10 @@ from agentrunner.execution.check_faults import lost_in_mid_run, tried_by_people
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import answered_about_host
-from agentrunner.execution.outside_changes import note_foreign_edits, why_not_acceptable
+from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.execution.stuck import after_worker
+from agentrunner.execution.unchanged import why_not_acceptable
 from agentrunner.git.user_config import git_settings
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import QuestionKind

@@ -62,7 +62,7 @@ class _Line:
 
     async def tick(self) -> None:
         """Rewrite the line twice a second."""
-        from agentrunner.execution.asking import facts_of
+        from agentrunner.execution.written import facts_of
 
         while True:
             facts = facts_of(self._partial_answer, self._redact) if self._partial_answer else None

@@ -57,9 +57,10 @@ def init(
     """
     from agentrunner.config.naming import is_safe_id
     from agentrunner.config.repo_state import refuse_state
-    from agentrunner.discovery.candidates import candidates_of, part_of
+    from agentrunner.discovery.candidates import candidates_of
     from agentrunner.discovery.ci_environment import ci_environment
     from agentrunner.discovery.found import FoundCommand
+    from agentrunner.discovery.part import part_of
     from agentrunner.discovery.set_up import setup_for
     from agentrunner.discovery.starter import render_task_file
     from agentrunner.verification.rooms.registries import registries_of

@@ -131,8 +131,9 @@ def examine(
     """Collect everything that `doctor` reports; with `skip` the repository's tests are not run."""
     from agentrunner.config.kinds import sandbox_kind
     from agentrunner.discovery.agents import USUAL_WORKER
-    from agentrunner.discovery.candidates import candidates_of, part_of
+    from agentrunner.discovery.candidates import candidates_of
     from agentrunner.discovery.machine import available_planners, available_workers
+    from agentrunner.discovery.part import part_of
     from agentrunner.registry import LOGINS
 
     part = part_of(repo, Path.cwd())

@@ -243,7 +243,8 @@ def load_to_run(source: TaskSource, overrides: Sequence[str], named: Mapping[str
     if source.kind != "goal" or spec.task.test is not None:
         return spec
     from agentrunner.config.spec import TestSpec
-    from agentrunner.discovery.candidates import detect_tests, part_of
+    from agentrunner.discovery.part import part_of
+    from agentrunner.discovery.repository import detect_tests
 
     repo = Path(spec.repo)
     part = part_of(repo, Path.cwd())
@@ -281,7 +282,7 @@ def load(
 
 
 def _detect_test(repo: Path) -> str | None:
-    from agentrunner.discovery.candidates import detect_test
+    from agentrunner.discovery.repository import detect_test  # only `test: auto` pays for it
 
     return detect_test(repo)
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from agentrunner.engine.query_cache import remembered
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.errors.runs import NothingToShow, UnknownRound
 from agentrunner.git.manual_changes import by_hand
@@ -16,6 +17,7 @@ from agentrunner.git.worktree import orphans, places_of, remove_places
 from agentrunner.sandboxes.gitdirs import remove_mask
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.storage.index import RunIndex, RunRow
+from agentrunner.storage.leftovers import remove_dead_sockets
 from agentrunner.storage.locks import FileLock, me, repository_lock, run_lock
 from agentrunner.storage.plan_folder import is_workspace
 from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
@@ -27,15 +29,6 @@ if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
     from agentrunner.results import Result
     from agentrunner.state.run_state import TaskContext
-import json
-import os
-import socket
-import stat
-from collections.abc import Callable
-from typing import Any, TypeVar
-
-from agentrunner import __version__
-from agentrunner.storage.run_folder import write_private
 
 
 class Undone(TypedDict):
@@ -328,75 +321,3 @@ def _ends(folder: RunFolder) -> tuple[str, str]:
             remedy=f"agentrunner resume {folder.run_id}",
         )
     return ends["before"], ends["after"]
-
-
-FILE = "remembered.json"
-Read = TypeVar("Read")
-
-
-# Loading LangGraph to show an ended run takes longer than everything else about it: what was read
-# is kept while the files of the run do not change.
-def remembered(
-    folder: RunFolder, name: str, read: Callable[[], dict[str, Read]]
-) -> dict[str, Read]:
-    """Return what `read` gives, cached under `name` for as long as the run is unchanged."""
-    path = folder.root / FILE
-    saved = read_json(path) or {}
-    known: dict[str, dict[str, Read]] = saved["found"] if saved.get("key") == _key(folder) else {}
-    if name in known:
-        return known[name]
-    value = read()
-    # The key anew: reading alone changes the times of the file of saved states.
-    text = json.dumps({"key": _key(folder), "found": {**known, name: value}})
-    # The folder may be read-only, and a lone surrogate is not worth a crash here.
-    with contextlib.suppress(OSError, ValueError):
-        write_private(path, text.encode(), sync=False)
-    return value
-
-
-def _key(folder: RunFolder) -> list[Any]:
-    """Return a key that changes with every file that a result is made of."""
-    key: list[Any] = [__version__]
-    paths = [folder.checkpoints, folder.log_file, folder.root / "note-path", folder.spec_file]
-    paths.append(folder.checkpoints.with_name(folder.checkpoints.name + "-wal"))
-    for path in paths:
-        try:
-            facts = path.stat()
-        except FileNotFoundError:
-            key.append(None)
-        else:
-            times = (facts.st_mtime_ns, facts.st_ctime_ns)
-            key.append([os.fspath(path), facts.st_size, facts.st_ino, *times])
-    return key
-
-
-def remove_dead_sockets(folder: Path) -> list[str]:
-    """Remove the sockets in a folder that nothing listens on, and return their names.
-
-    Call it only while no process drives the run: a socket that is about to listen looks dead, too.
-    """
-    removed = []
-    with contextlib.suppress(OSError):
-        # Through the descriptor, because a socket's path may have at most 107 bytes.
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            for name in sorted(os.listdir(descriptor)):  # noqa: PTH208 - the descriptor's
-                mode = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
-                if stat.S_ISSOCK(mode) and _refuses(f"/proc/self/fd/{descriptor}/{name}"):
-                    os.unlink(name, dir_fd=descriptor)
-                    removed.append(name)
-        finally:
-            os.close(descriptor)
-    return removed
-
-
-def _refuses(path: str) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.setblocking(False)
-        try:
-            probe.connect(path)
-        except ConnectionRefusedError:
-            return True
-        except OSError:
-            return False
-    return False

@@ -17,6 +17,7 @@ from agentrunner.execution.planner_candidates import ask_candidates, asks
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import Seeing, ids_in, seeing
 from agentrunner.execution.silence import Silence, silence_of
+from agentrunner.execution.written import facts_of
 from agentrunner.money.counters import Accounting, allowance
 from agentrunner.planners.asking import Asker, PlannerAnswer
 from agentrunner.planners.base import (
@@ -37,7 +38,6 @@ from agentrunner.protocol.known_names import with_names
 from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
-from agentrunner.text.tokens import tokens
 from agentrunner.verification.proposals import proposed
 
 WRITTEN_SEC = 2.0
@@ -291,19 +291,3 @@ def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str
         error=call.error or None,
         looks=list(call.looks),
     )
-
-
-SHOWN_CHARS = 160
-"""Characters shown of the end of what is written."""
-
-
-def facts_of(so_far: Written, redact: Callable[[str], str]) -> dict[str, Any] | None:
-    """Return the progress of reading the prompt or writing the answer; None for a sign of life."""
-    if so_far.reading:
-        return {"prompt_tokens": so_far.reading}
-    if not (so_far.text or so_far.thoughts):
-        return None
-    # Redacted before it is cut: half a secret would not be recognised.
-    end = redact(so_far.text)[-SHOWN_CHARS:]
-    written = tokens(so_far.text) + so_far.thoughts // 4
-    return {"written_tokens": written, "text": " ".join(end.split())}

@@ -19,7 +19,7 @@ from agentrunner.errors.runs import OutOfBudget
 from agentrunner.execution.decisions import record_answer
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.questions import question
-from agentrunner.execution.recover import begun_again
+from agentrunner.execution.tries import begun_again
 from agentrunner.money.counters import granted
 from agentrunner.state.budget import (
     FOR_CALL,

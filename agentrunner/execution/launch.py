@@ -15,17 +15,12 @@ from pathlib import Path
 from agentrunner.config.spec import TaskSpec
 from agentrunner.execution.deps import Deps, Stopped
 from agentrunner.execution.egress import exit_for
+from agentrunner.execution.login import refused_login
 from agentrunner.execution.outside_changes import note_foreign_edits
-from agentrunner.execution.recover import refused_login
 from agentrunner.execution.worker_record import BEFORE, git_places
 from agentrunner.launching.access import CliCredential, worker_access, worker_env
-from agentrunner.launching.launch import (
-    CliLaunch,
-    Supervision,
-    disk_bytes,
-    make_own,
-    start_supervised,
-)
+from agentrunner.launching.launch import CliLaunch, Supervision, make_own, start_supervised
+from agentrunner.launching.permissions import disk_bytes
 from agentrunner.launching.route import EgressRoute
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.worker_git import worker_git

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import cast
 
 from langgraph.types import Command
@@ -24,7 +23,7 @@ from agentrunner.execution.failure_policy import (
 )
 from agentrunner.execution.questions import answered, question, subject_of
 from agentrunner.execution.quota import cooled, seconds_of, stamp
-from agentrunner.execution.worker_record import seen_before
+from agentrunner.execution.tries import begun_again, ordered_as
 from agentrunner.launching.access import worker_key
 from agentrunner.state.people import Question
 from agentrunner.state.run_state import TaskContext, Verdict
@@ -200,65 +199,3 @@ def _question(
         "order": order.model_dump(mode="json"),
     }
     return question("worker_failed", f"{why}. {cure_of(deps, order, run)}", subject, state)
-
-
-FRESH_LOGIN = "r"
-LOST = "x"
-AGAIN = "w"
-_LOST_BEFORE = re.compile(rf"{LOST}\d+$")
-_AGAIN_BEFORE = re.compile(rf"{AGAIN}\d+$")
-_ORDERED = re.compile(r"\d+-\d+")
-
-
-def after_loss(worker_run_id: str, losses: int) -> str:
-    """Return the id for an order whose worker was lost `losses` times in a row: "1-001x1"."""
-    return f"{_LOST_BEFORE.sub('', worker_run_id)}{LOST}{losses}"
-
-
-def after_refused_login(worker_run_id: str) -> str | None:
-    """Return the id to continue with a fresh token: "1-001r"; None where that was tried for this
-    order.
-
-    Once only: a provider that refuses a token just made will refuse the next.
-    """
-    return None if FRESH_LOGIN in worker_run_id else f"{worker_run_id}{FRESH_LOGIN}"
-
-
-def begun_again(worker_run_id: str, tries: int) -> str:
-    """Return the id of an order started again without a new decision, the `tries`-th time:
-    "1-001w1".
-
-    `tries` only grows, so this id is new whatever else happened to the order.
-    """
-    return f"{_AGAIN_BEFORE.sub('', worker_run_id)}{AGAIN}{tries}"
-
-
-def ordered_as(worker_run_id: str) -> str:
-    """Return the id that the decision gave, which all tries of one order share: "1-001"."""
-    match = _ORDERED.match(worker_run_id)
-    return match[0] if match else worker_run_id
-
-
-def refused_login(state: TaskContext, deps: Deps, order: WorkerOrder) -> str:
-    """Return the fingerprint of the token that its latest run was refused with; "" for none."""
-    runs = [run for run in state.get("recent", []) if run.member == order.member]
-    latest = runs[-1] if runs else None
-    if latest is None or not _ended_by_auth(latest):
-        return ""
-    return str(seen_before(deps, latest.worker_run_id).get("login", ""))
-
-
-def again_with_login(deps: Deps, order: WorkerOrder, run: WorkerRun) -> WorkerOrder | None:
-    """Return the same order, continued with a fresh token; None where that is of no use."""
-    member = deps.member(order.member)
-    if member.spec.runner.worker.auth == "key" or not _ended_by_auth(run):
-        return None
-    again = after_refused_login(order.worker_run_id)
-    if again is None:
-        return None
-    mode = "resume" if run.session_id else order.mode
-    return order.model_copy(update={"worker_run_id": again, "mode": mode})
-
-
-def _ended_by_auth(run: WorkerRun) -> bool:
-    return run.outcome == "auth"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,43 +14,16 @@ from agentrunner.discovery.seeing.diffs import Diff, diff_of
 from agentrunner.discovery.seeing.looks import Looker
 from agentrunner.discovery.seeing.reds import sources_of
 from agentrunner.execution.deps import Deps
+from agentrunner.execution.looking import Looking
 from agentrunner.prompts import PromptType, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.rounds import STAY, folded_until
-from agentrunner.protocol import Look
 from agentrunner.protocol.known_names import TEST_ID
 from agentrunner.state.round_reports import digests, line_of, report, sections, state_of_now
 from agentrunner.state.run_state import RedTest, TaskContext
 from agentrunner.state.short_names import further, shortened, used
 from agentrunner.state.state_model import FileRef
 from agentrunner.state.summary import without_host
-from agentrunner.storage.failpoints import reach
-
-
-class Looking(ABC):
-    """Answers looks; what was looked at is forgotten when another candidate is asked."""
-
-    looker: Looker | None = None
-
-    @abstractmethod
-    def make_looker(self) -> Looker:
-        """Return what answers the looks, made at the first look. Blocking; may raise GitFailed."""
-
-    def begin(self) -> None:
-        """Forget earlier looks: another candidate is asked, and it has seen none of them."""
-        self.looker = None
-
-    async def answer(self, looks: Sequence[Look]) -> str:
-        """Return what the planner wants to see; raise what `make_looker` raises."""
-        found = await asyncio.to_thread(self._answer, looks)
-        reach("after_look")
-        return found
-
-    def _answer(self, looks: Sequence[Look]) -> str:
-        if self.looker is None:
-            self.looker = self.make_looker()
-        return self.looker.answer(looks)
-
 
 CONTEXT_FILE = "repository.json"
 """File name in the run's folder: what the planner was shown of the repository, and of which

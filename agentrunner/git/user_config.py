@@ -1,89 +1,19 @@
-"""The user's git settings, read as data: who is the author, and what makes their git run code."""
+"""What makes the user's own git run code: settings and hooks in `.git` folders, as digests.
 
-from __future__ import annotations
-
-import contextlib
-import getpass
-import hashlib
-import os
-import platform
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-
-from agentrunner.environment import home_of
-from agentrunner.errors.repositories import GitFailed
-from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.process import read_small, to_bytes
-
-NAMES = ("user.name", "user.email")
-
-
-def identity_of(clone: CloneStore, environ: Mapping[str, str]) -> Identity:
-    """Return the name and address that the user's own commits in this repository have.
-
-    Without a setting, these are the user's login and host. Files included by settings are not
-    followed. Blocking.
-    """
-    name, email = environ.get("GIT_AUTHOR_NAME", ""), environ.get("GIT_AUTHOR_EMAIL", "")
-    for file in _files(clone, environ):
-        if name and email:
-            break
-        found = _read(clone, file)
-        name, email = name or found.get(NAMES[0], ""), email or found.get(NAMES[1], "")
-    login = _login()
-    return Identity(_line(name) or login, _line(email) or f"{login}@{platform.node()}")
-
-
-def _files(clone: CloneStore, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the files of settings, by falling priority."""
-    with contextlib.suppress(OSError):  # the folder may not be a repository yet
-        own = clone.user_git_dir()
-        with contextlib.suppress(OSError):
-            common = own / (own / "commondir").read_text(errors="replace").strip()
-            yield common / "config"
-        yield own / "config"
-    home = home_of(environ)
-    if chosen := environ.get("GIT_CONFIG_GLOBAL"):
-        yield Path(chosen)
-    else:
-        yield home / ".gitconfig"
-        yield Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
-    if not environ.get("GIT_CONFIG_NOSYSTEM"):
-        yield Path("/etc/gitconfig")
-
-
-def _read(clone: CloneStore, file: Path) -> dict[str, str]:
-    """Return the two settings of a file; nothing if it has none or cannot be read."""
-    if not file.is_file():
-        return {}
-    try:
-        out = clone.git.run(
-            *("config", "--file", str(file), "--no-includes", "-z"),
-            *("--get-regexp", r"^user\.(name|email)$"),
-            accept=(0, 1),
-            cwd=Path("/"),  # the clone may not exist yet
-        )
-    except GitFailed:
-        return {}
-    pairs = (pair.partition(b"\n") for pair in out.split(b"\0") if pair)
-    return {key.decode(): value.decode("utf-8", "replace") for key, _, value in pairs}
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())  # a uid without a name, as in many containers
-
-
-def _line(text: str) -> str:
-    """Return the text without what git does not accept in a name or address."""
-    return "".join(sign for sign in " ".join(text.split()) if sign not in "<>\0")
-
-
+Snapshots leave every `.git` out. These digests reveal a worker that makes one below the top, or
+that changes one which a sandbox does not protect.
+"""
 # Paths are bytes here, which pathlib does not take.
 # ruff: noqa: PTH112, PTH114, PTH115, PTH208
 
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from agentrunner.git.process import read_small, to_bytes
 
 SETTINGS = (b"config", b"config.worktree", b"commondir", b"info/attributes")
 MOST_HOOKS = 1000
@@ -91,8 +21,6 @@ SAMPLE = b".sample"
 """The ending of the fourteen hooks that `git init` leaves; git never runs a hook with it."""
 
 
-# Snapshots leave every `.git` out. These digests reveal a worker that makes one below the top, or
-# that changes one which a sandbox does not protect.
 def git_settings(root: Path, places: Iterable[str]) -> dict[str, str]:
     """Return, by place of a `.git` below `root`, a digest of what git obeys there, if it exists.
 

@@ -29,7 +29,7 @@ from agentrunner.prompts import Looked, PromptInput, Repair, assemble
 from agentrunner.prompts.marking import numbers_in, without_numbers
 from agentrunner.protocol import Look, Looks, Message, message_schema, take_reply
 from agentrunner.protocol.looks import AT_ONCE
-from agentrunner.protocol.schema import MESSAGES, run_schema
+from agentrunner.protocol.run_schema import MESSAGES, run_schema
 from agentrunner.protocol.schema_parts import Schema
 
 ANSWERS = 4

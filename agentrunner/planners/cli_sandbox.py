@@ -16,7 +16,8 @@ from agentrunner.config.agents import reads_repo
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import home_of, prices_file
 from agentrunner.gateway.order import Allowance, GatewayOrder, Upstream
-from agentrunner.launching.launch import CliLaunch, read_paths, resource_limits, run_to_end
+from agentrunner.launching.launch import CliLaunch, run_to_end
+from agentrunner.launching.permissions import read_paths, resource_limits
 from agentrunner.launching.route import EGRESS_LOG, Cassette, EgressRoute, route_of
 from agentrunner.money.usage import Usage, read_usage
 from agentrunner.planners.workplace import Workplace

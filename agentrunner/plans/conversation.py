@@ -17,7 +17,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.planners import ConversationTimeout, EmptyMessage, MessageTooLong
 from agentrunner.planners.factory import reply_format
 from agentrunner.plans import proposal as proposals
-from agentrunner.plans import store
+from agentrunner.plans import remarks
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.planner_view import ConversationMessage, View, cut, plan_facts, plan_ids
 from agentrunner.plans.proposal import Proposal
@@ -113,9 +113,9 @@ class Conversation:
     def _not_applied(self, plan: Plan, former: Proposal | None) -> list[str]:
         """Return remarks on a proposal that was shown and not accepted."""
         if former is not None:
-            return [store.refused(former.message, plan.goal)]
+            return [remarks.refused(former.message, plan.goal)]
         waiting = proposals.waiting(self.store.path.parent)
-        return [] if waiting is None else [store.undecided(waiting, plan.goal)]
+        return [] if waiting is None else [remarks.undecided(waiting, plan.goal)]
 
     def prompt(
         self,
@@ -177,7 +177,7 @@ class Conversation:
 
     def refuse(self, proposal: Proposal) -> None:
         """Refuse a proposal, and let the planner know that it was not applied."""
-        refused = store.refused(proposal.message, proposal.before.goal)
+        refused = remarks.refused(proposal.message, proposal.before.goal)
         self.store.say("user", refused, self.stamp())
         folder = self.store.path.parent
         if proposals.waiting(folder) == proposal.message:

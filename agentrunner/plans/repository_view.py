@@ -11,7 +11,7 @@ from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.discovery.seeing.looks import Looker
-from agentrunner.execution.seeing import Looking
+from agentrunner.execution.looking import Looking
 from agentrunner.git.snapshots import Snapshots, worked_mark
 
 

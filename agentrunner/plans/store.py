@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agentrunner.config.markdown import detect_language
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import NothingToUndo, PlanConflict, PlanDamaged, UnknownQuestion
 from agentrunner.plans.diff import undo
 from agentrunner.plans.plan import ENDED, Plan, PlanTaskStatus
-from agentrunner.plans.planner_view import ConversationMessage, cut
+from agentrunner.plans.planner_view import ConversationMessage
+from agentrunner.plans.remarks import taken_back
 from agentrunner.plans.serialization import plan_from_json, plan_to_json
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_folder import make_private
@@ -396,32 +396,3 @@ def _conflict(read: int, since: Sequence[PlanChange]) -> PlanConflict:
         details=details,
         remedy="look at it again: agentrunner plan status",
     )
-
-
-MAX_QUOTED_CHARS = 200
-"""Characters of the message that the change was made for."""
-
-_TAKEN_BACK = {"en": 'Taken back: "{}"', "ja": "取り消しました：「{}」"}
-_REFUSED = {"en": 'Not accepted: "{}"', "ja": "採用しませんでした：「{}」"}
-_UNDECIDED = {"en": 'Not applied so far: "{}"', "ja": "まだ適用していません：「{}」"}
-
-
-# Without these remarks the planner would assume that every change ever proposed is in the plan.
-def taken_back(message: str, goal: str) -> str:
-    """Return the remark that a change is undone. `goal` decides the language."""
-    return _remark(_TAKEN_BACK, message, goal)
-
-
-def refused(message: str, goal: str) -> str:
-    """Return the remark that the person refused the proposal for `message`."""
-    return _remark(_REFUSED, message, goal)
-
-
-def undecided(message: str, goal: str) -> str:
-    """Return the remark that the proposal for `message` is neither accepted nor refused."""
-    return _remark(_UNDECIDED, message, goal)
-
-
-def _remark(words: dict[str, str], message: str, goal: str) -> str:
-    language = detect_language(f"{goal}\n{message}")
-    return words[language].format(cut(" ".join(message.split()), MAX_QUOTED_CHARS))

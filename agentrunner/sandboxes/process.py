@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import time
-from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from agentrunner.sandboxes.base import (
     SandboxError,
 )
 from agentrunner.sandboxes.disk import DiskWatch
+from agentrunner.sandboxes.spool import Spool
 from agentrunner.sandboxes.tree import (
     children,
     family,
@@ -375,38 +375,3 @@ async def signal_live(live: set[RunningLaunch], signum: signal.Signals) -> None:
     for running in list(live):
         await running.started.wait()
         running.signal_all(signum)
-
-
-HEAD_BYTES = 64 * 1024
-
-
-class Spool:
-    """The first 64 KiB and the last `keep` bytes of a stream, however long it is."""
-
-    def __init__(self, keep: int) -> None:
-        self.total = 0
-        self._keep = keep
-        self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_bytes = 0
-
-    def feed(self, data: bytes) -> None:
-        """Add the next piece of the stream."""
-        self.total += len(data)
-        room = HEAD_BYTES - len(self._head)
-        if room > 0:
-            self._head += data[:room]
-            data = data[room:]
-        if not data:
-            return
-        self._tail.append(data)
-        self._tail_bytes += len(data)
-        while self._tail and self._tail_bytes - len(self._tail[0]) >= self._keep:
-            self._tail_bytes -= len(self._tail.popleft())
-
-    def value(self) -> bytes:
-        """Return what was kept; a line in between says how many bytes were left out."""
-        tail = b"".join(self._tail)[-self._keep :] if self._keep else b""
-        lost = self.total - len(self._head) - len(tail)
-        gap = f"\n[... {lost} bytes left out ...]\n".encode() if lost else b""
-        return bytes(self._head) + gap + tail

@@ -23,12 +23,12 @@ from agentrunner.nodes.plan import criteria_of, merged
 from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable, answers_by_code
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import ROLES, Panel, make_panel
-from agentrunner.plans.proposal import Proposal
 from agentrunner.protocol import NextAction, PlanTask
 from agentrunner.scenes.about_plans import Calls, about_plan
 from agentrunner.scenes.rules import Given, JudgeRule, wrongly_failed, wrongly_passed
 from agentrunner.scenes.scene import Named
 from agentrunner.scenes.staging import Stage, staged
+from agentrunner.scenes.wording import in_a_line
 
 Grade = Literal["right", "acceptable", "wrong", "unusable"]
 OF_ONE_SCENE = frozenset({"context", "filter", "cut", "unusable", "protocol", "request"})
@@ -279,34 +279,3 @@ def _reply(asks: str, payload: Mapping[str, Any]) -> dict[str, object]:
     """Return a payload as a message; one that has only looks becomes a look."""
     type_ = "look" if payload.keys() == {"looks"} else asks
     return {"type": type_, "version": 1, "payload": dict(payload)}
-
-
-SHOWN = 300
-"""Most characters of an answer that are kept."""
-
-
-def in_a_line(given: Given) -> str:
-    """Return the answer in one line, cut if it is long."""
-    text = " ".join(_in_words(given).split())
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
-
-
-def _in_words(given: Given) -> str:
-    if given.action is not None:
-        chosen = given.action
-        prompt = chosen.worker_call.prompt if chosen.worker_call else chosen.question
-        return f"{chosen.decision.action}: {prompt or chosen.decision.reason}"
-    if given.assessment is not None:
-        judged = given.assessment
-        passed, failed = ", ".join(judged.passed) or "none", ", ".join(judged.failed) or "none"
-        return f"passed: {passed}; failed: {failed}; {judged.summary}"
-    if given.proposal is not None:
-        return _plan_in_words(given.proposal)
-    return "; ".join(f"{one.id} {one.description}" for one in given.criteria)
-
-
-def _plan_in_words(proposal: Proposal) -> str:
-    plan = proposal.after
-    titles = "; ".join(f"{name} {plan.design_of(name).title}" for name in plan.task_order())
-    asked = f"; asks: {' / '.join(proposal.questions)}" if proposal.questions else ""
-    return f"{titles or 'no task'}{asked}"

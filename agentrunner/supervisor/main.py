@@ -31,7 +31,8 @@ from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.sandboxes.enter import start_time
 from agentrunner.storage.failpoints import reach
 from agentrunner.supervisor.child import Child
-from agentrunner.supervisor.companion import CHUNK, Companion, Loop
+from agentrunner.supervisor.companion import Companion
+from agentrunner.supervisor.loop import CHUNK, Loop
 from agentrunner.supervisor.processes import (
     PR_SET_CHILD_SUBREAPER,
     descendants,

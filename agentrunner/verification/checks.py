@@ -6,13 +6,12 @@ import json
 import posixpath
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agentrunner.config.spec import Check, TaskSpec, TestSpec
 from agentrunner.verification.inputs.steering import matches
+from agentrunner.verification.regex import PatternError, search
 from agentrunner.verification.results.registry import readers_of
 
 ReadFile = Callable[[str], bytes | None]
@@ -211,44 +210,3 @@ def _narrowed(command: str, name: str) -> str | None:
     if re.search(r"-m unittest\b", command):
         return f"{command} -k {shlex.quote(name.replace('::', '.'))}"
     return None
-
-
-MOST_CHARS = 1_000_000
-LIMIT_SEC = 5.0
-SEARCH = """\
-import json, re, sys
-pattern, text = json.load(sys.stdin)
-hit = re.search(pattern, text, re.MULTILINE)
-print(hit.start() if hit else -1)
-"""
-
-
-class PatternError(ValueError):
-    """The pattern cannot be read, or takes too long on this text."""
-
-
-# A pattern such as `(a+)+$` runs practically for ever on the wrong text, and Python cannot stop
-# it. So another process does the search, and is killed when it takes too long.
-def search(pattern: str, text: str) -> int:
-    """The position of the first match in the first million characters of `text`, else -1.
-
-    Raises PatternError after 5 s, or where the pattern is invalid. Blocks.
-    """
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise PatternError(f"the pattern cannot be read: {error}") from error
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", SEARCH],
-            input=json.dumps([pattern, text[:MOST_CHARS]]).encode(),
-            capture_output=True,
-            timeout=LIMIT_SEC,
-            check=False,
-            env={},
-        )
-    except subprocess.TimeoutExpired as error:
-        raise PatternError(f"the pattern takes longer than {LIMIT_SEC:g} s") from error
-    if done.returncode != 0:
-        raise PatternError("the search failed")
-    return int(done.stdout)

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.restore import Entry
-from agentrunner.git.snapshots import LINK, Snapshots, folders_of
+from agentrunner.git.snapshots import Snapshots, folders_of
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.follow_ups import FollowUps
 from agentrunner.verification.gone_with_code import removed_code, tests_gone_with
@@ -29,13 +29,13 @@ from agentrunner.verification.inputs.changes import (
 )
 from agentrunner.verification.inputs.find import find_inputs
 from agentrunner.verification.inputs.follow import asks_for_paths, only_reads
-from agentrunner.verification.inputs.globs import literal
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
 from agentrunner.verification.inputs.kept_commands import with_old_commands
 from agentrunner.verification.inputs.leads import family_of
-from agentrunner.verification.inputs.model import Input, Inputs
+from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.steering import matches
+from agentrunner.verification.linked_inputs import with_links
 from agentrunner.verification.moves import (
     renamed_modules,
     says_the_same,
@@ -588,21 +588,3 @@ def in_repo(file: str, cwd: str) -> str:
 def in_tree(file: str, cwd: str, paths: Collection[str]) -> bool:
     """Whether a test's file, relative to its command's folder, is one of these paths."""
     return bool(file) and posixpath.normpath(posixpath.join(cwd, file)) in paths
-
-
-def with_links(inputs: Inputs, tree: str, snapshots: Snapshots) -> Inputs:
-    """The same inputs, with the files and folders of the tree to which links among them lead."""
-    listed = snapshots.list(tree)
-    links = [path for path, (mode, _) in listed.items() if mode == LINK]
-    folders = folders_of(listed) if links else set()
-    found: list[Input] = []
-    for path in links:
-        counted, target = inputs.counts(path), snapshots.leads_to(tree, path)
-        if counted is None or target is None:
-            continue
-        why = f"{path} leads to it; {counted.why}"
-        if target in listed:
-            found.append(Input(target, why, counted.kind))
-        elif target in folders:
-            found.append(Input(f"{literal(target)}/**", why, counted.kind, old_only=True))
-    return replace(inputs, tests=[*inputs.tests, *found]) if found else inputs

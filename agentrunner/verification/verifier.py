@@ -32,16 +32,14 @@ from agentrunner.verification.findings import findings_about, not_held, not_kept
 from agentrunner.verification.handed_over import HandedOver, installs_anew
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
-from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.registry import readers_of
-from agentrunner.verification.results.shell import simple_commands
 from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
 from agentrunner.verification.rooms.left_out import LeftOut, words_of_red
 from agentrunner.verification.rooms.registries import asked_for
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.set_up import run_set_up, set_up_failed, withheld
 from agentrunner.verification.rooms.start_up import NO_TESTS, why_not_started
+from agentrunner.verification.stages import is_one_stage
 from agentrunner.verification.target import Measured, Target, target_of, test_target
 from agentrunner.verification.trees import Changes, Trees, WorkerChange
 from agentrunner.verification.wanted import mapped_by, wanted_by
@@ -522,29 +520,3 @@ def _facts_of_turning(
         if check.outcome == "passed" and check.before == "red"
     ]
     return proof
-
-
-SILENT = frozenset({"set", "true", ":", "echo", "printf", "unset", "umask", "mkdir"})
-"""Shell words that decide nothing."""
-
-
-def is_one_stage(shell: str, cwd: str, read: ReadFile) -> bool:
-    """Whether only tests can have caused a red exit of a command that reported tests.
-
-    That is so where everything that runs is one command, recipes of make, just and npm followed. It
-    is so for `lint && pytest` as well: where lint fails, no test is reported. A red exit of `pytest
-    && lint` hides what lint would say, and one of `lint; pytest` what lint said; then no known red
-    excuses it.
-    """
-    runs = [run for run in runs_of(shell, cwd, read) if run.program not in SILENT]
-    if len(runs) == 1:
-        return True
-    commands = simple_commands(shell)
-    if len(commands) < 2 or {command.after for command in commands[:-1]} != {"&&"}:
-        return False
-    last = commands[-1]
-    start = min(word.start for word in (*last.assignments, *last.words))
-    earlier = shell[:start].rstrip().removesuffix("&&")
-    if readers_of(earlier, cwd, read):
-        return False
-    return last.after == "" and sum(run.outer == last for run in runs) == 1

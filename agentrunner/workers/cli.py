@@ -33,7 +33,8 @@ from agentrunner.workers.base import (
 from agentrunner.workers.binary import find_program, native_binary
 from agentrunner.workers.failures import unknown_flag
 from agentrunner.workers.streams import clip, tail_of
-from agentrunner.workers.transcript import Fact, TranscriptEvents, read_transcript
+from agentrunner.workers.transcript import Fact, read_transcript
+from agentrunner.workers.transcript_events import TranscriptEvents
 
 _PROBE_TIMEOUT_SEC = 20
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[\w.+-]*\w)?")
@@ -233,17 +234,3 @@ def _binary_setting(kind: str, command: list[str] | str | None) -> str:
             remedy="put options into runner.worker.flags",
         )
     return words[0]
-
-
-_MAX_BYTES = 100 * 1024
-"""Linux refuses an argument of 128 KiB (MAX_ARG_STRLEN)."""
-
-
-def prompt_argument(call: WorkerRequest) -> str:
-    """Return the prompt, or, if it is too long for an argument, a text that says where to read it.
-
-    It begins with a word of ours, so that no prompt is parsed as an option.
-    """
-    if len(call.prompt.encode("utf-8", "replace")) <= _MAX_BYTES:
-        return f"The task:\n\n{call.prompt}"
-    return f"The task is written in the file {call.prompt_file}. Read all of it, then do it."

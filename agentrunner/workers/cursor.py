@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
-from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, prompt_argument, resumed
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
+from agentrunner.workers.prompt_argument import prompt_argument
 from agentrunner.workers.streams import dict_of, list_of, text_of
 from agentrunner.workers.transcript import (
     Fact,

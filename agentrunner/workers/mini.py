@@ -18,7 +18,8 @@ from agentrunner.workers.base import (
     WorkerReading,
     WorkerRequest,
 )
-from agentrunner.workers.cli import CliWorker, prompt_argument
+from agentrunner.workers.cli import CliWorker
+from agentrunner.workers.prompt_argument import prompt_argument
 from agentrunner.workers.streams import (
     TextEvents,
     count_of,

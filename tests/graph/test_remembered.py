@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.engine.queries import FILE, diff, show
+from agentrunner.engine.queries import diff, show
+from agentrunner.engine.query_cache import FILE
 from agentrunner.errors import CheckpointCorrupt
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery.candidates import detect_tests
-from agentrunner.discovery.outside import not_taken_along
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.execution.credentials import secrets_in
-from agentrunner.git.private_clone import BRANCHES, CloneStore
-from agentrunner.git.process import to_text
+from agentrunner.git.private_clone import CloneStore
+from agentrunner.plans.execution.advice import advice
 from agentrunner.plans.execution.branch import BRANCH, Publisher, begin
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
 from agentrunner.plans.execution.delivery import Delivered, Delivery
-from agentrunner.plans.execution.forge.request_body import reports_of, request_body, request_title
+from agentrunner.plans.execution.forge.reports import reports_of
+from agentrunner.plans.execution.forge.request_body import request_body, request_title
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.merging.merge_checks import MergedTests
 from agentrunner.plans.execution.preflight import done_in_place, make_repository
 from agentrunner.plans.execution.task_runs import TaskRunStore
-from agentrunner.plans.execution.task_spec import criteria_of
 from agentrunner.plans.execution.workspaces import Workspaces, WorkTrees
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.store import PlanStore
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.text.redaction import Redactor
-from agentrunner.verification.checks import is_executable
 
 
 class BranchTarget:
@@ -157,32 +152,3 @@ class BranchTarget:
         """See `PlanTarget`."""
         published = self._publisher.published
         return Delivered(published.name if published.commit else None, published.commit or None)
-
-
-UNPROVEN = "No test command and no check of a criterion: nothing of the plan proves its merges."
-
-
-def advice(clone: CloneStore, spec: TaskSpec, plan: Plan) -> list[str]:
-    """Return sentences for a person; `spec` is any task of the plan, whose branch exists.
-
-    Blocking.
-    """
-    messages = unproven(clone.repo, spec, plan)
-    if spec.task.setup is None:
-        head = clone.resolve(f"{BRANCHES}{BRANCH}")
-        out = clone.git.run("ls-tree", "-z", "--name-only", head)
-        present = {to_text(name) for name in out.split(b"\0")}
-        messages += not_taken_along(clone.repo, present, "--setup {}")
-    return messages
-
-
-def unproven(repo: Path, spec: TaskSpec, plan: Plan) -> list[str]:
-    """Return a notice where no test or check of the plan runs on a merged tree."""
-    test = spec.task.test
-    texts = [text for task in plan.tasks for text in plan.design_of(task).acceptance_criteria]
-    if test or any(is_executable(criterion.check, test) for criterion in criteria_of(texts)):
-        return []
-    found = detect_tests(repo)
-    if found is None:
-        return [UNPROVEN]
-    return [f"{UNPROVEN} --test {shlex.quote(found.command)} would ({found.where})."]

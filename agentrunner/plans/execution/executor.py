@@ -10,8 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.markdown import detect_language
@@ -23,18 +22,16 @@ from agentrunner.git.private_clone import CloneStore
 from agentrunner.notes.plan_note import write_plan_note
 from agentrunner.plans.execution.answers import open_questions
 from agentrunner.plans.execution.branch_target import BranchTarget
-from agentrunner.plans.execution.delivery import Delivered
 from agentrunner.plans.execution.forecast import forecast_of
 from agentrunner.plans.execution.instructions import PlanInstructions, check_order
 from agentrunner.plans.execution.plan_budget import PlanBudget
 from agentrunner.plans.execution.plan_notes import facts_of, leave_notes
 from agentrunner.plans.execution.plan_settings import load_settings
-from agentrunner.plans.execution.preflight import check_no_branch
 from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, exit_code
 from agentrunner.plans.execution.spending import Spending
+from agentrunner.plans.execution.target import FolderTarget, PlanTarget
 from agentrunner.plans.execution.task_runner import TaskRuns
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
-from agentrunner.plans.execution.workspaces import SingleFolder, Workspaces
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore
 from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage, Problem
@@ -253,65 +250,3 @@ class _Execution:
     def _questions(self) -> list[OpenQuestion]:
         living = self._inbox.plan.tasks
         return [q for q in open_questions(self._store) if q.task_id in (*living, BUDGET)]
-
-
-class PlanTarget(Protocol):
-    """Where a plan is executed in one process, and how its result is delivered."""
-
-    @property
-    def workspaces(self) -> Workspaces:
-        """Return the workspaces of its tasks; available after `begin`."""
-
-    @property
-    def most(self) -> int:
-        """Return how many tasks may be at work at once."""
-
-    @property
-    def unpublished(self) -> bool:
-        """Whether merged work could not be published in the user's repository."""
-
-    async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
-        """Prepare it, and return notices for a person. `spec` is any task of the plan.
-
-        Raises UsageError where the plan cannot be executed here, or its result not delivered.
-        """
-
-    def publish(self) -> None:
-        """Publish merged work in the user's repository; warn where that fails. Blocking."""
-
-    async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
-        """Deliver the complete result as requested.
-
-        Returns None where nothing was requested.
-        """
-
-    def result(self) -> Delivered:
-        """Return where the work is."""
-
-
-class FolderTarget:
-    """A folder without git: tasks work in it, one after another, and that is all."""
-
-    most = 1
-    unpublished = False
-
-    def __init__(self, repo: Path, clone: CloneStore, task_runs: TaskRunStore) -> None:
-        """`clone` is the private clone that the plan has or would have."""
-        self._clone = clone
-        self.workspaces: Workspaces = SingleFolder(repo, task_runs)
-
-    async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
-        """Raise UsageError (`in-place`) where the plan has begun on a branch."""
-        await asyncio.to_thread(check_no_branch, self._clone)
-        return ["Not a git repository: tasks work in the folder itself, one after another."]
-
-    def publish(self) -> None:
-        """Do nothing: the work is there already."""
-
-    async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
-        """Return None: there is nothing to deliver."""
-        return None
-
-    def result(self) -> Delivered:
-        """Return an empty result: there is no branch."""
-        return Delivered()

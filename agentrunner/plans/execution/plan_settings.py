@@ -11,8 +11,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agentrunner.errors.plans import BadCommitAuthor, PlanDamaged
+from agentrunner.git.identity import identity_of
 from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.user_config import identity_of
 from agentrunner.plans.execution.commit_message import commit_message
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import write_private

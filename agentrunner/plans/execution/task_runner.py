@@ -33,13 +33,7 @@ from agentrunner.plans.execution.answers import (
     ended_text,
     is_yes,
 )
-from agentrunner.plans.execution.inherited_decisions import (
-    SavedRun,
-    decided_before,
-    is_begun,
-    keep_allowance,
-    saved_run,
-)
+from agentrunner.plans.execution.inherited_decisions import decided_before, keep_allowance
 from agentrunner.plans.execution.merging.merge_queue import (
     MergeConflict,
     Merged,
@@ -49,6 +43,7 @@ from agentrunner.plans.execution.merging.merge_queue import (
 from agentrunner.plans.execution.merging.merge_verdict import text_of_doubts
 from agentrunner.plans.execution.plan_budget import PlanBudget
 from agentrunner.plans.execution.questions import TaskQuestions, first_line
+from agentrunner.plans.execution.saved_run import SavedRun, is_begun, saved_run
 from agentrunner.plans.execution.scheduler import TaskOutcome
 from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore

@@ -6,18 +6,13 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from agentrunner.config.spec import CriterionSpec
-from agentrunner.engine import attempts
-from agentrunner.errors.plans import WorkChanged
-from agentrunner.errors.runs import NothingToShow
 from agentrunner.execution.deps import Clock
 from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.snapshots import Snapshots
-from agentrunner.nodes.validate import worker_changes
 from agentrunner.plans.execution.branch import BRANCH
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
 from agentrunner.plans.execution.merging.merge_queue import (
@@ -28,12 +23,11 @@ from agentrunner.plans.execution.merging.merge_queue import (
     TreeTests,
     merge_work,
 )
-from agentrunner.plans.execution.merging.proofs import ProvenCriterion, of_its_own, proofs_of
+from agentrunner.plans.execution.merging.proofs import of_its_own
+from agentrunner.plans.execution.merging.run_work import RunWork, run_work
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.results import Result
-from agentrunner.storage.run_folder import RunFolder, kept_sandbox, load_spec, make_private
-from agentrunner.storage.run_log import RunLog
-from agentrunner.verification.trees import Trees
+from agentrunner.storage.run_folder import make_private
 
 _MARK = re.compile(rb"(?m)^(?:<{7}|>{7}) ")
 
@@ -217,54 +211,3 @@ class SingleFolder:
 
     async def close(self, task_run: TaskRun) -> None:
         """Do nothing: the files stay."""
-
-
-@dataclass(frozen=True)
-class RunWork:
-    """The part of a work tree that is to be committed, and the time of the commit."""
-
-    paths: tuple[str, ...]
-    ended_at: str
-    """UTC, ISO 8601: the same at every call."""
-    proofs: tuple[ProvenCriterion, ...] = ()
-    """Checks of its criteria that were green then."""
-    sandbox: tuple[str, str] = ("", "")
-    """Kind and image of the sandbox that it had (`kept_sandbox`)."""
-
-
-async def run_work(state_dir: Path, run_id: str) -> RunWork:
-    """Return what the run's workers changed, as it was when the run was found COMPLETE.
-
-    Raises UsageError (`unknown-run`, `nothing-to-show`), and InfraError (`work-changed`) where the
-    files are no longer what was judged.
-    """
-    folder = RunFolder.open(state_dir, run_id)
-    state = await attempts.latest(folder)
-    evidence, baseline = state.get("evidence"), state.get("baseline")
-    if evidence is None or baseline is None:
-        raise NothingToShow(f"{run_id} has made nothing yet.")
-    work = await asyncio.to_thread(_read, folder, baseline.tree, evidence.tree)
-    task_id = load_spec(folder).task.id
-    proofs = proofs_of(task_id, state["criteria"], evidence.checks)
-    return replace(work, proofs=proofs, sandbox=kept_sandbox(folder))
-
-
-def _read(folder: RunFolder, before: str, judged: str) -> RunWork:
-    spec, log = load_spec(folder), RunLog(folder.log_file)
-    snapshots = Snapshots(
-        folder.snapshots_dir,
-        Path(spec.repo),
-        spec.runner.note.dir,
-        keep_up_to=spec.runner.sandbox.kept_bytes,
-    )
-    trees = Trees(snapshots, spec.task)
-    paths = trees.by_workers(worker_changes(log), trees.between(before, judged)).all
-    later = {change.path for change in snapshots.changes(judged, trees.now())}
-    if changed := sorted(later.intersection(paths)):
-        raise WorkChanged(
-            f"{', '.join(changed[:5])} was changed since {folder.run_id} was found complete.",
-            path=spec.repo,
-            remedy=f"agentrunner diff {folder.run_id} shows what was judged; put the files back",
-        )
-    moves = [record.at for record in log.records("state")]
-    return RunWork(tuple(paths), moves[-1])

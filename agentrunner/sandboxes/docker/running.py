@@ -23,7 +23,8 @@ from agentrunner.sandboxes.docker.container import Container, Exit
 from agentrunner.sandboxes.docker.engine import EngineError
 from agentrunner.sandboxes.docker.exec import ExecCommand
 from agentrunner.sandboxes.docker.stream import Stream
-from agentrunner.sandboxes.process import DRAIN_SEC, Spool
+from agentrunner.sandboxes.process import DRAIN_SEC
+from agentrunner.sandboxes.spool import Spool
 
 KILLED = 128 + signal.SIGKILL
 

@@ -30,18 +30,11 @@ from agentrunner.sandboxes.base import (
     SandboxError,
     SandboxOrder,
 )
-from agentrunner.sandboxes.docker import labels
+from agentrunner.sandboxes.docker import description, labels
 from agentrunner.sandboxes.docker.builds import import_host_image
-from agentrunner.sandboxes.docker.config import (
-    MEMORY,
-    PIDS,
-    SANDBOX_HOME,
-    ContainerSpec,
-    User,
-    container_config,
-)
-from agentrunner.sandboxes.docker.copies import Copies, can_overlay
-from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError, Traits
+from agentrunner.sandboxes.docker.config import SANDBOX_HOME, ContainerSpec, User, container_config
+from agentrunner.sandboxes.docker.copies import Copies
+from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
 from agentrunner.sandboxes.docker.exec import ExecCommand, ExecNeverStarted
 from agentrunner.sandboxes.docker.facts import image_to_try, our_images
 from agentrunner.sandboxes.docker.images import Image, ensure_image
@@ -54,15 +47,16 @@ from agentrunner.sandboxes.docker.layout import (
 )
 from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
 from agentrunner.sandboxes.docker.order import BOOTSTRAP, PASSED_ON, AttachOrder
+from agentrunner.sandboxes.docker.overlays import can_overlay
 from agentrunner.sandboxes.docker.pool import ContainerRecipe, Pool
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
 from agentrunner.sandboxes.docker.running import ContainerRun
 from agentrunner.sandboxes.docker.sweep import remove_dead
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data
-from agentrunner.sandboxes.homes import cache_environment, home_mounts, shared, without_large
+from agentrunner.sandboxes.homes import cache_environment, home_mounts, without_large
 from agentrunner.sandboxes.layers import LAYERS, sweep_layers
-from agentrunner.sandboxes.limits import UNLIMITED, watch_disk
+from agentrunner.sandboxes.limits import watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
 from agentrunner.sandboxes.requests import check_request
 from agentrunner.sandboxes.shims import environments_of
@@ -141,11 +135,11 @@ class DockerSandbox:
     def describe(self) -> str:
         """Return one line: engine, image, network, what is writable, limits."""
         traits = self._engine.traits if self._engine else None
-        return describe(self._spec, traits, str(self._image or ""))
+        return description.describe(self._spec, traits, str(self._image or ""))
 
     def isolation(self) -> Mapping[str, str]:
         """Return what it isolates and by what means."""
-        return isolation(self._spec, self._engine.traits if self._engine else None)
+        return description.isolation(self._spec, self._engine.traits if self._engine else None)
 
     def mounts(self) -> list[Mount]:
         """Return everything of the host that is visible; the rest is the image's.
@@ -373,49 +367,3 @@ class DockerSandbox:
     def _caches(self) -> Caches:
         """The caches that can be shown in this sandbox."""
         return self._spec.caches if self._overlays else without_large(self._spec.caches)
-
-
-def describe(spec: SandboxOrder, traits: Traits | None, image: str) -> str:
-    """Return one line for the header; `traits` and `image` are unknown before it is open."""
-    name = f"{traits.product} {traits.version}".strip() if traits else "Docker"
-    network = "no route out" if spec.network == "none" else "the whole network on demand"
-    parts = [f"image {image}"] if image else []
-    parts += [f"{network}, system read-only, .git read-only"]
-    limits = {
-        "memory": f"memory {spec.limits.memory or MEMORY}",
-        "cpus": f"cpus {spec.limits.cpus:g}" if spec.limits.cpus else "",
-        "pids": f"pids {spec.limits.pids or PIDS}",
-    }
-    held = [text for key, text in limits.items() if text and not (traits and key in traits.lacks)]
-    parts += filter(None, [shared(spec.caches)])
-    return f"{name}; " + "; ".join([*parts, ", ".join(held)])
-
-
-def isolation(spec: SandboxOrder, traits: Traits | None) -> dict[str, str]:
-    """Return what the sandbox isolates and by what means."""
-    known = traits or Traits()
-    limits = spec.limits
-    group = f"cgroup v{known.cgroup}"
-    full = "a network of its own, with everything" if known.bridge else "the host's"
-    held = {
-        "memory": f"{limits.memory or MEMORY}, no swap, {group}",
-        "cpus": f"{limits.cpus:g}, {group}" if limits.cpus else UNLIMITED,
-        "pids": f"{limits.pids or PIDS}, {group}",
-        "system calls": "the engine's default seccomp filter",
-    }
-    lacking = {"seccomp": "system calls"}
-    for name in known.lacks:
-        held[lacking.get(name, name)] = "not held: the engine cannot here"
-    on_demand = f"; {full} for commands that ask for it" if spec.network == "full" else ""
-    user = (
-        "the engine's user, as uid 0 of the sandbox" if known.rootless else "the repository's owner"
-    )
-    return {
-        "processes": "a container for one command at a time; nothing outlives it",
-        "files": "repository and run folder writable, .git and the system read-only, no HOME",
-        "network": f"its own loopback, and a door in it where there is one{on_demand}",
-        "privileges": "no capabilities, no new privileges",
-        "user": user,
-        **held,
-        "disk": f"{limits.disk}, watched" if limits.disk else UNLIMITED,
-    }

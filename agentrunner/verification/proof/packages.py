@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from agentrunner.verification.inputs.leads import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
-from agentrunner.verification.rooms.room_git import copy_tree
+from agentrunner.verification.rooms.copies import copy_tree
 
 LOADED_UNASKED = frozenset({"sitecustomize", "usercustomize"})
 PROGRAMS = ("bin", "Scripts", ".bin")

@@ -26,14 +26,16 @@ from agentrunner.verification.results.tools.dotnet import Dotnet
 from agentrunner.verification.results.tools.go import Go
 from agentrunner.verification.results.tools.gtest import GTest
 from agentrunner.verification.results.tools.java import Gradle, Maven
-from agentrunner.verification.results.tools.jest import Jest, Vitest
+from agentrunner.verification.results.tools.jest import Jest
+from agentrunner.verification.results.tools.minitest import Minitest
 from agentrunner.verification.results.tools.mocha import Mocha
 from agentrunner.verification.results.tools.node import Node
 from agentrunner.verification.results.tools.phpunit import PHPUnit
 from agentrunner.verification.results.tools.pytest import Pytest
-from agentrunner.verification.results.tools.ruby import Minitest, RSpec
+from agentrunner.verification.results.tools.rspec import RSpec
 from agentrunner.verification.results.tools.tap import Tap
 from agentrunner.verification.results.tools.unittest import Unittest
+from agentrunner.verification.results.tools.vitest import Vitest
 
 READERS: list[Reader] = [
     Pytest(), Unittest(), Behave(), Jest(), Vitest(), Mocha(), Node(), Go(), Cargo(), CTest(),

@@ -32,6 +32,7 @@ from agentrunner.state.run_state import TAIL_BYTES
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.results.counts import Counts, read_counts
+from agentrunner.verification.rooms.byte_code import compiled_elsewhere
 from agentrunner.verification.rooms.start_up import MISSING, NO_TESTS
 
 TEST_COMMAND = "task.test.command"
@@ -328,28 +329,3 @@ def nearest_program(why: str, search: str | None = None) -> str:
     swapped = [name for name in sorted(names) if sorted(name) == sorted(word)]
     near = swapped or difflib.get_close_matches(word, sorted(names), n=1, cutoff=0.75)
     return near[0] if near else ""
-
-
-PLACE = "/tmp/agentrunner-compiled"
-"""Inside the sandbox; a fresh folder for each command."""
-_COMPILES = re.compile(
-    r"(?P<quoted>'[^']*'|\"(?:[^\"\\]|\\.)*\")"
-    r"|(?:^|(?<=[\s;&|({]))(?P<program>(?:[\w.~-]*/)*python[\d.]*(?:[ \t]+-[a-zA-Z]+)*?)"
-    r"(?=[ \t]+-\w*m[ \t]*(?:compileall|py_compile)\b)"
-)
-
-
-# Rooms keep byte code read-only, so that a product cannot forge that of the tests. A program that
-# compiles but runs nothing of the repository may write to a place that no other program reads.
-def compiled_elsewhere(shell: str) -> str:
-    """The command, with each `python -m compileall` and `py_compile` in it writing to `PLACE`.
-
-    Text in quotes is left as it is: it may be data.
-    """
-    return _COMPILES.sub(_redirected, shell)
-
-
-def _redirected(found: re.Match[str]) -> str:
-    if found["quoted"]:
-        return found[0]
-    return f"env PYTHONPYCACHEPREFIX={PLACE} {found['program']}"

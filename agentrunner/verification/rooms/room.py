@@ -11,16 +11,16 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 
 from agentrunner.git.ignored_content import copy_file
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
 from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo
+from agentrunner.verification.rooms.editable import editable_installs
 from agentrunner.verification.rooms.kept_copies import Copy, KeptCopies
 from agentrunner.verification.rooms.room_git import RoomGit
 from agentrunner.verification.rooms.sealed import Sealed
@@ -201,38 +201,3 @@ def _walk(root: Path, ignored: Collection[str]) -> Iterator[tuple[str, int]]:
             path = os.path.join(place, name)  # noqa: PTH118
             with contextlib.suppress(OSError):
                 yield os.path.relpath(path, root), os.lstat(path).st_ctime_ns
-
-
-MOST_READ = 65_536
-MOST_FILES = 2_000
-PATTERNS = ("*.pth", "__editable__*.py", "*.egg-link")
-"""Files of pip, setuptools, hatch and uv, and of old setuptools."""
-
-
-# Sandboxes mount a clean room at the repository's own path, so a link of `pip install -e` leads
-# into the room. Where nothing can be mounted it leads to the folder in which the worker worked.
-def editable_installs(folders: Iterable[tuple[str, Path]], repo: Path) -> list[str]:
-    """Files below these folders that lead into the repository, by their names and places. Blocks.
-
-    Each of `folders` is a name to show people and the path at which its content is read.
-    """
-    return [
-        f"{name}/{path.relative_to(folder)}"
-        for name, folder in folders
-        for path in islice(_files(folder), MOST_FILES)
-        if str(repo) in _text(path)
-    ]
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for packages in folder.glob("lib*/python*/site-packages"):
-        for pattern in PATTERNS:
-            yield from packages.glob(pattern)
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(MOST_READ).decode("utf-8", "replace")
-    except OSError:
-        return ""

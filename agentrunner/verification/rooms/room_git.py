@@ -14,13 +14,10 @@ import os
 import re
 import shutil
 import stat
-import struct
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from os import stat_result
 from pathlib import Path
-from typing import Any
 
 from agentrunner.errors import UsageError
 from agentrunner.git.attributes import Attributes
@@ -32,6 +29,8 @@ from agentrunner.git.user_index import IndexDamaged, UserIndex, read_index
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.gitdirs import git_folders
 from agentrunner.sandboxes.worker_git import SHARED_OBJECTS, alternates_of, hand_over
+from agentrunner.storage.write_index import IndexEntry, index_of
+from agentrunner.verification.rooms.copies import copy_tree
 
 SHARED = ("config", "packed-refs", "refs", "reftable", "hooks", "info", "shallow", "description")
 """What all work trees of a repository share; objects and logs are left where they are."""
@@ -238,64 +237,3 @@ def _left_out(folder: str, names: list[str]) -> set[str]:
         if name.endswith((".lock", ".sample")) or not (is_kept_kind or is_small_file):
             left_out.add(name)
     return left_out
-
-
-LENGTH = 0x0FFF
-SECOND = 1_000_000_000
-LOW = 0xFFFF_FFFF
-_FIXED = struct.Struct(">10I20sH")
-
-IndexEntry = tuple[bytes, int, bytes, stat_result | None]
-"""Path, git's mode, the blob's SHA-1 as bytes, and the file's stat; with None git reads the
-file."""
-
-
-# No git is started: the contents are known to be what the entries say, so no file is read.
-def index_of(entries: Iterable[IndexEntry]) -> bytes:
-    """Return an index of version 2 with these entries, each path once."""
-    parts = []
-    for path, mode, blob, facts in sorted(entries, key=lambda entry: entry[0]):
-        stats = (0,) * 6 if facts is None else _times_and_inode(facts)
-        owner = (0, 0, 0) if facts is None else (facts.st_uid, facts.st_gid, facts.st_size & LOW)
-        head = _FIXED.pack(*stats, mode, *owner, blob, min(len(path), LENGTH))
-        size = len(head) + len(path)
-        parts.append(head + path + bytes(8 - size % 8))
-    data = struct.pack(">4sII", b"DIRC", 2, len(parts)) + b"".join(parts)
-    return data + hashlib.sha1(data).digest()
-
-
-def _times_and_inode(facts: stat_result) -> tuple[int, int, int, int, int, int]:
-    return (
-        facts.st_ctime_ns // SECOND & LOW,
-        facts.st_ctime_ns % SECOND,
-        facts.st_mtime_ns // SECOND & LOW,
-        facts.st_mtime_ns % SECOND,
-        facts.st_dev & LOW,
-        facts.st_ino & LOW,
-    )
-
-
-Ignore = Callable[[Any, list[str]], Iterable[str]]
-
-
-class _Fault(Exception):
-    """Carries an OSError through `shutil.copytree`, which would turn it into a text."""
-
-
-def copy_tree(source: Path, target: Path, ignore: Ignore | None = None) -> None:
-    """Copy a folder, with links as links.
-
-    Raises the OSError of the first file that cannot be copied, so that a full disk can be told
-    from other errors. Blocks.
-    """
-    try:
-        shutil.copytree(source, target, symlinks=True, ignore=ignore, copy_function=_copy_file)
-    except _Fault as fault:
-        raise fault.args[0] from None
-
-
-def _copy_file(source: str, target: str) -> None:
-    try:
-        shutil.copy2(source, target, follow_symlinks=False)
-    except OSError as error:
-        raise _Fault(error) from error

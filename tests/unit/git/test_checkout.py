@@ -9,8 +9,8 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.git.checkout import Checkout, CheckoutState
+from agentrunner.git.identity import identity_of
 from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.user_config import identity_of
 from agentrunner.git.worktree import WorktreePlace, prepare
 from tests.kit.project import Project
 

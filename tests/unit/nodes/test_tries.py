@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from agentrunner.execution.recover import after_loss, after_refused_login, begun_again, ordered_as
+from agentrunner.execution.tries import after_loss, after_refused_login, begun_again, ordered_as
 from agentrunner.nodes.run_worker import MAX_LOSSES
 
 ENDS = ("lost", "auth")

@@ -20,7 +20,7 @@ from agentrunner.planners.openai_chat import OpenAIChatPlanner
 from agentrunner.planners.script import ScriptPlanner
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Choices, Message, NextAction
-from agentrunner.protocol.schema import run_schema
+from agentrunner.protocol.run_schema import run_schema
 from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, VirtualClock, completion
 
 DONE = {

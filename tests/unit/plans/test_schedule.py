@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.patch import apply
+from agentrunner.plans.paths import meet
 from agentrunner.plans.plan import Hint, Plan, PlannedTask, PlanTaskStatus, PotentialConflict
-from agentrunner.plans.schedule import Schedule, files_of_task, meet
+from agentrunner.plans.schedule import Schedule, files_of_task
 from tests.kit.plan_project import with_task
 
 A, B, C, D = (f"TASK-000{number}" for number in range(1, 5))

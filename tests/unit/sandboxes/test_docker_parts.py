@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrunner.sandboxes.base import Door, Mount, Request, ResourceLimit, SandboxOrder
-from agentrunner.sandboxes.docker import labels, sandbox
+from agentrunner.sandboxes.docker import description, labels
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.engine import Traits, engine_address
 from agentrunner.sandboxes.docker.exec import ExecCommand
@@ -143,13 +143,13 @@ def test_the_engine_is_the_one_that_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_is_not_held_is_not_claimed() -> None:
     spec = SandboxOrder(Path("/r"), Path("/h"), limits=ResourceLimit(memory="1g", cpus=2))
-    held = sandbox.isolation(spec, Traits())
+    held = description.isolation(spec, Traits())
     names = "processes files network privileges user memory cpus pids disk"
     assert set(held) == {*names.split(), "system calls"}
     assert held["memory"].startswith("1g") and held["cpus"].startswith("2,")
-    less = sandbox.isolation(spec, Traits(lacks=frozenset({"memory", "seccomp"})))
+    less = description.isolation(spec, Traits(lacks=frozenset({"memory", "seccomp"})))
     assert "not held" in less["memory"] and "not held" in less["system calls"]
-    assert "memory 1g" in sandbox.describe(spec, Traits(version="20.10"), "some/image")
+    assert "memory 1g" in description.describe(spec, Traits(version="20.10"), "some/image")
 
 
 def test_nothing_of_this_process_is_in_a_label() -> None:

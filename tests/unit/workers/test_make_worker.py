@@ -8,7 +8,7 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import UsageError
 from agentrunner.registry import canonical_worker_type
-from agentrunner.workers.member import make_worker, probe
+from agentrunner.workers.factory import make_worker, probe
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,12 @@ from agentrunner.workers.transcript import (
     ToolBegan,
     ToolDenied,
     ToolEnded,
-    TranscriptEvents,
     Trouble,
     TurnBegan,
     WorkerMessage,
     read_transcript,
 )
+from agentrunner.workers.transcript_events import TranscriptEvents
 
 DONE = Finished(clean=True)
 LS = Tool("shell", command="ls")

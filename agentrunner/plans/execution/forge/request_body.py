@@ -6,18 +6,12 @@ mentions and references broken, so that none notifies anybody, closes anything o
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from agentrunner.engine import attempts
-from agentrunner.errors import AgentRunnerError
 from agentrunner.notes.markdown import code
 from agentrunner.plans.execution.commit_message import harmless
-from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import Plan, PlanTaskStatus
-from agentrunner.storage.run_folder import RunFolder
 
 MAX_CHARACTERS = 60_000
 """GitHub accepts 65,536."""
@@ -111,27 +105,3 @@ def _bounded(lines: Sequence[str]) -> str:
             return text + _CUT
         text += f"{line}\n"
     return text.strip() + "\n"
-
-
-async def reports_of(state_dir: Path, task_runs: TaskRunStore, plan: Plan) -> dict[str, TaskReport]:
-    """Return the reports of COMPLETE tasks, by task; of a run that is gone only its id."""
-    found = {}
-    for task_id in plan.task_order():
-        task_run = task_runs.latest(task_id)
-        if task_run is None or plan.tasks[task_id].status != PlanTaskStatus.COMPLETE:
-            continue
-        found[task_id] = TaskReport(task_run.run_id)
-        with contextlib.suppress(AgentRunnerError, OSError):
-            found[task_id] = await _report(state_dir, task_run.run_id)
-    return found
-
-
-async def _report(state_dir: Path, run_id: str) -> TaskReport:
-    state = await attempts.latest(RunFolder.open(state_dir, run_id))
-    verdict, evidence = state.get("verdict"), state.get("evidence")
-    return TaskReport(
-        run_id,
-        verdict.text if verdict else "",
-        tuple(evidence.proof) if evidence else (),
-        len(evidence.changed_files) if evidence else 0,
-    )

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import hashlib
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
-
 from agentrunner.config.spec import TaskSpec
-from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.process import to_text
+from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.merging.commit_sandbox import CommitSandbox, open_commit
 from agentrunner.plans.execution.merging.merge_verdict import (
-    CheckOutput,
     CommitFindings,
     MergeCandidate,
     MergeVerdict,
@@ -26,20 +19,11 @@ from agentrunner.plans.execution.merging.merge_verdict import (
     judge_old_tests,
     newly_red,
 )
+from agentrunner.plans.execution.merging.old_tests import with_old_tests
+from agentrunner.plans.execution.merging.outcomes import OutcomeBook
 from agentrunner.plans.execution.merging.proofs import ProofBook, ProvenCriterion
-from agentrunner.state.run_state import TestOutcome
-from agentrunner.storage.run_folder import (
-    RunFolder,
-    keep_sandbox,
-    kept_sandbox,
-    make_private,
-    write_private,
-)
-from agentrunner.verification.inputs.changes import judge_changes, put_back
-from agentrunner.verification.inputs.find import find_inputs
-from agentrunner.verification.inputs.tree import ReadFile
+from agentrunner.storage.run_folder import RunFolder, keep_sandbox, kept_sandbox
 from agentrunner.verification.target import Target, target_of, test_target
-from agentrunner.verification.trees import Changes
 
 
 class MergedTests:
@@ -214,103 +198,3 @@ class MergedTests:
 
     def _know(self, commit: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
         self._outcomes.keep(self._clone.tree_of(commit), sandbox, look)
-
-
-_NOBODY = Identity("AgentRunner", "agentrunner@localhost")
-_WHENEVER = "2000-01-01T00:00:00Z"
-
-
-def with_old_tests(
-    clone: CloneStore, targets: Sequence[Target], before: str, commit: str
-) -> tuple[str, list[str]] | None:
-    """Return a commit with what decides about `targets` as it was before, and the paths of that.
-
-    None where nothing that decides was touched. Blocks.
-    """
-    old, new = clone.modes(before), clone.modes(commit)
-
-    def reader(tree: str, paths: Mapping[str, str]) -> ReadFile:
-        return lambda path: clone.read(tree, path) if path in paths else None
-
-    shells = [(target.shell, target.cwd) for target in targets]
-    read_old, read_new = reader(before, old), reader(commit, new)
-    judged = judge_changes(
-        find_inputs(shells, list(old), read_old),
-        list(old),
-        read_old,
-        list(new),
-        read_new,
-        _changes(clone, before, commit),
-    )
-    touched = sorted(suspect.path for suspect in judged.suspects)
-    if not touched:
-        return None
-    tests = {change.path for change in judged.understood if change.input.kind == "test"}
-    tree = clone.with_files(commit, put_back(judged, tests | set(touched), understood=True))
-    made = clone.commit_tree(tree, parents=(commit,), message="-\n", author=_NOBODY, at=_WHENEVER)
-    return made, touched
-
-
-def _changes(clone: CloneStore, before: str, commit: str) -> Changes:
-    output = clone.git.run("diff-tree", "-r", "-z", "--name-status", "--no-renames", before, commit)
-    words = output.split(b"\0")
-    kinds = {to_text(path): kind for kind, path in zip(words[::2], words[1::2], strict=False)}
-    return Changes(
-        added=frozenset(path for path, kind in kinds.items() if kind == b"A"),
-        modified=frozenset(path for path, kind in kinds.items() if kind not in (b"A", b"D")),
-        deleted=frozenset(path for path, kind in kinds.items() if kind == b"D"),
-    )
-
-
-class _SavedCheck(BaseModel):
-    red: bool
-
-
-class OutcomeBook:
-    """One small file for each outcome; by tree, by what is run, and by the sandbox it ran in.
-
-    Methods may raise OSError.
-    """
-
-    def __init__(self, folder: Path, spec: TaskSpec) -> None:
-        self._folder, self._spec = folder, spec
-
-    def read(self, tree: str, sandbox: tuple[str, str], checks: Iterable[str]) -> CommitFindings:
-        """Return known outcomes on a tree: of the tests and these `ProvenCriterion.key`s."""
-        test = None
-        with contextlib.suppress(FileNotFoundError, ValidationError):
-            test = TestOutcome.model_validate_json(self._file(tree, sandbox).read_bytes())
-        seen = {}
-        for check in checks:
-            with contextlib.suppress(FileNotFoundError, ValidationError):
-                kept = _SavedCheck.model_validate_json(
-                    self._file(tree, sandbox, check).read_bytes()
-                )
-                seen[check] = CheckOutput(kept.red)
-        return CommitFindings(test, seen)
-
-    def keep(self, tree: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
-        """Save outcomes."""
-        make_private(self._folder)
-        if look.test is not None:
-            test = look.test.model_copy(update={"output": None})
-            file = self._file(tree, sandbox)
-            write_private(file, test.model_dump_json().encode(), sync=False)
-        for check, seen in look.seen.items():
-            kept = _SavedCheck(red=seen.red)
-            file = self._file(tree, sandbox, check)
-            write_private(file, kept.model_dump_json().encode(), sync=False)
-
-    def _file(self, tree: str, sandbox: tuple[str, str], *check: str) -> Path:
-        task = self._spec.task
-        kind, image = sandbox
-        asked = [
-            tree,
-            task.test.model_dump_json() if task.test else "",
-            task.setup.model_dump_json() if task.setup else "",
-            kind or self._spec.runner.sandbox.kind,
-            image,
-            *check,
-        ]
-        name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
-        return self._folder / f"{name}.json"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results
-from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.shell import edited, quoted
 
 
@@ -87,9 +86,3 @@ def below_folder(names: Sequence[str], folder: str, cwd: str) -> list[str] | Non
     if not all(name.startswith(f"{below}/") for name in names):
         return None
     return [name[len(below) + 1 :] for name in names]
-
-
-def shimmed(shell: str, *programs: str) -> Instrumented:
-    """The command with a shim for each of these programs; `registry` puts them on PATH."""
-    text = text_of("agentrunner_shim.sh")
-    return Instrumented(shell, {}, {f"bin/{program}": text for program in programs})

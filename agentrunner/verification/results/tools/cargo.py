@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, shimmed
+from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.rust_sources import file_of
+from agentrunner.verification.results.tools.shims import shimmed
 
 LOG, TEXT = range(2)
 RUNNING = re.compile(
@@ -136,7 +137,7 @@ def _log(
             seen.add(test)
             test = re.sub(r" - should panic$", "", test)
             target = targets.get(binary) or re.sub(r"-[0-9a-f]{16}$", "", binary)
-            file = source_of(target, test, ran.cwd, ran.paths) if target.endswith(".rs") else ""
+            file = file_of(target, test, ran.cwd, ran.paths) if target.endswith(".rs") else ""
             outcome = WORDS[word.rstrip(":,")]
             found.append(
                 made(f"{package} {target} {test}", outcome, file, message=messages.get(test, ""))
@@ -174,26 +175,3 @@ def _nextest(ran: Ran) -> Results | None:
     total = re.search(r"Summary \[.*?\] +(\d+) tests? run", ran.stderr)
     complete = total is not None and int(total[1]) == len(tests)
     return Results("cargo", tuple(tests), weak=True, complete=complete) if tests else None
-
-
-def source_of(root: str, test: str, cwd: str, paths: Collection[str]) -> str:
-    """The file of a test, relative to the command's folder; the crate's file where none is found.
-
-    `total::tests::adds` of `src/lib.rs` is in `src/total.rs` or `src/total/mod.rs`. Below a module
-    that is in its parent's file, no file is looked for.
-    """
-    folder, found = posixpath.dirname(root), root
-    for part in test.split("::")[:-1]:
-        below = posixpath.join(folder, part)
-        here = next(
-            (
-                path
-                for path in (f"{below}.rs", f"{below}/mod.rs")
-                if path != root and posixpath.normpath(posixpath.join(cwd, path)) in paths
-            ),
-            "",
-        )
-        if not here:
-            return found
-        folder, found = below, here
-    return found

@@ -7,8 +7,9 @@ from agentrunner.verification.results.files import reports_below
 from agentrunner.verification.results.junit import dotted, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, shimmed
-from agentrunner.verification.results.tools.java import Sources
+from agentrunner.verification.results.tools.base import Tool
+from agentrunner.verification.results.tools.java_sources import Sources
+from agentrunner.verification.results.tools.shims import shimmed
 
 LAUNCHER = "org.junit.platform.console.ConsoleLauncher"
 FILE = "junit-platform-console"

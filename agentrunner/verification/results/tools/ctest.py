@@ -10,7 +10,8 @@ from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, shimmed
+from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.shims import shimmed
 
 JUNIT, TEXT = range(2)
 LINE = re.compile(

@@ -9,7 +9,8 @@ from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports_below
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, shimmed
+from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.shims import shimmed
 
 WORDS = {
     "Passed": "passed", "Failed": "failed", "NotExecuted": "skipped", "Inconclusive": "skipped",

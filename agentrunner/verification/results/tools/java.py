@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import read_plain, reports_below
@@ -12,6 +12,7 @@ from agentrunner.verification.results.junit import Case, dotted, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.java_sources import Sources
 
 MAVEN = frozenset({"mvn", "mvnw", "mvnd"})
 GRADLE = frozenset({"gradle", "gradlew"})
@@ -107,30 +108,3 @@ class Gradle(Java):
             options += ["--tests", f"{where}.{METHOD.split(method)[0]}"]
         at = run.words.index("test") + 1
         return added(shell, run, options, at if at < len(run.words) else None)
-
-
-ENDINGS = (".java", ".kt", ".groovy", ".scala")
-
-
-class Sources:
-    """The sources of one tree by the names of their classes."""
-
-    def __init__(self, paths: Collection[str], cwd: str) -> None:
-        self._cwd = cwd or "."
-        self._named: dict[str, list[str]] = {}
-        for path in paths:
-            stem, ending = posixpath.splitext(posixpath.basename(path))
-            if ending in ENDINGS:
-                self._named.setdefault(stem, []).append(path)
-
-    def file_of(self, name: str, module: str = "") -> str:
-        """The file of a class, relative to the command's folder; "" unless there is exactly one.
-
-        A nested class is in the file of its outer class. `module` is the folder of its build.
-        """
-        own = name.partition("$")[0].replace(".", "/")
-        named = self._named.get(posixpath.basename(own), [])
-        here = [path for path in named if f"/{path}".rpartition(".")[0].endswith(f"/{own}")]
-        within = posixpath.normpath(posixpath.join(self._cwd, module))
-        found = [path for path in here if path.startswith(f"{within}/")] or here
-        return posixpath.relpath(found[0], self._cwd) if len(found) == 1 else ""

@@ -1,4 +1,4 @@
-"""Reads Jest and Vitest: their own JSON reports, which have the same form."""
+"""Reads Jest: its own JSON report."""
 
 from __future__ import annotations
 
@@ -25,21 +25,6 @@ class Jest(JavaScript):
     def options(self, place: str) -> list[str]:
         """The option that writes JSON into a file."""
         return ["--json", f"--outputFile={place}/jest.json"]
-
-    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """Narrow by a pattern of titles."""
-        return added(shell, run, ["-t", title_pattern(names)])
-
-
-class Vitest(JavaScript):
-    """Results by file and titles."""
-
-    name = "vitest"
-    programs = frozenset({"vitest"})
-
-    def options(self, place: str) -> list[str]:
-        """The options that write JSON into a file beside the usual report."""
-        return ["--reporter=default", "--reporter=json", f"--outputFile.json={place}/vitest.json"]
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by a pattern of titles."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.results.tools.cargo import source_of
+from agentrunner.verification.results.tools.rust_sources import file_of
 
 TREE = {"api/src/lib.rs", "api/src/total.rs", "api/src/shop/mod.rs", "api/src/shop/cart.rs"}
 
@@ -19,4 +19,4 @@ TREE = {"api/src/lib.rs", "api/src/total.rs", "api/src/shop/mod.rs", "api/src/sh
     ],
 )
 def test_a_test_stands_in_the_file_of_its_module(test: str, file: str) -> None:
-    assert source_of("src/lib.rs", test, "api", TREE) == file
+    assert file_of("src/lib.rs", test, "api", TREE) == file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.rooms.decision_sandbox import PLACE, compiled_elsewhere
+from agentrunner.verification.rooms.byte_code import PLACE, compiled_elsewhere
 
 ELSEWHERE = f"env PYTHONPYCACHEPREFIX={PLACE} "
 

@@ -1,4 +1,4 @@
-"""Reads RSpec by a listener that SPEC_OPTS loads, and Minitest by a plug-in on the load path."""
+"""Reads Minitest: by a reporter of ours, which it finds as a plug-in on Ruby's load path."""
 
 from __future__ import annotations
 
@@ -9,40 +9,6 @@ from agentrunner.verification.results.lines import by_id, read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.tools.base import Tool, added
-
-
-class RSpec(Tool):
-    """Results by file and full description."""
-
-    name = "rspec"
-    by_path = True
-    means = ("listener",)
-
-    def matches(self, run: Run) -> bool:
-        """`rspec`, and `rake`, which may start it."""
-        return run.program in ("rspec", "rake", "parallel_rspec") or run.words[:1] == ("bin/rspec",)
-
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
-        """Make RSpec load one more file; its formatters stay."""
-        return Instrumented(
-            shell,
-            {"SPEC_OPTS": f"--require {place}/ruby/agentrunner_rspec.rb"},
-            {"ruby/agentrunner_rspec.rb": text_of("agentrunner_rspec.rb")},
-        )
-
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """Read what the listener wrote."""
-        return read_lines(ran.place, "rspec", ran.folder)
-
-    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """Narrow by the beginning of the full description."""
-        if run.program == "rake":
-            return None
-        titles = [name.partition(" > ")[2] for name in names]
-        return added(shell, run, [part for title in titles for part in ("-e", title)])
-
 
 PROGRAMS = ("rake", "rails", "minitest", "m")
 

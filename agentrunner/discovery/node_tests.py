@@ -1,0 +1,52 @@
+"""Find the test command of a JavaScript project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentrunner.config.repo import git_root
+from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json
+from agentrunner.discovery.reading import exists, read_inside
+
+_MANAGERS = (
+    ("pnpm-lock.yaml", "pnpm", "pnpm test"),
+    ("yarn.lock", "yarn", "yarn test"),
+    ("bun.lock", "bun", "bun run test"),
+    ("bun.lockb", "bun", "bun run test"),
+    ("package-lock.json", "npm", "npm test"),
+)
+_COMMANDS = {manager: command for _, manager, command in _MANAGERS}
+_INSTALLED = ("node_modules", ".pnp.cjs", ".pnp.js")
+"""Where installed packages are; the last two are Yarn's."""
+
+
+def node_tests(repo: Path) -> Iterator[FoundCommand]:
+    """Yield the script `test`, run by the lock file's package manager, and Deno's tests."""
+    text = read_inside(repo, "package.json")
+    package = mapping(read_json(text))
+    script = mapping(package.get("scripts")).get("test")
+    if isinstance(script, str) and "no test specified" not in script:
+        line = line_of(text, r'.*"test"\s*:')
+        yield FoundCommand(
+            _command(repo, package), f"package.json, line {line}", missing_packages(repo)
+        )
+    for name in ("deno.json", "deno.jsonc"):
+        if exists(repo, name):
+            yield FoundCommand("deno test", name)
+
+
+def missing_packages(repo: Path) -> str:
+    """Return why no script of package.json can run yet; "" if packages are present or unneeded."""
+    package = mapping(read_json(read_inside(repo, "package.json")))
+    wanted = any(package.get(key) for key in ("dependencies", "devDependencies"))
+    root = git_root(repo) or repo  # a workspace has its members' packages at the top
+    there = any(exists(place, name) for place in {repo, root} for name in _INSTALLED)
+    return "node_modules is not there yet" if wanted and not there else ""
+
+
+def _command(repo: Path, package: dict[str, object]) -> str:
+    """Return the command of the manager that package.json names, else of the lock file's."""
+    named = str(package.get("packageManager", "")).partition("@")[0]
+    locked = next((command for lock, _, command in _MANAGERS if exists(repo, lock)), "npm test")
+    return _COMMANDS.get(named, locked)

@@ -1,0 +1,33 @@
+"""The part of a repository around a folder, such as a package of a monorepo."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from agentrunner.discovery.candidates import candidates_of
+from agentrunner.discovery.found import FoundCommand
+
+_TEST_FILE = re.compile(r"(?:conftest|(?:run[-_]?)?(?:all[-_]?)?tests?)[^/]*")
+"""A test file shows that its folder holds tests, not that it is a project with tests."""
+
+
+def part_of(repo: Path, folder: Path) -> str:
+    """Return the nearest folder at or above `folder` with a test command, relative to `repo`.
+
+    "." for the root: the search ends there in any case.
+    """
+    if not folder.is_relative_to(repo):
+        return "."
+    for place in (folder, *folder.parents):
+        if place == repo:
+            break
+        if any(_is_of_project(found) for found in candidates_of(place)):
+            return os.path.relpath(place, repo)
+    return "."
+
+
+def _is_of_project(found: FoundCommand) -> bool:
+    """Whether the command comes from more than a test file in that folder."""
+    return not _TEST_FILE.fullmatch(found.where.partition(",")[0])

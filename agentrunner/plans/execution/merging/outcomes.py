@@ -1,0 +1,70 @@
+"""Outcomes of tests and checks on trees, kept so that none is run twice for the same tree."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from agentrunner.config.spec import TaskSpec
+from agentrunner.plans.execution.merging.merge_verdict import CheckOutput, CommitFindings
+from agentrunner.state.run_state import TestOutcome
+from agentrunner.storage.run_folder import make_private, write_private
+
+
+class _SavedCheck(BaseModel):
+    red: bool
+
+
+class OutcomeBook:
+    """One small file for each outcome; by tree, by what is run, and by the sandbox it ran in.
+
+    Methods may raise OSError.
+    """
+
+    def __init__(self, folder: Path, spec: TaskSpec) -> None:
+        self._folder, self._spec = folder, spec
+
+    def read(self, tree: str, sandbox: tuple[str, str], checks: Iterable[str]) -> CommitFindings:
+        """Return known outcomes on a tree: of the tests and these `ProvenCriterion.key`s."""
+        test = None
+        with contextlib.suppress(FileNotFoundError, ValidationError):
+            test = TestOutcome.model_validate_json(self._file(tree, sandbox).read_bytes())
+        seen = {}
+        for check in checks:
+            with contextlib.suppress(FileNotFoundError, ValidationError):
+                kept = _SavedCheck.model_validate_json(
+                    self._file(tree, sandbox, check).read_bytes()
+                )
+                seen[check] = CheckOutput(kept.red)
+        return CommitFindings(test, seen)
+
+    def keep(self, tree: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
+        """Save outcomes."""
+        make_private(self._folder)
+        if look.test is not None:
+            test = look.test.model_copy(update={"output": None})
+            file = self._file(tree, sandbox)
+            write_private(file, test.model_dump_json().encode(), sync=False)
+        for check, seen in look.seen.items():
+            kept = _SavedCheck(red=seen.red)
+            file = self._file(tree, sandbox, check)
+            write_private(file, kept.model_dump_json().encode(), sync=False)
+
+    def _file(self, tree: str, sandbox: tuple[str, str], *check: str) -> Path:
+        task = self._spec.task
+        kind, image = sandbox
+        asked = [
+            tree,
+            task.test.model_dump_json() if task.test else "",
+            task.setup.model_dump_json() if task.setup else "",
+            kind or self._spec.runner.sandbox.kind,
+            image,
+            *check,
+        ]
+        name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
+        return self._folder / f"{name}.json"

@@ -1,0 +1,42 @@
+"""One JSON Schema for all messages of a run.
+
+Providers cache the schema before the system message. With a different schema for each type of
+message, they would read the whole prompt anew for the first decision and the first judgement. This
+schema stays the same from the plan to the last judgement. It is looser than a message's own schema:
+it does not tie a payload to its type, and criterion ids are text, since the plan makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agentrunner.protocol.message import VERSION, MessageType
+from agentrunner.protocol.schema import Choices, message_schema
+from agentrunner.protocol.schema_parts import Schema
+
+MESSAGES: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")
+"""Messages of a run; those about plans are not part of one."""
+
+
+def run_schema(choices: Choices | None, *, looks: bool = False) -> Schema:
+    """Return the schema of a reply that is one of MESSAGES; a fresh copy, byte-identical all the
+    run.
+
+    It uses only those `choices` that are known before the plan and do not change.
+    """
+    if choices is not None:
+        choices = replace(choices, criteria=(), own_checks=(), whole_run=True)
+    payloads = [
+        message_schema(type_, choices, looks=looks)["properties"]["payload"] for type_ in MESSAGES
+    ]
+    properties: Schema = {
+        "type": {"type": "string", "enum": list(MESSAGES)},
+        "version": {"type": "integer", "enum": [VERSION]},
+        "payload": {"anyOf": payloads},
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
