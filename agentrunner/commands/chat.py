@@ -74,11 +74,13 @@ def chat(
 
 async def _chat(setting: Setting) -> int:
     from agentrunner.commands.lines import typed_lines
-    from agentrunner.commands.steering import PlanSteering, carrying, looking
+    from agentrunner.commands.steering import PlanSteering, looking, plan_execution
     from agentrunner.commands.talking import opened
 
     async with opened(setting) as (talk, planner), typed_lines() as lines:
-        steering = PlanSteering(carrying(setting, lines.tell), lambda: looking(setting), lines.tell)
+        steering = PlanSteering(
+            plan_execution(setting, lines.tell), lambda: looking(setting), lines.tell
+        )
         _say(f"{planner.describe()} plans. /help tells what can be said here.\n")
         room = Chat(talk, lines, steering, setting, planner)
         room.show_plan("")

@@ -285,14 +285,14 @@ def _sandboxes(trial: SandboxTrial, looks: list[SandboxProbe]) -> list[DoctorIte
 
 def _model(taken: Taken, environ: Mapping[str, str]) -> list[DoctorItem]:
     """Report the planner's model from the environment, if it matters."""
-    from agentrunner.config.agents import DEFAULT_META_MODEL
+    from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 
     if taken.kinds.get("meta") != "openai-chat":
         return []
     for name in ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL"):
         if environ.get(name):
             return [DoctorItem("ok", "model", f"{environ[name]} ({name})")]
-    return [DoctorItem("ok", "model", f"{DEFAULT_META_MODEL} (the default)")]
+    return [DoctorItem("ok", "model", f"{DEFAULT_PLANNER_MODEL} (the default)")]
 
 
 def _names() -> list[DoctorItem]:

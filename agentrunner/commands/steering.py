@@ -20,18 +20,18 @@ from agentrunner.screens.plan_events import end_line, event_line
 if TYPE_CHECKING:
     from agentrunner.plans.execution.plan_settings import PlanSettings
 
-CarryOut = Callable[[asyncio.Event, Callable[[], bool]], Awaitable[str]]
+PlanExecution = Callable[[asyncio.Event, Callable[[], bool]], Awaitable[str]]
 """Executes the plan: stops the runs gracefully once the event is set, starts a task only while the
 function returns true, and returns one sentence about the outcome.
 """
 
 
-def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
+def plan_execution(setting: Setting, tell: Callable[[str], None]) -> PlanExecution:
     """Return a function that executes this setting's plan in this process, as `plan run` does."""
 
-    async def carry_out(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
+    async def execute(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
         from agentrunner.engine.attempt_run import Options
-        from agentrunner.plans.execution import executor as conductor
+        from agentrunner.plans.execution import executor
         from agentrunner.plans.execution.instructions import PlanInstructions
         from agentrunner.plans.execution.plan_settings import load_settings, save_settings
         from agentrunner.storage.plan_folder import plan_folder
@@ -54,12 +54,12 @@ def carrying(setting: Setting, tell: Callable[[str], None]) -> CarryOut:
             if line := event_line(event, chat=True):
                 tell(_wrapped(line))
 
-        result = await conductor.execute_plan(order, hear, may_start)
+        result = await executor.execute_plan(order, hear, may_start)
         left = set(result.tasks.values()) - {"COMPLETE"}
         paused = " It is paused: /resume begins what is left." if left and not may_start() else ""
         return _wrapped(end_line(result) + paused)
 
-    return carry_out
+    return execute
 
 
 def of_tasks(kept: PlanSettings, setting: Setting, cwd: Path) -> PlanSettings:
@@ -91,10 +91,10 @@ class PlanSteering:
     """At most one plan under way, in the event loop of the chat."""
 
     def __init__(
-        self, carry_out: CarryOut, look: Callable[[], str], tell: Callable[[str], None]
+        self, execute: PlanExecution, look: Callable[[], str], tell: Callable[[str], None]
     ) -> None:
         """`look` returns the status of the tasks; `tell` shows the person something unrequested."""
-        self._carry_out = carry_out
+        self._execute = execute
         self._look = look
         self._tell = tell
         self._work: asyncio.Task[None] | None = None
@@ -111,7 +111,7 @@ class PlanSteering:
         if self.running:
             return self.resume() if self._paused else "The plan is under way already."
         self._paused, self._halt = False, asyncio.Event()
-        self._work = asyncio.create_task(self._execute(self._halt))
+        self._work = asyncio.create_task(self._run(self._halt))
         return "The plan is under way. Talk on, or /status."
 
     def pause(self) -> str:
@@ -144,9 +144,9 @@ class PlanSteering:
         paused = "\n\nPaused: no further task is begun. /resume goes on."
         return self._look() + (paused if self.running and self._paused else "")
 
-    async def _execute(self, halt: asyncio.Event) -> None:
+    async def _run(self, halt: asyncio.Event) -> None:
         try:
-            end = await self._carry_out(halt, lambda: not self._paused)
+            end = await self._execute(halt, lambda: not self._paused)
         except Exception as surprise:  # noqa: BLE001 - a full disk, say: nobody waits for this task
             error = named(surprise)
             end = f"The plan cannot go on: {error.message}"

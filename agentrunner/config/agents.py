@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from agentrunner.config.config_model import ENV_NAME, ConfigModel
 from agentrunner.registry import PLANNERS, WORKERS
 
-DEFAULT_META_MODEL = "gpt-5.5"
+DEFAULT_PLANNER_MODEL = "gpt-5.5"
 """Default model if neither task file nor environment names one; shown by `agentrunner doctor`."""
 
 AUTO = "auto"
@@ -65,16 +65,16 @@ class PlannerSpec(ConfigModel):
     """Kind `script`: the file with the replies, relative to the task file."""
 
 
-def seen_by(meta: PlannerSpec) -> See:
+def seen_by(planner: PlannerSpec) -> See:
     """Return what the planner may see of the code, with the default filled in."""
-    if meta.see is not None:
-        return meta.see
-    return "change" if meta.see_repo == "none" else "repo"
+    if planner.see is not None:
+        return planner.see
+    return "change" if planner.see_repo == "none" else "repo"
 
 
-def reads_repo(meta: PlannerSpec) -> bool:
+def reads_repo(planner: PlannerSpec) -> bool:
     """Whether the planner is a CLI that reads the repository itself."""
-    return meta.see_repo == "read" and seen_by(meta) == "repo"
+    return planner.see_repo == "read" and seen_by(planner) == "repo"
 
 
 class PlannerCandidate(ConfigModel):

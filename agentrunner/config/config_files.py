@@ -240,12 +240,12 @@ def _lower_sight(tree: YamlTree, layer: YamlTree) -> None:
 def _sight(value: Any) -> See | None:
     """Return a file's `runner.meta.see`; None if it is missing or no valid word."""
     runner = value.get("runner") if isinstance(value, dict) else None
-    meta = runner.get("meta") if isinstance(runner, dict) else None
-    if not isinstance(meta, dict):
+    planner = runner.get("meta") if isinstance(runner, dict) else None
+    if not isinstance(planner, dict):
         return None
-    if meta.get("see") in SEES:
-        return cast("See", meta["see"])
-    return "change" if meta.get("see") is None and meta.get("see_repo") == "none" else None
+    if planner.get("see") in SEES:
+        return cast("See", planner["see"])
+    return "change" if planner.get("see") is None and planner.get("see_repo") == "none" else None
 
 
 def _drop_foreign(runner: dict[str, Any], own: Mapping[str, Any]) -> None:

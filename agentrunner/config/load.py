@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentrunner.config.agents import DEFAULT_META_MODEL, PlannerSpec
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec
 from agentrunner.config.config_files import lay_under, read_layers
 from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
 from agentrunner.config.kinds import planner_kind
@@ -108,8 +108,8 @@ def load_settings(
     complete(tree, repo, environ, auto=auto)
     file = _validated(tree)
     check_rules(file, tree, repo, environ)
-    meta = with_environment(file.runner.meta, environ)
-    return file.runner.model_copy(update={"meta": meta}), _places(tree)
+    planner = with_environment(file.runner.meta, environ)
+    return file.runner.model_copy(update={"meta": planner}), _places(tree)
 
 
 def complete(tree: YamlTree, repo: Path, environ: Mapping[str, str], *, auto: bool) -> None:
@@ -253,7 +253,7 @@ def _with_test(
     return task.model_copy(update={"test": task.test.model_copy(update={"command": command})})
 
 
-def with_environment(meta: PlannerSpec, environ: Mapping[str, str]) -> PlannerSpec:
+def with_environment(planner: PlannerSpec, environ: Mapping[str, str]) -> PlannerSpec:
     """Return the planner's settings with gaps filled from the environment, then from defaults.
 
     META_TIMEOUT_SEC is for chat models: a CLI starts and reads for longer than one call of a model
@@ -261,15 +261,15 @@ def with_environment(meta: PlannerSpec, environ: Mapping[str, str]) -> PlannerSp
     is no number.
     """
     update: dict[str, Any] = {}
-    if meta.timeout_sec is None and environ.get("META_TIMEOUT_SEC"):
+    if planner.timeout_sec is None and environ.get("META_TIMEOUT_SEC"):
         # A value that is no number is an error in any case
         seconds = _timeout(environ["META_TIMEOUT_SEC"])
-        if planner_kind(meta.kind).is_chat_model:
+        if planner_kind(planner.kind).is_chat_model:
             update["timeout_sec"] = seconds
-    if meta.kind == "openai-chat" and not meta.model:
+    if planner.kind == "openai-chat" and not planner.model:
         name = model_variable(environ)
-        update["model"] = environ[name] if name else DEFAULT_META_MODEL
-    return meta.model_copy(update=update)
+        update["model"] = environ[name] if name else DEFAULT_PLANNER_MODEL
+    return planner.model_copy(update=update)
 
 
 def model_variable(environ: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentrunner.config.agents import AUTO, DEFAULT_META_MODEL
+from agentrunner.config.agents import AUTO, DEFAULT_PLANNER_MODEL
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.load import model_variable
 from agentrunner.config.spec import RunnerSection
@@ -78,7 +78,7 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
 def _is_filled_in(name: str, value: Any) -> bool:
     """Whether this is a value that reading a task fills in by itself."""
     kind = name in ("runner.meta.kind", "runner.worker.kind") and value == AUTO
-    return kind or (name == "runner.meta.model" and value == DEFAULT_META_MODEL)
+    return kind or (name == "runner.meta.model" and value == DEFAULT_PLANNER_MODEL)
 
 
 def _enclosing_place(name: str, places: Mapping[str, str]) -> str:

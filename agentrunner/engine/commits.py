@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.repositories import WorktreeGone
-from agentrunner.execution.commit import CommitTools, land
+from agentrunner.execution.commit import CommitTools, commit_attempt
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
 from agentrunner.git.checkout import Checkout
@@ -88,7 +88,7 @@ def land_late(
 ) -> None:
     """Make the commit of a run that is COMPLETE where that failed; do nothing where it exists.
 
-    Raises UsageError and GitFailed as `land` does. Blocking.
+    Raises UsageError and GitFailed as `commit_attempt` does. Blocking.
     """
     if spec.landing is None:
         return
@@ -100,4 +100,6 @@ def land_late(
         keep_up_to=spec.runner.sandbox.kept_bytes,
     )
     log = RunLog(folder.log_file, redact)
-    land(state, CommitTools(spec, folder, log, snapshots, environ, redact), Clock().stamp())
+    commit_attempt(
+        state, CommitTools(spec, folder, log, snapshots, environ, redact), Clock().stamp()
+    )

@@ -120,7 +120,7 @@ async def take_over(
     panel: Panel = make_panel(spec, deps.environ, record=tape.record, replay=tape.replay)
     await panel.open(Workplace(deps.folder, state_dir, deps.sandbox, deps.redactor))
     save_spec(deps.folder, spec)
-    await deps.meta.become(panel)
+    await deps.panel.become(panel)
     deps.spec = spec
     fields = {
         "kind": spec.runner.meta.kind,

@@ -254,7 +254,7 @@ async def open_workshop(
             ledger=Ledger(folder),
             verifier=verifier,
             prover=make_prover(verifier),
-            meta=planner,
+            panel=planner,
             members=resolved.members,
             sandbox=sandbox,
             redactor=redactor,

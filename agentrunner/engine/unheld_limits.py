@@ -66,10 +66,10 @@ def _worker(member: Member, prices: Prices) -> Iterator[tuple[str, str]]:
 def _planner(
     spec: TaskSpec, prices: Prices, environ: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    meta = spec.runner.meta
-    if spec.runner.budget.usd is None or meta.kind != "openai-chat":
+    planner = spec.runner.meta
+    if spec.runner.budget.usd is None or planner.kind != "openai-chat":
         return
-    where = endpoint(meta, environ)
+    where = endpoint(planner, environ)
     model = where.model
     if not prices.is_free(model, near=where.near) and prices.price(model) is None:
         yield "usd", NO_PRICE.format(what=model, who="the planner")

@@ -74,7 +74,7 @@ async def ask(
         await asyncio.to_thread(_record, state, deps, call, cost)
         await asyncio.to_thread(_warn_of_cut, state, deps, call)
 
-    candidates = deps.meta.role_candidates(role_of(type)).candidates
+    candidates = deps.panel.role_candidates(role_of(type)).candidates
     free = all(
         costs_nothing(one.client, partial(deps.prices.is_free, near=True)) for one in candidates
     )
@@ -133,7 +133,7 @@ async def ask(
     except BudgetSpent:
         raise
     except (PlannerUnavailable, PlannerUnusable) as error:
-        role_candidates = deps.meta.role_candidates(role_of(type))
+        role_candidates = deps.panel.role_candidates(role_of(type))
         if asks(deps, role_candidates):
             silence = silence_of(error, type, role_candidates, deps)
             raise NeedsPerson(silence, error, accounting.counters) from error

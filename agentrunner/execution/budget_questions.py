@@ -121,10 +121,10 @@ def wanted(name: str, limit: float, used: float) -> tuple[float, float]:
 
 
 def _spent_on(counters: Counters) -> str:
-    meta = counters.meta_input_tokens + counters.meta_output_tokens
+    planner = counters.meta_input_tokens + counters.meta_output_tokens
     worker = counters.worker_input_tokens + counters.worker_output_tokens
     text = (
-        f"Planner: {amount_of('meta_calls', counters.calls)}, {amount_of('tokens', meta)}; "
+        f"Planner: {amount_of('meta_calls', counters.calls)}, {amount_of('tokens', planner)}; "
         f"workers: {amount_of('worker_runs', counters.worker_runs)}, "
         f"{amount_of('tokens', worker)}"
     )

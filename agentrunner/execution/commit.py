@@ -78,7 +78,7 @@ def commit_work(state: TaskContext, deps: Deps) -> None:
         deps.spec, deps.folder, deps.log, deps.snapshots, deps.environ, deps.redactor.redact
     )
     try:
-        made = land(state, tools, deps.clock.stamp())
+        made = commit_attempt(state, tools, deps.clock.stamp())
     except UsageError as error:
         message = " ".join(filter(None, (error.message, error.remedy and f"Try: {error.remedy}")))
         deps.warn(state, error.code, message)
@@ -89,7 +89,7 @@ def commit_work(state: TaskContext, deps: Deps) -> None:
         deps.emit("committed", id=made["id"], branch=made["branch"], files=made["files"])
 
 
-def land(state: TaskContext, tools: CommitTools, at: str) -> dict[str, object] | None:
+def commit_attempt(state: TaskContext, tools: CommitTools, at: str) -> dict[str, object] | None:
     """Make the commit of an attempt and put it on its branch; return None where nothing was
     changed.
 

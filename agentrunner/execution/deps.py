@@ -70,7 +70,7 @@ class Deps:
     ledger: Ledger
     verifier: Verifier
     prover: Prover
-    meta: Panel
+    panel: Panel
     members: tuple[Member, ...]
     """The workers' candidates in order of preference; at least one."""
     sandbox: Sandbox

@@ -76,7 +76,7 @@ async def ask_candidates(
     wait, or for another reason, raises the last error, PlannerUnavailable or PlannerUnusable; or
     InfraError (`meta-quota`) where a quota is spent for too long and no person is asked.
     """
-    role_candidates = deps.meta.role_candidates(role_of(message))
+    role_candidates = deps.panel.role_candidates(role_of(message))
     # By name, in order. These are not asked again in this call, however short their cool-down.
     failed: dict[str, Silence] = {}
     while True:
@@ -84,7 +84,7 @@ async def ask_candidates(
         if chosen is None:
             raise _must_wait(state, deps, role_candidates, accounting, failed)
         try:
-            return await ask(Chosen(deps.meta, chosen))
+            return await ask(Chosen(deps.panel, chosen))
         except (PlannerUnavailable, PlannerUnusable) as failure:
             failed[chosen.name] = failure
             deps.cooled[f"meta:{chosen.name}"] = stamp(

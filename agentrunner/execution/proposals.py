@@ -175,7 +175,7 @@ def without(baseline: Baseline, ids: Collection[str]) -> Baseline:
 
 def _planner_can_react(deps: Deps, counters: Counters) -> bool:
     """Whether a report can change the answer; a script's next reply must say it awaits one."""
-    clients = [one.client for one in deps.meta.role_candidates("plan").candidates]
+    clients = [one.client for one in deps.panel.role_candidates("plan").candidates]
     if not all(map(answers_by_code, clients)):
         return True
     awaits = getattr(clients[0], "awaits", None)

@@ -35,7 +35,7 @@ class _SavedRound:
     """A round as it is saved in the run's folder."""
 
     round: Round
-    told: dict[str, str]
+    shown: dict[str, str]
     """Digests of what was shown up to it."""
     runs: list[str]
     """Worker runs that were shown up to it."""
@@ -241,12 +241,12 @@ def _still_shown(kept: Sequence[_SavedRound]) -> dict[str, str]:
     still: dict[str, str] = {}
     before: dict[str, str] = {}
     for number, one in enumerate(kept):
-        for name, digest in one.told.items():
+        for name, digest in one.shown.items():
             if before.get(name) != digest:
                 still.pop(name, None)
                 if number >= first:
                     still[name] = digest
-        before = one.told
+        before = one.shown
     return still
 
 
@@ -283,7 +283,7 @@ def _new_round(
     decision = next((r.data for r in deps.log.records("decision")[::-1] if r.key == number), None)
     if any(one.round.key.endswith(f"-{number}") for one in kept):
         decision = None  # shown in an earlier attempt
-    view = report(facts, decision, last.told if last else {}, last.runs if last else ())
+    view = report(facts, decision, last.shown if last else {}, last.runs if last else ())
     known = {name: one for one, name in listed.items()}
     known |= {name: one for round_ in kept for one, name in round_.tests.items()}
     new = further(view, known)

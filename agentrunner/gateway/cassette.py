@@ -246,12 +246,12 @@ class Player:
             return f"the recording has nothing for {self._channel!r}, but for {others}."
         if not self._left:
             return f"{asked}{words} is one more than were recorded."
-        turn = self._left[0]
-        if (turn.method, turn.path) != (method, path):
-            where, then, now = "address", f"{turn.method} {turn.path}", f"{method} {path}"
+        expected = self._left[0]
+        if (expected.method, expected.path) != (method, path):
+            where, then, now = "address", f"{expected.method} {expected.path}", f"{method} {path}"
         else:
             texts = {**self._texts, **normal.texts}
-            found = difference(turn.request, normal.asked, texts)
+            found = difference(expected.request, normal.asked, texts)
             where, then, now = found or ("body", "", "")
         return f"{asked}{words} differs from the recorded one at {where}: {then} then, {now} now."
 

@@ -101,7 +101,7 @@ class SafeFolder:
             # Nothing is there, or a link has replaced a folder: none of our files is below it.
             return None, False
 
-    def stands(self, path: str, entry: Entry) -> bool:
+    def is_unchanged(self, path: str, entry: Entry) -> bool:
         """Whether `path` is a file whose size and times match the line that this entry keeps."""
         try:
             with self._parent(path) as (fd, name):

@@ -359,7 +359,7 @@ class Snapshots:
     ) -> None:
         with SafeFolder(self.work_tree) as source:
             for path in paths:
-                if not source.stands(path, entries[path]):
+                if not source.is_unchanged(path, entries[path]):
                     continue  # the file there now is not the one of this tree
                 place = target / path
                 place.parent.mkdir(parents=True, exist_ok=True)

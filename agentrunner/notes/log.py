@@ -15,7 +15,7 @@ from agentrunner.notes.note_model import (
 )
 from agentrunner.notes.sources import NoteSources, attachment, local_time
 
-MAX_META_CALLS = 200
+MAX_PLANNER_CALLS = 200
 MAX_RUNS = 100
 MAX_COMMANDS = 10
 MAX_CHANGES = 10
@@ -37,8 +37,8 @@ def build_log(reading: NoteSources) -> Log:
     return Log(
         meta_calls=tuple(
             _meta_call(data, reading, recent=index >= old_calls) for index, data in enumerate(calls)
-        )[-MAX_META_CALLS:],
-        meta_calls_omitted=max(0, len(calls) - MAX_META_CALLS),
+        )[-MAX_PLANNER_CALLS:],
+        meta_calls_omitted=max(0, len(calls) - MAX_PLANNER_CALLS),
         runs=tuple(
             _run(index + 1, data, decisions, reading, recent=index >= old_runs)
             for index, data in enumerate(runs)

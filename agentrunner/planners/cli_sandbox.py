@@ -94,7 +94,7 @@ class CliSandbox:
             GatewayOrder(
                 sockets=folder.sock_dir,
                 egress_log=folder.root / EGRESS_LOG,
-                usage_log=_unused(folder.meta_dir, f"{number:04d}-usage"),
+                usage_log=_unused(folder.planner_dir, f"{number:04d}-usage"),
                 label=f"meta-{number:04d}",
                 upstream=upstream,
                 allowance=allowance,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from agentrunner.config.agents import DEFAULT_META_MODEL, PlannerSpec
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.planners import BaseUrlRefused, InheritedUrlRefused
 from agentrunner.planners.timeouts import TimeLimits, is_near, limits_of
@@ -58,7 +58,7 @@ def endpoint(meta: PlannerSpec, environ: Mapping[str, str]) -> Endpoint:
         meta.model
         or environ.get("AGENTRUNNER_META_MODEL")
         or environ.get("OPENAI_MODEL")
-        or DEFAULT_META_MODEL
+        or DEFAULT_PLANNER_MODEL
     )
     from_file = meta.base_url
     base_url = from_file or environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL

@@ -129,7 +129,7 @@ class Conversation:
         remarks = [ConversationMessage("user", remark) for remark in not_applied]
         facts = plan_facts(plan, [*self.store.conversation(), *remarks])
         facts["questions"] = question_facts(self.store.questions())
-        meta = self.spec.runner.meta
+        planner = self.spec.runner.meta
         return PromptInput(
             type="decompose" if proposals.is_empty(plan) else "plan_patch",
             facts=facts,
@@ -139,8 +139,8 @@ class Conversation:
             call_number=0,
             language=self._language(plan, text),
             format=reply_format(self.spec),
-            system_prompt=meta.system_prompt,
-            system_prompt_mode=meta.system_prompt_mode,
+            system_prompt=planner.system_prompt,
+            system_prompt_mode=planner.system_prompt_mode,
             repository=repository,
             see=self.see,
             looks=self.see == "repo",

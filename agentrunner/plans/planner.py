@@ -282,9 +282,13 @@ async def open_conversation(
 
 
 def _salt(path: Path) -> str:
-    """Return the key of the markers in this plan's prompts; drawn once."""
+    """Return the key of the markers in this plan's prompts; drawn once, whoever comes first."""
     if not path.exists():
-        write_private(path, secrets.token_hex(16).encode())
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+        write_private(draft, secrets.token_hex(16).encode())
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(draft)  # unlike a rename, it never replaces
+        draft.unlink()
     return path.read_text()
 
 
@@ -306,9 +310,9 @@ async def _workplace(
     ):
         yield
         return
-    root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="desk-", dir=folder.conversation))
+    root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cli-", dir=folder.conversation))
     workroom = RunFolder(root)
-    for part in (workroom.meta_dir, workroom.sandbox_dir, workroom.sock_dir):
+    for part in (workroom.planner_dir, workroom.sandbox_dir, workroom.sock_dir):
         make_private(part)
     order = SandboxOrder(
         repo=Path(spec.repo), home=workroom.sandbox_dir, owner=Owner("", spec.task_id)

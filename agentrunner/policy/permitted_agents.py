@@ -48,8 +48,8 @@ def _sight(task: Narrowing) -> None:
     cap, key = task.policy.caps.meta.see, "runner.meta.see"
     if cap is None:
         return
-    meta = task.spec.runner.meta.model_copy(update={"see": task.value(key)})
-    wanted = seen_by(meta)
+    planner = task.spec.runner.meta.model_copy(update={"see": task.value(key)})
+    wanted = seen_by(planner)
     if SEES.index(wanted) <= SEES.index(cap):
         pass
     elif task.is_written(key) and not task.stored:

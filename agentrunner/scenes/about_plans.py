@@ -70,7 +70,7 @@ class _Planner:
             self._calls.add({**values, **cost_of(call, deps.prices)}, answered=answered)
 
         asker = Asker(
-            Chosen(deps.meta, deps.meta.role_candidates("plan").candidates[0]),
+            Chosen(deps.panel, deps.panel.role_candidates("plan").candidates[0]),
             record=record,
             before_attempt=lambda: None,
             sleep=deps.clock.sleep,

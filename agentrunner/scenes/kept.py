@@ -20,8 +20,8 @@ class TrialRecord:
 
     def __init__(self, state_dir: Path, settled: TaskSpec) -> None:
         """Compute the file's path; nothing is created."""
-        meta = settled.runner.meta.model_dump_json()
-        key = hashlib.sha256(f"{__version__}\n{meta}\n{_prompts()}".encode()).hexdigest()[:16]
+        planner = settled.runner.meta.model_dump_json()
+        key = hashlib.sha256(f"{__version__}\n{planner}\n{_prompts()}".encode()).hexdigest()[:16]
         self._folder = state_dir / FOLDER
         self._file = self._folder / f"{key}.jsonl"
 

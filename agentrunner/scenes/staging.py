@@ -132,13 +132,13 @@ def spec_of(named: Named, settled: TaskSpec, repo: Path) -> TaskSpec:
     # Without HOME: a person's settings for tasks are no part of a scene.
     spec = load_task(TaskSource("stdin", text), environ={"PATH": "/usr/bin:/bin"}, cwd=repo)
     theirs = settled.runner
-    meta = {"language": named.language, "max_loops": scene.max_loops}
+    planner = {"language": named.language, "max_loops": scene.max_loops}
     profiles = ProfilesSpec(
         meta=theirs.profiles.meta, plan=theirs.profiles.plan, assess=theirs.profiles.assess
     )
     runner = spec.runner.model_copy(
         update={
-            "meta": theirs.meta.model_copy(update=meta),
+            "meta": theirs.meta.model_copy(update=planner),
             "assess": theirs.assess,
             "profiles": profiles,
             "sandbox": theirs.sandbox,

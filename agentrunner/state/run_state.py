@@ -81,8 +81,8 @@ class Counters(StateModel):
     @property
     def tokens(self) -> int:
         """Return the tokens of planner and workers together, input and output."""
-        meta = self.meta_input_tokens + self.meta_output_tokens
-        return meta + self.worker_input_tokens + self.worker_output_tokens
+        planner = self.meta_input_tokens + self.meta_output_tokens
+        return planner + self.worker_input_tokens + self.worker_output_tokens
 
 
 Origin = Literal["task", "human", "model"]

@@ -113,7 +113,7 @@ class RunFolder:
         self.checkpoints = root / "checkpoints.sqlite"
         self.log_file = root / "log.jsonl"
         self.events_file = root / "events.jsonl"
-        self.meta_dir = root / "meta"
+        self.planner_dir = root / "meta"
         self.workers_dir = root / "workers"
         self.checks_dir = root / "checks"
         self.snapshots_dir = root / "snapshots"
@@ -140,7 +140,7 @@ class RunFolder:
         folder = cls(runs_root(state_dir) / run_id)
         folder.root.mkdir(mode=0o700)
         for part in (
-            folder.meta_dir,
+            folder.planner_dir,
             folder.workers_dir,
             folder.checks_dir,
             folder.snapshots_dir,

@@ -22,6 +22,7 @@ from typing import Any, Literal, cast
 
 from agentrunner.gateway.gateway_process import GatewayCommand
 from agentrunner.sandboxes.base import Launch, OnOutput
+from agentrunner.sandboxes.enter import start_time
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import FileLock, boot_id
 from agentrunner.storage.worker_ledger import (
@@ -34,9 +35,9 @@ from agentrunner.storage.worker_ledger import (
     Standing,
     StillRunning,
 )
-from agentrunner.supervisor.processes import process_table, send, start_time
+from agentrunner.supervisor.processes import process_table, send
 from agentrunner.supervisor.streams import Tail
-from agentrunner.supervisor.watching import OutputWatch
+from agentrunner.supervisor.watching import OutputWatch, ProcessOutcome
 
 BOOTSTRAP = """\
 import sys
@@ -54,11 +55,6 @@ START_SEC = 60.0
 
 PASSED_ON = ("LD_LIBRARY_PATH", "AGENTRUNNER_TEST", "AGENTRUNNER_FAILPOINT")
 """All that the supervisor gets of our environment: what its Python needs to start, and tests."""
-
-Outcome = Literal[
-    "exited", "lingered", "timeout", "idle_timeout", "retry_storm", "login_prompt", "output_limit",
-    "disk_limit", "oom", "egress", "interrupted", "lost", "infra",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -95,7 +91,7 @@ class SupervisedResult:
     """How a worker run ended, by the supervisor's own record."""
 
     worker_run_id: str
-    outcome: Outcome
+    outcome: ProcessOutcome
     """Why it ended. `infra`: the worker itself never ran. `lost`: nobody saw its end."""
     stdout: Path
     stderr: Path

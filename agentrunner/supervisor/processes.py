@@ -23,14 +23,6 @@ def prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def start_time(pid: int) -> int:
-    """Return when a process started, in clock ticks since boot; 0 if there is none."""
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
-    except OSError:
-        return 0
-
-
 class ProcessIds(NamedTuple):
     """The ids of a living process."""
 

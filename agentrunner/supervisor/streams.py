@@ -58,8 +58,8 @@ class CappedStream:
             if self.size < HEAD:
                 at, room = self.size, HEAD - self.size
             else:
-                turn = (self.size - HEAD) % TAIL
-                at, room = HEAD + turn, TAIL - turn
+                wrapped = (self.size - HEAD) % TAIL
+                at, room = HEAD + wrapped, TAIL - wrapped
             try:
                 count = os.pwrite(self.fd, view[:room], at)
             except OSError:
@@ -141,8 +141,8 @@ class Tail:
         if start < HEAD:
             place, room = start, HEAD - start
         else:
-            turn = (start - HEAD) % TAIL
-            place, room = HEAD + turn, TAIL - turn
+            wrapped = (start - HEAD) % TAIL
+            place, room = HEAD + wrapped, TAIL - wrapped
         data = os.pread(self._fd, min(room, limit, count - start), place)
         # Nothing is there: the disk was full, and only the head is left.
         self.at += len(data) or count

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 import re
 from math import inf
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+ProcessOutcome = Literal[
+    "exited", "lingered", "timeout", "idle_timeout", "retry_storm", "login_prompt", "output_limit",
+    "disk_limit", "oom", "egress", "interrupted", "lost", "infra",
+]  # fmt: skip
+"""How a worker's process ended, as the supervisor saw it.
+
+`lingered`: it had printed its last event, did not exit, and was ended. `retry_storm`,
+`login_prompt`: it was ended for what its `OutputWatch` looks for.
+"""
 
 LINES = 50
 """Only the last lines of one read are checked, this many: what matters is printed slowly, or last.

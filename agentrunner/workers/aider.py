@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agentrunner.config.agents import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import (
     Ended,
     EventReader,
@@ -82,7 +82,7 @@ class AiderWorker(CliWorker):
         objects = home / "objects"
         prompt = home / "prompt.md"
         argv = [
-            *(self.program(), "--model", f"openai/{self.model_of(call) or DEFAULT_META_MODEL}"),
+            *(self.program(), "--model", f"openai/{self.model_of(call) or DEFAULT_PLANNER_MODEL}"),
             # A variable in the repository's .env would override one of the environment.
             *("--openai-api-base", self.url_of(call)),
             *_OPTIONS,

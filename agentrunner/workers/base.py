@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.supervisor.watching import OutputWatch as OutputWatch
+from agentrunner.supervisor.watching import ProcessOutcome as ProcessOutcome
 
 WireName = Literal["", "openai", "anthropic", "gemini"]
 
@@ -79,17 +80,6 @@ class CommandRun:
     command: str
     exit_code: int | None = None
     status: str = ""
-
-
-ProcessOutcome = Literal[
-    "exited", "lingered", "timeout", "idle_timeout", "retry_storm", "login_prompt", "output_limit",
-    "disk_limit", "oom", "egress", "interrupted", "lost", "infra",
-]  # fmt: skip
-"""How a worker's process ended, as the supervisor saw it.
-
-`lingered`: it had printed its last event, did not exit, and was ended. `retry_storm`,
-`login_prompt`: it was ended for what its `OutputWatch` looks for.
-"""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agentrunner.config.agents import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
@@ -90,7 +90,7 @@ class CopilotWorker(CliWorker):
                 "COPILOT_AUTO_UPDATE": "false",
                 "COPILOT_PROVIDER_TYPE": "openai",
                 "COPILOT_PROVIDER_BASE_URL": self.url_of(call),
-                "COPILOT_MODEL": self.model_of(call) or DEFAULT_META_MODEL,
+                "COPILOT_MODEL": self.model_of(call) or DEFAULT_PLANNER_MODEL,
                 "TMPDIR": str(scratch),
             },
             key_env=KEY_ENV,

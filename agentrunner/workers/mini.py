@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from agentrunner.config.agents import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import (
     Ended,
     EventReader,
@@ -72,7 +72,7 @@ class MiniWorker(CliWorker):
         scratch = call.home / "tmp"
         trajectory = call.home / _TRAJECTORY
         argv = [
-            *(self.program(), "-m", f"openai/{self.model_of(call) or DEFAULT_META_MODEL}"),
+            *(self.program(), "-m", f"openai/{self.model_of(call) or DEFAULT_PLANNER_MODEL}"),
             *("-y", "--exit-immediately", "--cost-limit", "0", "-o", str(trajectory)),
             *self.flags_of(call),
             f"--task={prompt_argument(call)}",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agentrunner.config.agents import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import FailureKind, OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
@@ -61,7 +61,7 @@ class OpencodeWorker(CliWorker):
         """Return `opencode run` with the prompt by stdin and all its settings in one variable."""
         home = call.home / "opencode"
         scratch = call.home / "tmp"
-        model = self.model_of(call) or DEFAULT_META_MODEL
+        model = self.model_of(call) or DEFAULT_PLANNER_MODEL
         session = resumed(call)
         argv = [
             *(self.program(), "run", "--format", "json", "-m", f"ar/{model}"),

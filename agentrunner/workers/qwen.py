@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agentrunner.config.agents import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
 from agentrunner.workers.streams import count_of, dict_of, list_of, text_of
@@ -70,7 +70,7 @@ class QwenWorker(CliWorker):
         scratch = call.home / "tmp"
         argv = [
             *(self.program(), "-o", "stream-json", "--auth-type", "openai"),
-            *("-m", self.model_of(call) or DEFAULT_META_MODEL),
+            *("-m", self.model_of(call) or DEFAULT_PLANNER_MODEL),
             # Without our sandbox it may change files in the folder, and run nothing.
             *("--approval-mode", "yolo" if call.sandboxed else "auto-edit"),
             *session_flags(call),

@@ -77,7 +77,7 @@ def test_nothing_hostile_of_an_order_reaches_the_worker(run: Run) -> None:
 
 def requests(run: Run, type_: str) -> list[str]:
     """What the planner was asked in messages of this type."""
-    files = sorted(run.folder.meta_dir.glob(f"*-{type_}.request.json"))
+    files = sorted(run.folder.planner_dir.glob(f"*-{type_}.request.json"))
     return [
         "\n".join(one["content"] for one in json.loads(file.read_text("utf-8"))[1:])
         for file in files

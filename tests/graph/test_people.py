@@ -69,7 +69,7 @@ def test_also_after_a_kill_at_each_step_and_none_is_doubled(tmp_path: Path) -> N
         ended = drill.resume()
         (kept,) = ended["people"]["decisions"]
         assert kept["text"] == BLUE
-        requests = sorted(drill.folder.meta_dir.glob("*.request.json"))
+        requests = sorted(drill.folder.planner_dir.glob("*.request.json"))
         texts = ["\n".join(m["content"] for m in json.loads(p.read_text("utf-8")))
                  for p in requests]  # fmt: skip
         assert [block(text).count(BLUE) for text in texts][:2] == [0, 0]

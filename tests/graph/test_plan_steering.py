@@ -177,7 +177,7 @@ def test_work_that_never_lands_is_for_a_person_after_so_many_rounds(
 
     assert task_runner.MOST_FIXES == 3
     monkeypatch.setattr(task_runner, "MOST_FIXES", 1)  # each takes a second
-    monkeypatch.setattr(WorkTrees, "land", refused)
+    monkeypatch.setattr(WorkTrees, "merge", refused)
     assert plan.carry()["exit_code"] == 3, plan.events
     assert len(plan.told("plan_fixing")) == 1 and len(plan.told("run_started")) == 2
     assert plan.statuses() == [PlanTaskStatus.NEEDS_REVIEW]

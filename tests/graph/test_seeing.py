@@ -35,7 +35,7 @@ def look(*looks: dict[str, Any]) -> Item:
 
 def messages(run: Run) -> list[list[dict[str, str]]]:
     """What was sent, call by call."""
-    files = sorted(run.folder.meta_dir.glob("*.request.json"))
+    files = sorted(run.folder.planner_dir.glob("*.request.json"))
     return [json.loads(file.read_text("utf-8")) for file in files]
 
 

@@ -198,7 +198,7 @@ async def test_a_question_of_the_planner_is_answered_and_the_work_proven(
     (criterion,) = ended["criteria"]
     assert (criterion["status"], criterion["evidence"]) == ("passed", "checked")
     folder = RunFolder.open(state_dir / "studio", ended["run"]["run_id"])
-    assert "add, please" in (folder.meta_dir / "0002-next_action.request.json").read_text()
+    assert "add, please" in (folder.planner_dir / "0002-next_action.request.json").read_text()
     log = RunLog(folder.log_file)
     assert [record.data["text"] for record in log.records("question")] == ["Add or multiply?"]
     assert [record.data["text"] for record in log.records("answer")] == ["add, please"]

@@ -183,7 +183,7 @@ class Run:
 
     def prompt(self, number: int = -1) -> str:
         """All that the planner was sent with one call, the latest unless told."""
-        files = sorted(self.folder.meta_dir.glob("*.request.json"))
+        files = sorted(self.folder.planner_dir.glob("*.request.json"))
         messages = json.loads(files[number].read_text("utf-8"))
         return "\n".join(str(message["content"]) for message in messages)
 

@@ -46,7 +46,7 @@ class BranchTarget:
         self._publisher = Publisher(clone, folder, store.load().goal)
         self._template = order.settings.message or DEFAULT_TEMPLATE
         self.most = order.parallel
-        self.kept_back = False
+        self.unpublished = False
 
     async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
         """See `PlanTarget`."""
@@ -124,16 +124,16 @@ class BranchTarget:
             return
         try:
             if self._publisher.has(head):
-                self.kept_back = False  # the branch was missing for a moment
+                self.unpublished = False  # the branch was missing for a moment
                 return
             name = self._publisher.publish(head)
         except (AgentRunnerError, OSError) as trouble:  # also where the repository is unavailable
             error = trouble if isinstance(trouble, AgentRunnerError) else GitFailed(str(trouble))
             message = f"{error.message} {error.remedy}".strip()
             self._emit({"event": "warning", "code": error.code, "message": message})
-            self.kept_back = True
+            self.unpublished = True
             return
-        self.kept_back = False
+        self.unpublished = False
         self._emit({"event": "plan_published", "branch": name, "commit": head})
 
     async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:

@@ -233,7 +233,8 @@ class _Execution:
         wanted = self._order.wanted(plan)
         statuses = {task: plan.tasks[task].status for task in wanted}
         return PlanResult(
-            exit_code=exit_code(outcome, statuses) or (KEPT_BACK if self._target.kept_back else 0),
+            exit_code=exit_code(outcome, statuses)
+            or (KEPT_BACK if self._target.unpublished else 0),
             tasks={task: str(plan.shown_status(task)) for task in wanted},
             blocked=list(outcome.blocked),
             questions=[

@@ -27,7 +27,7 @@ class PlanTarget(Protocol):
         """Return how many tasks may be at work at once."""
 
     @property
-    def kept_back(self) -> bool:
+    def unpublished(self) -> bool:
         """Whether merged work could not be published in the user's repository."""
 
     async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
@@ -53,7 +53,7 @@ class FolderTarget:
     """A folder without git: tasks work in it, one after another, and that is all."""
 
     most = 1
-    kept_back = False
+    unpublished = False
 
     def __init__(self, repo: Path, clone: CloneStore, task_runs: TaskRunStore) -> None:
         """`clone` is the private clone that the plan has or would have."""

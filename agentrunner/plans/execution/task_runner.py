@@ -162,7 +162,7 @@ class TaskRuns:
             task_run = self._allowed(task_run)
             self._note(task_id, PlanTaskStatus.VALIDATING, self._workspaces.landing)
             try:
-                landed = await self._workspaces.land(
+                landed = await self._workspaces.merge(
                     task_run, _title(plan, task_id), result, partial(self._wanted, task_run)
                 )
             except NoLongerPlanned:
@@ -171,7 +171,7 @@ class TaskRuns:
                 return await self._on_merged(task_run, landed)
             words = self._answer_about_merge(task_run)
             if isinstance(landed, TestsRed) and landed.asks and words is None:
-                asked = replace(task_run, asked=ALLOWANCE, hollow=landed.hollow)
+                asked = replace(task_run, asked=ALLOWANCE, hollow=landed.unproven)
                 text = allowance_text(landed.asks)
                 return self._questions.ask(task_id, PlanTaskStatus.NEEDS_REVIEW, text, asked)
             if task_run.fixes >= MOST_FIXES and words is None:

@@ -21,7 +21,7 @@ from agentrunner.plans.execution.merging.merge_queue import (
     TaskWork,
     TestsRed,
     TreeTests,
-    land,
+    merge_work,
 )
 from agentrunner.plans.execution.merging.proofs import of_its_own
 from agentrunner.plans.execution.merging.run_work import RunWork, run_work
@@ -52,7 +52,7 @@ class Workspaces(Protocol):
         it.
         """
 
-    async def land(
+    async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> MergeOutcome:
         """Merge the work of a COMPLETE run with the rest.
@@ -134,7 +134,7 @@ class WorkTrees:
             and not _MARK.search(self._clone.read(refused.head, path))
         )
 
-    async def land(
+    async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> MergeOutcome:
         """Merge the work as a commit on the plan's branch."""
@@ -157,7 +157,7 @@ class WorkTrees:
             made.sandbox,
             task_run.allowed,
         )
-        landed = await land(
+        landed = await merge_work(
             self._clone,
             BRANCH,
             work,
@@ -203,7 +203,7 @@ class SingleFolder:
         self._task_runs.save(task_run)
         return task_run
 
-    async def land(
+    async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> MergeOutcome:
         """Do nothing: the work is there already."""

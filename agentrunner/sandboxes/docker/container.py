@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agentrunner.sandboxes.base import Door
+from agentrunner.sandboxes.base import Door, OnOutput
 from agentrunner.sandboxes.docker.config import (
     SCRATCH,
     SOCKETS,
@@ -27,7 +27,7 @@ from agentrunner.sandboxes.docker.config import (
 )
 from agentrunner.sandboxes.docker.containers_seen import member_list, users_in
 from agentrunner.sandboxes.docker.engine import CONFLICT, NOT_FOUND, Engine, EngineError
-from agentrunner.sandboxes.docker.exec import Exec, ExecCommand, ExecNeverStarted, Hear
+from agentrunner.sandboxes.docker.exec import Exec, ExecCommand, ExecNeverStarted
 from agentrunner.sandboxes.docker.labels import owner_labels
 from agentrunner.sandboxes.docker.lifeline import Lifeline
 
@@ -125,13 +125,13 @@ class Container:
         self,
         command: ExecCommand,
         stdin: AsyncIterator[bytes],
-        hear: Hear,
+        on_output: OnOutput,
         *,
         started: Callable[[], None] = lambda: None,
     ) -> Exit:
         """Run a command to its end; afterwards no process of it is left, or `clean` is False.
 
-        `hear` gets its output, `started` is called just before it can do anything. Raises
+        `on_output` gets its output, `started` is called just before it can do anything. Raises
         ExecNeverStarted, or EngineError if its end is unknown.
         """
         self.clean = False
@@ -152,7 +152,7 @@ class Container:
                 raise ExecNeverStarted("run", f"the sandbox is {state} after an earlier command")
             self.fresh = False
             started()
-            await run.follow(stdin, hear)
+            await run.follow(stdin, on_output)
             # Check at once, for speed; this first check may be too early.
             code, empty = await asyncio.gather(run.exit_code(), self._is_empty())
         finally:

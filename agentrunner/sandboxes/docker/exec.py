@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentrunner.sandboxes.base import OnOutput
 from agentrunner.sandboxes.docker.engine import Engine, EngineError
-from agentrunner.sandboxes.docker.stream import Frames, Piece, Pipe, Stream
+from agentrunner.sandboxes.docker.stream import Frames, Piece, Pipe
 from agentrunner.sandboxes.process import DRAIN_SEC
-
-Hear = Callable[[Stream, bytes], None]
 
 POLL_SEC = 2.0
 """Between checks whether a silent command still runs and the engine still answers."""
@@ -90,15 +89,15 @@ class Exec:
         code = await self.exit_code()
         raise ExecNeverStarted("run", NO_SHELL if code in (126, 127) else f"no word of it ({code})")
 
-    async def follow(self, stdin: AsyncIterator[bytes], hear: Hear) -> None:
+    async def follow(self, stdin: AsyncIterator[bytes], on_output: OnOutput) -> None:
         """Pass on all input and output; raises EngineError where the end is unknown."""
         giving = asyncio.ensure_future(self._send_input(stdin))
         try:
             for stream, data in self._early:
-                hear(stream, data)
+                on_output(stream, data)
             async for pieces in self._chunks():
                 for stream, data in pieces:
-                    hear(stream, data)
+                    on_output(stream, data)
         finally:
             giving.cancel()
             await asyncio.gather(giving, return_exceptions=True)

@@ -11,8 +11,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from agentrunner.sandboxes.enter import start_time
+
 RUN = "agentrunner.run"
-TASK = "agentrunner.config"
+TASK = "agentrunner.task"
 PURPOSE = "agentrunner.purpose"
 """`command` for checks and tests, `worker` for a worker, `image` for making an image."""
 OWNER_PID = "agentrunner.owner-pid"
@@ -28,7 +30,7 @@ def owner_labels() -> dict[str, str]:
     pid = os.getpid()
     return {
         OWNER_PID: str(pid),
-        OWNER_START: _start_time(pid),
+        OWNER_START: str(start_time(pid)),
         OWNER_BOOT: _boot_id(),
         OWNER_SPACE: _pid_space(),
     }
@@ -46,16 +48,7 @@ def owner_is_dead(labels: Mapping[str, str]) -> bool:
         return False
     if boot != _boot_id():
         return True
-    return space == _pid_space() and _start_time(int(pid)) != start
-
-
-def _start_time(pid: int) -> str:
-    """Return when a process started, as text; "" if there is none, or only a zombie."""
-    try:
-        words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return ""
-    return "" if words[0] in (b"Z", b"X") else words[19].decode()
+    return space == _pid_space() and str(start_time(int(pid))) != start
 
 
 def _boot_id() -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.planner_desk import Desk, desk_of
+from tests.kit.planner_host import PlannerHost, host_of
 
 
 @pytest.fixture(params=[("codex-cli", "bwrap"), ("claude-code", "bwrap")], ids="-".join)
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+def host(request: pytest.FixtureRequest, tmp_path: Path) -> PlannerHost:
     kind, box = request.param
-    return desk_of(kind, box, tmp_path)
+    return host_of(kind, box, tmp_path)

@@ -21,7 +21,7 @@ from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from tests.kit.docker import IN_DOCKER
 from tests.kit.metas import assess, finish, plan, work
-from tests.kit.planner_desk import KEY_OF, REAL_KEY, require
+from tests.kit.planner_host import KEY_OF, REAL_KEY, require
 from tests.kit.planner_server import PlannerServer
 from tests.kit.process import living, until
 from tests.kit.project import Project

@@ -11,7 +11,7 @@ import pytest
 from agentrunner.scenes.playing import play_all
 from agentrunner.scenes.scene import load_scenes
 from agentrunner.scenes.verdict import summed
-from tests.kit.planner_desk import KEY_OF, REAL_KEY, Desk, require
+from tests.kit.planner_host import KEY_OF, REAL_KEY, PlannerHost, require
 from tests.kit.planner_server import PlannerServer
 from tests.kit.process import living
 
@@ -24,8 +24,8 @@ def filled_in(payload: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]
 
 @pytest.mark.parametrize("kind", ["codex-cli", "claude-code"])
 async def test_a_cli_plays_scenes(kind: str, tmp_path: Path) -> None:
-    desk = Desk(kind, "bwrap", tmp_path, require(kind, "bwrap"))
-    desk.repo.mkdir()
+    host = PlannerHost(kind, "bwrap", tmp_path, require(kind, "bwrap"))
+    host.repo.mkdir()
     scenes = load_scenes(only=["look-at-what-did-not-change.ja", "split-too-vague.en"])
     items = [
         {"type": one.scene.asks, "version": 1, "payload": filled_in(payload, one.scene.answer[-1])}
@@ -34,7 +34,7 @@ async def test_a_cli_plays_scenes(kind: str, tmp_path: Path) -> None:
     ]
     with PlannerServer(items) as server:
         environ = {**os.environ, KEY_OF[kind]: REAL_KEY, "HOME": str(tmp_path)}
-        spec = desk.spec(server, model="planner-1")
+        spec = host.spec(server, model="planner-1")
         played = [one async for one in play_all(scenes, spec, environ)]
     found = [(one.grade, one.why, one.looks) for one in played]
     assert found == [("right", "", 1), ("right", "", 0)]

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from agentrunner.config.agents import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.config.load import (
     TaskSource,
     changed_sources,
@@ -62,7 +62,7 @@ def pick(spec: TaskSpec, path: str) -> Any:
         ("R-042", "title", "task"),
         ("R-046", "task.test", None),
         ("R-049", "runner.meta.kind", "openai-chat"),
-        ("R-050", "runner.meta.model", DEFAULT_META_MODEL),
+        ("R-050", "runner.meta.model", DEFAULT_PLANNER_MODEL),
         ("R-051", "runner.meta.system_prompt", None),
         ("R-052", "runner.meta.max_loops", 5),
         ("R-053", "runner.worker.kind", "codex-cli"),

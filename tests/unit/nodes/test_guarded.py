@@ -50,7 +50,7 @@ def deps(tmp_path: Path) -> Deps:
     unused = cast("Any", None)  # rooms that the wrapper has nothing to do with
     return Deps(
         spec=unused, folder=unused, snapshots=unused, ledger=unused, verifier=unused, prover=unused,
-        meta=unused, members=unused, sandbox=unused, patterns={}, environ={}, repository=unused,
+        panel=unused, members=unused, sandbox=unused, patterns={}, environ={}, repository=unused,
         log=RunLog(tmp_path / "log.jsonl"),
         events=EventLog(tmp_path / "events.jsonl", "probe-0000", clock.now),
         redactor=Redactor({"TOKEN": "hunter2-hunter2"}),

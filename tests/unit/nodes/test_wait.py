@@ -75,7 +75,7 @@ async def waited(tmp_path: Path, clock: Steps, **more: Any) -> Any:
     unused = cast("Any", None)
     deps = Deps(
         spec=unused, folder=unused, snapshots=unused, ledger=unused, verifier=unused,
-        prover=unused, meta=unused, members=unused, sandbox=cast("Any", clock.box),
+        prover=unused, panel=unused, members=unused, sandbox=cast("Any", clock.box),
         patterns={}, environ={}, repository=unused,
         log=RunLog(tmp_path / "log.jsonl"), clock=clock, stop=clock.stop,
         events=EventLog(tmp_path / "events.jsonl", "probe-0000", clock.now),

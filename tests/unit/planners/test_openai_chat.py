@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentrunner import environment
-from agentrunner.config.agents import DEFAULT_META_MODEL
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.planners.base import ChatMessage, PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.completions import MAX_BODY_BYTES
@@ -355,7 +355,7 @@ def test_which_setting_wins(make_spec: MakeSpec) -> None:
     assert (
         described(make_spec, {"OPENAI_MODEL": "theirs"}) == "openai-chat theirs at api.openai.com"
     )
-    assert described(make_spec, {}) == f"openai-chat {DEFAULT_META_MODEL} at api.openai.com"
+    assert described(make_spec, {}) == f"openai-chat {DEFAULT_PLANNER_MODEL} at api.openai.com"
 
 
 @pytest.mark.parametrize(

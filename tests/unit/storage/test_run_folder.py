@@ -27,7 +27,7 @@ def test_only_its_owner_can_enter_a_run(tmp_path: Path) -> None:
         os.umask(previous)
     assert mode(tmp_path / "state") == 0o700
     assert mode(folder.root) == 0o700
-    assert mode(folder.meta_dir / "1.txt") == 0o600
+    assert mode(folder.planner_dir / "1.txt") == 0o600
 
 
 @pytest.mark.parametrize("bad", ["", ".", "..", "../x", "a/b", "/etc", "-x", "a..b", "x" * 141])
@@ -86,8 +86,8 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="no space"):
         folder.write("meta/a", "new")
-    assert [path.name for path in folder.meta_dir.iterdir()] == ["a"]
-    assert (folder.meta_dir / "a").read_text() == "old"
+    assert [path.name for path in folder.planner_dir.iterdir()] == ["a"]
+    assert (folder.planner_dir / "a").read_text() == "old"
 
 
 @given(st.binary(min_size=4, max_size=8))

@@ -124,8 +124,8 @@ class MergedTests:
             return verdict
         await asyncio.to_thread(self._know, candidate.commit, sandbox, now)
         red = now.red(landed)
-        hollow = await self._unproven(candidate, [proof for proof in landed if proof not in red])
-        return hollow if hollow.evidence else verdict
+        unproven = await self._unproven(candidate, [proof for proof in landed if proof not in red])
+        return unproven if unproven.evidence else verdict
 
     async def _unproven(
         self, candidate: MergeCandidate, landed: Sequence[ProvenCriterion]

@@ -107,7 +107,7 @@ class TestsRed:
     """Checks of tasks that were green and are red on it."""
     asks: str = ""
     """What a person has to decide (`MergeVerdict.asks`). The tree is the head's then."""
-    hollow: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
     """The checks that this is about (`ProvenCriterion.key`)."""
 
 
@@ -148,7 +148,7 @@ class _Merge:
     tree: str
 
 
-async def land(
+async def merge_work(
     clone: CloneStore,
     branch: str,
     work: TaskWork,
@@ -218,8 +218,8 @@ def _refused(
     evidence = _evidence_to_redo(clone, work, mine, verdict.evidence, "This" if asks else NO_START)
     tree = clone.tree_of(merge.head)
     if asks:  # what a person decides about is green on either tree: no run could prove it
-        hollow = tuple(proof.key for proof in verdict.broken)
-        return TestsRed(evidence, merge.head, tree, asks=asks, hollow=hollow)
+        unproven = tuple(proof.key for proof in verdict.broken)
+        return TestsRed(evidence, merge.head, tree, asks=asks, unproven=unproven)
     return TestsRed(evidence, merge.head, tree, verdict.broken)
 
 

@@ -150,15 +150,15 @@ def judge_old_tests(
 
     `touched` are the files that differ on the commit itself, where all of `landed` is green.
     """
-    hollow = _each_once(old.red(landed))
-    if not hollow:
+    unproven = _each_once(old.red(landed))
+    if not unproven:
         return MergeVerdict()
     more = f" and {len(touched) - MAX_LISTED} more" * (len(touched) > MAX_LISTED)
     names = f"{', '.join(touched[:MAX_LISTED])}{more}"
     what = f"It changes what proves other tasks: {names}.\n"
-    text = _text_of_checks(hollow, old, f"with {names} as before")
-    asks = f"{what}With that as it was before, these are red:\n{_listed(hollow)}"
-    return MergeVerdict(what + text, hollow, asks=asks)
+    text = _text_of_checks(unproven, old, f"with {names} as before")
+    asks = f"{what}With that as it was before, these are red:\n{_listed(unproven)}"
+    return MergeVerdict(what + text, unproven, asks=asks)
 
 
 def _each_once(proofs: Iterable[ProvenCriterion]) -> tuple[ProvenCriterion, ...]:

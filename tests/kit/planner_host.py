@@ -34,7 +34,7 @@ UNTAPED = Cassette()
 
 
 @dataclass
-class Desk:
+class PlannerHost:
     """One machine, one repository, one kind of CLI in one kind of box."""
 
     kind: str
@@ -125,11 +125,11 @@ def require(kind: str, box: str) -> Path:
     return require_codex() if kind == "codex-cli" else require_claude()
 
 
-def desk_of(kind: str, box: str, place: Path) -> Desk:
-    """A desk with the real CLI; skips or fails as `require`."""
-    desk = Desk(kind, box, place, require(kind, box))
-    desk.environ[KEY_OF[kind]] = REAL_KEY
-    desk.repo.mkdir()
-    (desk.repo / "secret.txt").write_text(SECRET)
-    RunFolder.create(desk.state_dir, "probe-1a2b")
-    return desk
+def host_of(kind: str, box: str, place: Path) -> PlannerHost:
+    """A host with the real CLI; skips or fails as `require`."""
+    host = PlannerHost(kind, box, place, require(kind, box))
+    host.environ[KEY_OF[kind]] = REAL_KEY
+    host.repo.mkdir()
+    (host.repo / "secret.txt").write_text(SECRET)
+    RunFolder.create(host.state_dir, "probe-1a2b")
+    return host
