@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +242,8 @@ def test_only_runs_that_a_command_can_be_about_are_offered(
         "done": {"state": "COMPLETE", "finished_at": at},
     }.items():
         RunFolder.create(index.state_dir, run_id)
-        index.record(RunRow(run_id, "x", "T", str(place.resolve()), rounds=1, **known))
+        row = RunRow(run_id, "x", "T", str(place.resolve()), "", rounds=1)
+        index.record(replace(row, **known))  # type: ignore[arg-type]
     offered = {run for run in words(verb, "") if "-" not in run}
     assert offered == expected
     # What it waits for is in the folder before the index knows.

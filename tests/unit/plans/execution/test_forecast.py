@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,8 +85,8 @@ def test_a_run_that_was_answered_by_its_own_name_does_not_wait(
 ) -> None:
     """`agentrunner approve RUN`, and the terminal was closed before the run came to its end."""
     folder = RunFolder.create(store.path.parent, "r2")
-    row = RunRow("r2", FAILED, "Task 2", "/repo", "RUNNING", started_at=AT, **present)
-    RunIndex(store.path.parent).record(row)
+    row = RunRow("r2", FAILED, "Task 2", "/repo", "RUNNING", started_at=AT)
+    RunIndex(store.path.parent).record(replace(row, **present))  # type: ignore[arg-type]
     assert folder.root.is_dir() and look(store).waiting == waiting
 
 
