@@ -174,10 +174,10 @@ def _open_where_not_shown(result: Result) -> list[CriterionResult]:
     """Return the criteria; one that a planner calls passed and code calls not shown is open."""
     from agentrunner.results import NOT_SHOWN
 
-    said = {sentence.partition(f" {NOT_SHOWN}")[0] for sentence in result.missing}
+    not_shown = {sentence.partition(f" {NOT_SHOWN}")[0] for sentence in result.missing}
     return [
         one.model_copy(update={"status": "unknown"})
-        if one.id in said and one.evidence == "judged"
+        if one.id in not_shown and one.evidence == "judged"
         else one
         for one in result.acceptance_criteria
     ]

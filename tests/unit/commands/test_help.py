@@ -234,13 +234,14 @@ def test_only_runs_that_a_command_can_be_about_are_offered(
     verb: str, expected: set[str], place: Path
 ) -> None:
     index, at = RunIndex(place.parent / "state"), "2026-11-21T06:00:00Z"
-    for run_id, known in {
+    present: dict[str, dict[str, Any]] = {
         "asks": {"state": "PLANNING", "waiting": "plan"},
         "stopped": {"state": "RUNNING"},
         "review": {"state": "NEEDS_REVIEW", "finished_at": at},
         "failed": {"state": "FAILED", "finished_at": at},
         "done": {"state": "COMPLETE", "finished_at": at},
-    }.items():
+    }
+    for run_id, known in present.items():
         RunFolder.create(index.state_dir, run_id)
         row = RunRow(run_id, "x", "T", str(place.resolve()), "", rounds=1)
         index.record(replace(row, **known))  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_a_run_that_a_person_accepted_does_not_wait(store: PlanStore) -> None:
     [({}, []), ({"waiting": "worker"}, [FAILED]), ({"finished_at": AT}, [FAILED])],
 )
 def test_a_run_that_was_answered_by_its_own_name_does_not_wait(
-    store: PlanStore, present: dict[str, str], waiting: list[str]
+    store: PlanStore, present: dict[str, Any], waiting: list[str]
 ) -> None:
     """`agentrunner approve RUN`, and the terminal was closed before the run came to its end."""
     folder = RunFolder.create(store.path.parent, "r2")
