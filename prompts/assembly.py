@@ -316,24 +316,30 @@ def _run_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
         "change": block("change", seen.change, "whole") if seen.change else "",
         "unseen": block("unseen", "\n".join(seen.unseen)) if seen.unseen else "",
         "to_look_at": seen.to_look_at,
-        "turned_green": _turned_green(prompt.facts),
+        "green": _green(prompt.facts),
         "statuses": {one.get("status") for one in prompt.facts.get("acceptance_criteria", ())},
     }
 
 
-def _turned_green(facts: Mapping[str, Any]) -> bool:
-    """Whether all executed checks pass, some did not before, and nothing speaks against it.
+def _green(facts: Mapping[str, Any]) -> Literal["", "turned", "added"]:
+    """Return what there is to show where all that is executed passes and nothing speaks against it.
 
-    Otherwise small models ask a person, or repeat the order, unless the request says so.
+    That is checks and tests that did not pass before, or else tests that were not there before.
+    Small models ask a person there, or repeat the order, unless the request says so.
     """
     evidence, refused = facts.get("evidence") or {}, facts.get("refused") or {}
-    return bool(
-        evidence.get("proof")
-        and not evidence.get("red")
-        and not evidence.get("findings")
-        and all(check["outcome"] == "passed" for check in evidence.get("checks", ()))
-        and not refused.get("completion")
-    )
+    if (
+        not evidence.get("exists")
+        or evidence.get("red")
+        or evidence.get("findings")
+        or any(check["outcome"] != "passed" for check in evidence.get("checks", ()))
+        or refused.get("completion")
+    ):
+        return ""
+    if evidence.get("proof"):
+        return "turned"
+    test = facts.get("test_result") or {}
+    return "added" if test.get("green") and test.get("new_and_passing") else ""
 
 
 def _plan_parts(prompt: PromptInput, block: Block) -> dict[str, object]:

@@ -198,6 +198,8 @@ class TestOutcome(StateModel):
     """Names that were red before, are not asked for, and are still red."""
     turned: list[str] = []
     """Names that were red before and pass now, at most 50."""
+    added: list[str] = []
+    """Names that pass now and were not there before, at most 50."""
     still_red: list[str] = []
     """Names that were red before, have to turn green and are still red, at most 50."""
     newly_red: list[str] = []

@@ -18,6 +18,7 @@ MOST = 400
 LISTS = frozenset(
     {
         "failing", "known_red", "turned_green", "red_before_and_still", "red_only_now",
+        "new_and_passing",
         "red_now", "passing_now",
     }
 )  # fmt: skip

@@ -207,6 +207,7 @@ def _by_name(test: TestOutcome) -> View:
     lists = {
         "known_red": test.known_red,
         "turned_green": test.turned,
+        "new_and_passing": test.added,
         "red_before_and_still": test.still_red,
         "red_only_now": test.newly_red,
     }
@@ -227,8 +228,9 @@ def _evidence(evidence: Evidence | None) -> View:
         "checks": [_check(check) for check in evidence.checks],
         "findings": [_finding(finding) for finding in evidence.findings],
         "proof": list(evidence.proof),
-        "tests_added": evidence.tests_added,
     }
+    if evidence.examined:  # before that nothing is known of what new tests show
+        view["tests_added"] = evidence.tests_added
     return view
 
 

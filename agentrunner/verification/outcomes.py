@@ -116,6 +116,7 @@ def outcome_of(
         turned=moved[0][:MOST_NAMES],
         still_red=moved[1][:MOST_NAMES],
         newly_red=moved[2][:MOST_NAMES],
+        added=_added(before_results, by_name)[:MOST_NAMES],
         finding=finding,
         hint=hint_of(measured.target.shell, ran.exit_code, ran.tail, by_name),
         output=ran.output,
@@ -138,6 +139,15 @@ def _changed_colours(
         [name for name in red_before if name in red_now and name not in known],
         [name for name in red_now if settled(name) not in same],
     )
+
+
+def _added(before: Results | None, now: Results | None) -> list[str]:
+    """Names that pass now and were not there before."""
+    if before is None or now is None:
+        return []
+    known = {settled(name) for name in before.names}
+    passing = dict.fromkeys(test.name for test in now.tests if test.outcome == "passed")
+    return [name for name in passing if settled(name) not in known and now.passed(name)]
 
 
 def counts_of(outcome: TestOutcome | None) -> Counts | None:

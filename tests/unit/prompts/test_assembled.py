@@ -443,7 +443,7 @@ def test_keys_are_explained_in_the_order_in_which_the_schema_asks_for_them(
 def test_where_all_has_turned_green_it_is_said_where_it_is_decided(language: Language) -> None:
     """A real, small model asked a person for a price there, and the run waited."""
     made = prompt("next_action", language)
-    good = {
+    good: dict[str, Any] = {
         "exists": True, "red": False, "findings": [], "proof": ["`pytest` failed before"],
         "checks": [{"outcome": "passed"}],
     }  # fmt: skip
@@ -459,6 +459,13 @@ def test_where_all_has_turned_green_it_is_said_where_it_is_decided(language: Lan
         assert not tells({**good, **worse})
     assert not tells(good, refused={"completion": "A judge said no.", "hosts": []})
     assert not tells({"exists": False})
+    new = {"executed": True, "green": True, "new_and_passing": ["test_discount"]}
+    facts = {**made.facts, "evidence": {**good, "proof": [], "checks": []}, "test_result": new}
+    added = "were not there before" if language == "en" else "前にはなかったテスト"
+    assert added in assemble(replace(made, facts=facts))[-1].content
+    facts["test_result"] = {**new, "new_and_passing": []}
+    assert "mark_complete です" not in assemble(replace(made, facts=facts))[-1].content
+    assert added not in assemble(replace(made, facts=facts))[-1].content
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

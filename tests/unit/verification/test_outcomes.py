@@ -131,6 +131,17 @@ def test_names_with_temporary_paths_are_compared_by_what_stays() -> None:
     assert fewer.gone == ["t[*]"]
 
 
+def test_tests_that_were_not_there_before_are_known_by_name_where_they_pass() -> None:
+    """A planner was told only of the total, and ordered the tests once more."""
+    before = results(("a", "passed"), ("at 0x7f00aa11", "passed"))
+    now = results(
+        ("a", "passed"), ("at 0x7f00bb22", "passed"), ("new", "passed"), ("bad", "failed")
+    )
+    found = outcome_of(measured(1, now), before_results=before)
+    assert found.added == ["new"]
+    assert outcome_of(measured(0, now)).added == []
+
+
 def test_which_tests_turned_and_which_did_not_is_known_by_name() -> None:
     before = results(("a", "failed"), ("b", "failed"), ("c", "passed"), ("d", "failed"))
     now = results(("a", "passed"), ("b", "failed"), ("c", "failed"), ("d", "failed"))
