@@ -12,6 +12,7 @@ import ast
 import re
 from collections import Counter
 
+from agentrunner.verification.inputs.asked_kinds import differs_by_snapshots
 from agentrunner.verification.syntax.carried import (
     bound_otherwise,
     defined_instead,
@@ -44,6 +45,13 @@ def adapted_in(before: bytes, after: bytes, language: str, wanted: str) -> set[s
     if any(_unstated(old[name], new[name], wanted) for name in changed):
         return set()
     return changed
+
+
+def adapts_snapshots(before: bytes, after: bytes, language: str) -> bool:
+    """Whether the tests that a file had differ by nothing but the inline snapshots in them."""
+    old, new = definitions(before, language), definitions(after, language)
+    pairs = [(text.encode(), new.get(name, "").encode()) for name, text in old.items()]
+    return all(was == now or differs_by_snapshots(was, now) for was, now in pairs)
 
 
 def with_guarded_imports(source: bytes, language: str) -> bytes | None:

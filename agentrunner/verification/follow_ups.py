@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from agentrunner.verification.adapted_tests import adapted_in
+from agentrunner.verification.adapted_tests import adapted_in, adapts_snapshots
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.asked import moves_in, outside_of_checks, renames_in
 from agentrunner.verification.inputs.asked_kinds import (
@@ -103,7 +103,11 @@ class FollowUps:
             if names := adapted_in(before, after, language, outside_of_checks(self.wanted)):
                 found[path] = names
         every = {own_name(name) for names in found.values() for name in names}
-        return found if asks_to_adapt(self.wanted, every) else {}
+        snapshots = all(
+            adapts_snapshots(self.was(path) or b"", self.now(path) or b"", language_of(path) or "")
+            for path in found
+        )
+        return found if asks_to_adapt(self.wanted, every, snapshots=snapshots) else {}
 
     def expected_data(self) -> set[str]:
         """Changed data that tests compare with, of a kind that the PRD wants changed."""
