@@ -92,14 +92,14 @@ def _beside_tests(source: bytes, language: str) -> list[str]:
     text = bytearray(source)
     for start, end in ranges:
         text[start:end] = b" " * (end - start)
-    return text.decode("utf-8", "replace").split()
+    return [word for word in text.decode("utf-8", "replace").split() if word not in (";", ",")]
 
 
 def _unstated(before: str, after: str, wanted: str) -> bool:
     """Whether a test lost or got a value that is not stated in what is wanted."""
     was, now = (Counter(VALUE.findall(text)) for text in (before, after))
     for value in [*(was - now), *(now - was)]:
-        bare = value.strip("\"'")
+        bare = value.strip("\"'").removeprefix("^").removesuffix("$")  # as in a pattern
         if not bare or not re.search(rf"(?<![\w.]){re.escape(bare)}(?!\w)", wanted):
             return True
     return False
