@@ -12,6 +12,7 @@ import ast
 import re
 from collections import Counter
 
+from agentrunner.verification.inputs.asked_kinds import differs_by_snapshots
 from agentrunner.verification.syntax.carried import (
     bound_otherwise,
     defined_instead,
@@ -44,6 +45,18 @@ def adapted_in(before: bytes, after: bytes, language: str, wanted: str) -> set[s
     if any(_unstated(old[name], new[name], wanted) for name in changed):
         return set()
     return changed
+
+
+def adapts_snapshots(before: bytes, after: bytes, language: str) -> bool:
+    """Whether the tests that a file had differ by nothing but the inline snapshots in them."""
+    old, new = definitions(before, language), definitions(after, language)
+    pairs = [(_dense(text), _dense(new.get(name, ""))) for name, text in old.items()]
+    return all(was == now or differs_by_snapshots(was, now) for was, now in pairs)
+
+
+def _dense(text: str) -> bytes:
+    """A test without the blanks around brackets and dots that `definitions` sets."""
+    return re.sub(r"\s*([().])\s*", r"\1", text).encode()
 
 
 def with_guarded_imports(source: bytes, language: str) -> bytes | None:
@@ -84,14 +97,14 @@ def _beside_tests(source: bytes, language: str) -> list[str]:
     text = bytearray(source)
     for start, end in ranges:
         text[start:end] = b" " * (end - start)
-    return text.decode("utf-8", "replace").split()
+    return [word for word in text.decode("utf-8", "replace").split() if word not in (";", ",")]
 
 
 def _unstated(before: str, after: str, wanted: str) -> bool:
     """Whether a test lost or got a value that is not stated in what is wanted."""
     was, now = (Counter(VALUE.findall(text)) for text in (before, after))
     for value in [*(was - now), *(now - was)]:
-        bare = value.strip("\"'")
+        bare = value.strip("\"'").removeprefix("^").removesuffix("$")  # as in a pattern
         if not bare or not re.search(rf"(?<![\w.]){re.escape(bare)}(?!\w)", wanted):
             return True
     return False

@@ -139,7 +139,8 @@ class Differential:
             self.snapshots.reader(new), total,
         )  # fmt: skip
         self.freed_by_kind = frozenset(follow_ups.expected_data() - permitted)
-        permitted |= follow_ups.of_moves() | self.freed_by_kind
+        moved = follow_ups.of_moves()
+        permitted |= moved | self.freed_by_kind
         self.adapted_by_words = {
             path: names
             for path, names in follow_ups.adapted_tests(files).items()
@@ -148,7 +149,7 @@ class Differential:
         permitted |= self.adapted_by_words.keys()
         self._settled = frozenset(permitted) | frozenset(allowed)
         permitted -= self._keep_old_commands(
-            old, new, targets, permitted.difference(allowed), inputs
+            old, new, targets, permitted.difference(allowed, moved), inputs
         )
         permitted |= self._with_wanted_removals(old, new, total)
         helpers = sorted(self._helpers.difference(allowed, permitted, self._judged_paths()))

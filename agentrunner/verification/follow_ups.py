@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from agentrunner.verification.adapted_tests import adapted_in
+from agentrunner.verification.adapted_tests import adapted_in, adapts_snapshots
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.asked import moves_in, outside_of_checks, renames_in
 from agentrunner.verification.inputs.asked_kinds import (
@@ -19,7 +19,13 @@ from agentrunner.verification.inputs.asked_kinds import (
 from agentrunner.verification.inputs.asked_tests import asks_to_adapt
 from agentrunner.verification.inputs.changes import ProofChange
 from agentrunner.verification.inputs.leads import family_of
-from agentrunner.verification.moves import asked_moves, imports_follow, names_follow
+from agentrunner.verification.moves import (
+    asked_moves,
+    imports_follow,
+    names_follow,
+    places_follow,
+    says_the_same,
+)
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.trees import Changes
@@ -38,9 +44,9 @@ class FollowUps:
     total: Changes
 
     def of_moves(self) -> set[str]:
-        """Tests whose only changes follow what the PRD moves or renames.
+        """Tests and settings whose only changes follow what the PRD moves or renames.
 
-        These are imports of modules that moved, and names in code.
+        These are imports of modules that moved, names in code, and paths in a Makefile.
         """
         words, names = moves_in(self.wanted), renames_in(self.wanted)
         if not words and not names:
@@ -48,15 +54,37 @@ class FollowUps:
         moves = asked_moves(
             words, self.wanted, sorted(self.total.deleted), sorted(self.total.added)
         )
-        found = set()
+        found = self._moved_along(moves)
         for path in sorted({one.path for one in self.judged} & self.total.modified):
             before, after = self.was(path), self.now(path)
-            if language_of(path) is None or before is None or after is None:
+            if before is None or after is None:
                 continue
-            if names_follow(path, before, after, names) or imports_follow(
+            if language_of(path) is None:
+                if not family_of(path) and places_follow(before, after, moves):
+                    found.add(path)
+            elif names_follow(path, before, after, names) or imports_follow(
                 path, before, after, moves
             ):
                 found.add(path)
+        return found
+
+    def _moved_along(self, moves: Sequence[tuple[str, str]]) -> set[str]:
+        """Old and new paths of tests that went, saying the same, where the PRD wants their place.
+
+        "Move `org.example` to `org.example.bank`" names no path.
+        """
+        found: set[str] = set()
+        tests = {one.path for one in self.judged if one.input.kind == "test"}
+        for path in sorted(tests & self.total.deleted):
+            for was, now in moves:
+                new = now + path.removeprefix(was)
+                if not path.startswith(f"{was}/") or new not in self.total.added:
+                    continue
+                before, after = self.was(path), self.now(new)
+                if before is None or after is None:
+                    continue
+                if says_the_same(path, before, {new: after}, moves):
+                    found |= {path, new}
         return found
 
     def adapted_tests(self, run: Collection[str]) -> dict[str, set[str]]:
@@ -75,7 +103,11 @@ class FollowUps:
             if names := adapted_in(before, after, language, outside_of_checks(self.wanted)):
                 found[path] = names
         every = {own_name(name) for names in found.values() for name in names}
-        return found if asks_to_adapt(self.wanted, every) else {}
+        snapshots = all(
+            adapts_snapshots(self.was(path) or b"", self.now(path) or b"", language_of(path) or "")
+            for path in found
+        )
+        return found if asks_to_adapt(self.wanted, every, snapshots=snapshots) else {}
 
     def expected_data(self) -> set[str]:
         """Changed data that tests compare with, of a kind that the PRD wants changed."""

@@ -19,6 +19,8 @@ SCRIPT_PLACE = re.compile(
 """A path relative to the file that names it; in PHP it begins with a slash."""
 PYTHON_PLACE = re.compile(r"(?m)^from (\.+)([\w.]*)")
 WORD = re.compile(r"\w+|\W")
+PLACE_OR_NOT = re.compile(r"[\w./+@-]+|[^\w./+@-]")
+"""A word that may be a path, or a character of none."""
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
 MOST_RENAMES = 50
 MOST_COMPARED = 200
@@ -158,6 +160,26 @@ def imports_follow(
     only_before = old_lines - new_lines
     renamed = [{_renamed(line, names) for names in renames} & new_lines for line in only_before]
     return all(renamed) and new_lines - old_lines <= set().union(*renamed)
+
+
+def places_follow(before: bytes, after: bytes, renames: Sequence[tuple[str, str]]) -> bool:
+    """Whether a text differs only by paths, and these only by what moved (`renames`).
+
+    For files without a grammar: `cd api` becomes `cd services/api`.
+    """
+    old_words, new_words = (
+        PLACE_OR_NOT.findall(text.decode("utf-8", "replace")) for text in (before, after)
+    )
+    changed = {pair for pair in zip(old_words, new_words, strict=False) if pair[0] != pair[1]}
+    if len(old_words) != len(new_words) or not changed:
+        return False
+    return all(
+        any(
+            (rest := old.removeprefix(was)) != old and rest[:1] in ("", "/") and new == now + rest
+            for was, now in renames
+        )
+        for old, new in changed
+    )
 
 
 def names_follow(path: str, before: bytes, after: bytes, renames: Mapping[str, str]) -> bool:

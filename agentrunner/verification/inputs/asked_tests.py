@@ -14,8 +14,14 @@ from agentrunner.verification.inputs.asked_kinds import MOST_HITS, is_wanted
 
 _OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?))?"
 TESTS = re.compile(
-    rf"(?i)\b(?:unit\s+)?(?P<of>test)(?P<many>s)?\b{_OF_TESTS}(?!\s*`)|(?P<ja>テスト)(?:コード|ケース)?"
+    rf"(?i)\b(?:unit\s+|inline\s+)?(?P<of>test|snapshot)(?P<many>s)?\b{_OF_TESTS}(?!\s*`)|(?P<ja>テスト)(?:コード|ケース)?"
 )
+FOLLOW = re.compile(
+    r"(?i)(?:\s+(?:of|for)\s+(?:[\w`'-]+\s+){0,4}[\w`'-]+)?\s+"
+    r"(?:follows?|(?:will\s+)?(?:have|has|needs?)\s+to\s+(?:follow|change))"
+    r"(?:\s+(?:suit|accordingly|too|as\s+well|it|this|that))?\s*(?:[.;!\n]|$)"
+)
+"""After tests: they follow what changes."""
 ONE = r"`?(?P<of>{name})(?P<many>)(?:\(\))?`?(?P<ja>)(?!\w)"
 REMOVES = re.compile(r"(?i)delet|remov|drop|get|renam|mov|merg|split|port|convert|migrat")
 """Verbs of change that do not adapt a test."""
@@ -32,17 +38,22 @@ NOUN = re.compile(
 """Before the name of a test."""
 
 
-def asks_to_adapt(prd_text: str, changed: Collection[str]) -> bool:
+def asks_to_adapt(prd_text: str, changed: Collection[str], *, snapshots: bool = False) -> bool:
     """Whether the PRD wants each of these tests adapted, by their names or as "the tests".
 
-    "The test" in the singular permits a single test.
+    "The test" in the singular permits a single test. With `snapshots` nothing but snapshots in the
+    tests was changed, so the PRD may speak of these.
     """
     text = JA_ALSO.sub("テストも更新", outside_of_checks(prd_text[:MOST]))
     if not changed or STAY.search(text):
         return False
     for hit in list(TESTS.finditer(text))[:MOST_HITS]:
         enough = hit["many"] or hit["ja"] or len(changed) == 1
-        if enough and _adapts(text, hit.start()) and is_wanted(text, hit):
+        if not enough or ((hit["of"] or "").lower() == "snapshot" and not snapshots):
+            continue
+        if FOLLOW.match(text[hit.end() :][:200]):
+            return True
+        if _adapts(text, hit.start()) and is_wanted(text, hit):
             return True
     return all(_is_named(text, name) for name in changed)
 

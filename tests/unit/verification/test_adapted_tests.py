@@ -7,7 +7,11 @@ import sys
 
 import pytest
 
-from agentrunner.verification.adapted_tests import adapted_in, with_guarded_imports
+from agentrunner.verification.adapted_tests import (
+    adapted_in,
+    adapts_snapshots,
+    with_guarded_imports,
+)
 
 BEFORE = """\
 from bank import account
@@ -49,3 +53,12 @@ def test_a_name_that_cannot_be_imported_leaves_the_others_alone() -> None:
     run = guarded + b"print(dumps([path.sep]))\n"
     assert subprocess.check_output([sys.executable, "-c", run]) == b'["/"]\n'
     assert with_guarded_imports(b"import a from 'a';\n", "typescript") is None
+
+
+def test_an_inline_snapshot_is_told_from_the_rest_of_its_test() -> None:
+    before = b"it('shows', () => { expect(f(90)).toMatchInlineSnapshot(`\"1:30\"`); });\n"
+    shown = before.replace(b"1:30", b"1 h 30 min")
+    assert adapts_snapshots(
+        before, shown + b"it('zero', () => { expect(f(0)).toBe(0); });\n", "typescript"
+    )
+    assert not adapts_snapshots(before, shown.replace(b"f(90)", b"f(30)"), "typescript")

@@ -27,6 +27,8 @@ WORDS = {
     "PASSED": "passed", "FAILED": "failed", "ERROR": "error", "SKIPPED": "skipped",
     "XFAIL": "xfailed", "XPASS": "xpassed",
 }  # fmt: skip
+SUMMARY = " short test summary info "
+"""Above such lines, of which those about files that cannot be collected have no `::`."""
 VERBOSE = re.compile(
     r"^(?:\[gw\d+\] \[ *\d+%\] )?(?P<first>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?P<name>\S.*)$"
     r"|^(?P<id>[^\s:][^\n]*?::\S.*?) (?P<last>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)"
@@ -146,6 +148,8 @@ def _text(ran: Ran) -> Results | None:
             continue
         word = hit["first"] or hit["last"]
         name = hit["id"] or hit["name"]
+        if "::" not in name and not (word == "ERROR" and SUMMARY in ran.stdout):
+            continue  # a line of another program: pytest's tests are called `file::name`
         if hit["id"] is None and not line.startswith("["):
             if word == "SKIPPED":
                 continue  # `SKIPPED [1] file:line: reason` has no name.

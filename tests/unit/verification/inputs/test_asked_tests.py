@@ -15,6 +15,9 @@ from agentrunner.verification.inputs.asked_tests import asks_to_adapt
         ("The existing test `test_a` has to be adapted.", "test_a"),
         ("Adapt the test `test_a`.", "test_a"),
         ("Adapt the test.", "test_a"),
+        ("The existing test looks for the old wording and has to be adapted.", "test_a"),
+        ("The test of the defaults follows.", "test_a"),
+        ("Existing tests will have to change.", "test_a test_b"),
         ("既存のテストも修正してください。", "test_a test_b"),
     ],
 )
@@ -32,6 +35,8 @@ def test_the_text_wants_them_adapted(text: str, names: str) -> None:
         ("Update the code. All existing tests pass unchanged.", "test_a"),
         ("Update the tests. Do not change the existing tests.", "test_a"),
         ("Add tests.", "test_a"),
+        ("The test of the defaults follows the style guide.", "test_a"),
+        ("Adapt the inline snapshot.", "test_a"),
         ("Update the test command.", "test_a"),
         ("The tests must pass (check: `update the tests`).", "test_a"),
         ("落ちているテストを修正してください。", "test_a"),
@@ -40,3 +45,8 @@ def test_the_text_wants_them_adapted(text: str, names: str) -> None:
 )
 def test_the_text_does_not(text: str, names: str) -> None:
     assert not asks_to_adapt(text, names.split())
+
+
+def test_a_snapshot_is_adapted_where_nothing_else_in_the_test_is() -> None:
+    assert asks_to_adapt("Adapt the inline snapshot.", ["test_a"], snapshots=True)
+    assert not asks_to_adapt("Adapt the inline snapshot.", ["a", "b"], snapshots=True)
