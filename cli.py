@@ -9,7 +9,9 @@ from __future__ import annotations
 import gc
 import io
 import itertools
+import json
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
@@ -187,8 +189,19 @@ Version = Annotated[
 
 
 @app.callback(invoke_without_command=True)
-def overview(context: typer.Context, version: Version = False) -> int:
+def overview(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Print the version; with --json as JSON.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
+) -> int:
     """Hand over a PRD and a repository, walk away, and believe it when it says COMPLETE."""
+    if version:
+        typer.echo(
+            json.dumps({"version": __version__}) if as_json else f"agentrunner {__version__}"
+        )
+        raise typer.Exit
     if context.invoked_subcommand is not None:
         return 0
     if not sys.stdout.isatty():
@@ -207,7 +220,13 @@ def main() -> None:
         from agentrunner.commands.completion import complete
 
         sys.exit(complete(get_command(app), sys.argv[1:]))
-    sys.exit(flushed(call(app, sys.argv[1:], "agentrunner")))
+    try:
+        code = call(app, sys.argv[1:], "agentrunner")
+    except KeyboardInterrupt:  # a second Ctrl-C, while the first was dealt with
+        code = 130
+    # From here on one more Ctrl-C is the end, without Python's traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(flushed(code))
 
 
 def flushed(code: int) -> int:

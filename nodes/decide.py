@@ -260,6 +260,7 @@ def at_limit(state: TaskContext, deps: Deps) -> Verdict:
         spec.completion,
         approved=state.get("approved", []),
         acceptances=acceptances,
+        trial=spec.is_trial,
     )
     return end_at_limit(criteria, evidence, judgement, "loop_limit")
 

@@ -14,7 +14,12 @@ from typing import cast
 from langgraph.types import Command
 
 from agentrunner.errors.workers import WorkerLost
-from agentrunner.execution.budget_questions import FOR_WORKER, check_budget, stopped_by_budget
+from agentrunner.execution.budget_questions import (
+    FOR_WORKER,
+    check_budget,
+    limits_for,
+    stopped_by_budget,
+)
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import (
     host_question,
@@ -71,7 +76,8 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
         await asyncio.to_thread(deps.repository.acquire, holder)
     # Again after waiting: a supervisor whose driver died may have ended without an order.
     if fresh or _never_ran(deps, order):
-        check_budget(state, deps, state["counters"], FOR_WORKER)
+        needed = limits_for(FOR_WORKER, free=not deps.member(order.member).may_cost)
+        check_budget(state, deps, state["counters"], needed)
         process = await start_worker(state, deps, order)
         supervised = await _wait(deps, order, process)
     reach("after_finish")

@@ -288,6 +288,7 @@ def _judged(state: TaskContext, deps: Deps) -> Judgement:
         deps.spec.completion,
         approved=state.get("approved", []),
         acceptances=state.get("acceptances", []),
+        trial=deps.spec.is_trial,
     )
 
 

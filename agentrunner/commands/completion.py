@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -174,12 +173,14 @@ def _argument_values(command: Any, index: int, words: Sequence[str]) -> list[Can
     if not arguments:
         return []
     argument = arguments[min(index, len(arguments) - 1)]
-    if command.name in ("answer", "approve", "reject") and argument.name in ("run", "words"):
-        return _waiting_runs(words) if index == 0 else []
-    if command.name == "accept" and argument.name == "words" and index:
-        return _criteria(words)
+    if argument.name in ("run", "words") and index == 0:
+        return _runs(words, str(command.name))
+    if argument.name == "words":
+        return _criteria(words) if command.name == "accept" else []
     if command.name == "config" and index == 1 and "set" in words:
         return _settings(words)
+    if command.name in ("archive", "switch") and index == 0:
+        return _plans_aside(words)
     if index >= len(arguments) and argument.nargs == 1:
         return []
     return _values(argument, words)
@@ -193,26 +194,23 @@ def _values(parameter: Any, words: Sequence[str]) -> list[Candidate]:
     return list(source(words)) if source else []
 
 
-def _runs(words: Sequence[str]) -> list[Candidate]:
-    """Return the runs of this repository, newest first, read from the index alone."""
-    from agentrunner.commands.which_run import here
+def _runs(words: Sequence[str], verb: str = "") -> list[Candidate]:
+    """Return the runs of this repository that `verb` may be about, newest first; else all."""
+    from agentrunner.commands.pick import FITS
+    from agentrunner.commands.which_run import here, is_driven
+    from agentrunner.screens.states import state_word
+    from agentrunner.storage.index import RunIndex
 
     state = environment.state_dir(_option_value(words, "--state-dir"))
-    index = state / "index.sqlite"
-    if not index.is_file():
+    if not (state / "index.sqlite").is_file():
         return []
-    look = "SELECT run_id, state, title FROM runs WHERE repo = ? ORDER BY started_at DESC LIMIT ?"
-    with contextlib.closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as database:
-        rows = database.execute(look, (str(here().resolve()), MOST)).fetchall()
-    return [(run, f"{state.lower().replace('_', ' ')}: {title}") for run, state, title in rows]
-
-
-def _waiting_runs(words: Sequence[str]) -> list[Candidate]:
-    """Return the runs of this repository that have not ended."""
-    from agentrunner.state.lifecycle import END_STATES
-
-    ended = tuple(state.lower().replace("_", " ") + ":" for state in END_STATES)
-    return [one for one in _runs(words) if not one[1].startswith(ended)]
+    found = []
+    for row in RunIndex(state).runs(here())[:MOST]:
+        driven = row.finished_at is None and is_driven(state, row.run_id)
+        if verb not in FITS or any(fits(row, driven) for fits in FITS[verb][1]):
+            word = state_word({**vars(row), "running": driven})
+            found.append((row.run_id, f"{word}: {row.title}"))
+    return found
 
 
 def _criteria(words: Sequence[str]) -> list[Candidate]:
@@ -240,6 +238,21 @@ def _tasks(words: Sequence[str]) -> list[Candidate]:
 
     plan = store_of(_option_value(words, "--repo"), _option_value(words, "--state-dir")).load()
     return [(name, plan.designs[task.node_id].title) for name, task in plan.tasks.items()]
+
+
+def _overrides(words: Sequence[str]) -> list[Candidate]:
+    from agentrunner.config.mistakes import all_keys
+
+    return [(f"{key}=", "") for key in all_keys()]
+
+
+def _plans_aside(words: Sequence[str]) -> list[Candidate]:
+    """Return the plans of this repository that `plan new` or `plan archive` has put aside."""
+    from agentrunner.commands.which_run import here
+    from agentrunner.storage.plan_shelf import plans_aside
+
+    state = environment.state_dir(_option_value(words, "--state-dir"))
+    return [(one.name, "archived" if one.archived else "") for one in plans_aside(state, here())]
 
 
 def _task_files(words: Sequence[str]) -> list[Candidate]:
@@ -301,7 +314,6 @@ def _option_value(words: Sequence[str], option: str) -> str | None:
 
 SOURCES: Mapping[str, Callable[[Sequence[str]], list[Candidate]]] = {
     "run": _runs,
-    "words": _runs,
     "task": _tasks,
     "question": _tasks,
     "only": _tasks,
@@ -313,6 +325,7 @@ SOURCES: Mapping[str, Callable[[Sequence[str]], list[Candidate]]] = {
     "kind": _kinds("WORKERS", "all-in-one", "host"),
     "sandbox": _kinds("SANDBOXES", "auto"),
     "budget": _limits,
+    "overrides": _overrides,
     "code": _codes,
     "of": _schemas,
     "state": _states,

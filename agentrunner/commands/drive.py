@@ -75,6 +75,12 @@ def _run_to_end(work: Work, console: Console) -> int:
     try:
         with logging_to(console):
             result = asyncio.run(_ticking(work, console))
+    except KeyboardInterrupt:  # before the engine heeds signals itself
+        known = {"run_id": console.run_id, "state": console.state}
+        result = Result.model_validate({**known, "exit_code": 130, "reason": "interrupted"})
+        console.finish(result)
+        show(f"\nInterrupted. {_kept(console)}", sys.stderr)
+        return result.exit_code
     except Exception as raised:  # noqa: BLE001 - the last handler: reported in one line, and kept
         error = named(raised, output.state_dir)
         result = Result.of_error(error, run_id=console.run_id, state=console.state)
@@ -131,7 +137,15 @@ def _options(console: Console) -> Options:
         ask=ask if interactive(console.output) and not console.output.detach else None,
         confirm=(lambda text: ask_yes(text, console)) if interactive(console.output) else None,
         environ=os.environ,
+        leaving=lambda: show(f"\nStopped at once. {_kept(console)}", sys.stderr),
     )
+
+
+def _kept(console: Console) -> str:
+    """Return what is kept of a run that was interrupted, and the command for it."""
+    if console.run_id:
+        return f"The run is kept:  agentrunner resume {console.run_id}"
+    return "It was only starting; what is kept is in:  agentrunner list"
 
 
 def show_end(result: Result, console: Console) -> None:

@@ -1,10 +1,13 @@
-"""Answer a run that another process drives: the answer is left in its folder for that process."""
+"""Answers and other terminals: one is left for the process that drives the run, and a prompt ends
+where another terminal has answered.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,29 @@ if TYPE_CHECKING:
 LOOK_SEC = 0.1
 PATIENCE_SEC = 3.0
 """Seconds after which the reason for the wait is shown."""
+
+
+def settled_elsewhere(folder: RunFolder, question: str, offset: int) -> Callable[[], None]:
+    """Return a poll that raises NotAskedAnyMore once another process has answered this question or
+    ended the run.
+
+    `offset` is how far the run's events were read when the question was found open.
+    """
+    from agentrunner.commands.question_prompt import NotAskedAnyMore
+    from agentrunner.state.lifecycle import END_STATES
+    from agentrunner.storage.events import read_from
+
+    def look() -> None:
+        nonlocal offset
+        events, offset = read_from(folder.events_file, offset)
+        for event in events:
+            if event.get("event") == "answer" and event.get("id") == question:
+                raise NotAskedAnyMore("Answered in another terminal.")
+            if event.get("event") == "result" and event.get("state") in END_STATES:
+                state = str(event["state"]).replace("_", " ")
+                raise NotAskedAnyMore(f"The run was ended in another terminal: {state}.")
+
+    return look
 
 
 def hand_over(

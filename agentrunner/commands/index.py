@@ -159,7 +159,8 @@ class Index(TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the commands first, since users look for these."""
         self.format_commands(ctx, formatter)
-        options = [(written_option(one), about_option(one)) for one in self.get_params(ctx)]
+        shown = [one for one in self.get_params(ctx) if not getattr(one, "hidden", False)]
+        options = [(written_option(one), about_option(one)) for one in shown]
         with formatter.section("Options"):
             write_rows(formatter, options)
 

@@ -271,10 +271,11 @@ def diff(
 
 
 def undo(
-    run: opt.Run = None,
+    run: opt.FittingRun = None,
     force: Annotated[
         bool, typer.Option("--force", help="Also files that were edited after the run.")
     ] = False,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Put the files back as they were before the run. A second undo takes that back."""
@@ -283,14 +284,20 @@ def undo(
     from agentrunner.screens.layout import count, flat
 
     folder = environment.state_dir(state_dir)
-    run_id = run_for("undo", run, state_dir, Output())
+    run_id = run_for("undo", run, state_dir, Output(json=as_json))
     done = queries.undo(folder, run_id, force)
+    if as_json:
+        show(json.dumps({"run_id": run_id, **done}))
+        return 2 if done["refused"] else 0
     what = (
         f"again as {run_id} left them"
         if done["undo_taken_back"]
         else f"put back as before {run_id}"
     )
-    show(f"{count(len(done['files']), 'file')} {what}.")
+    if done["files"] or done["refused"]:
+        show(f"{count(len(done['files']), 'file')} {what}.")
+    else:
+        show(f"There was nothing to change: the files are as before {run_id}.")
     for name in done["refused"]:
         show(f"  left alone, edited since: {flat(str(name))}")
     if done["refused"]:

@@ -52,6 +52,13 @@ Run = Annotated[
     str | None,
     typer.Argument(metavar="[RUN]", help="Run id, its beginning, or a task id. Default: newest."),
 ]
+FittingRun = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[RUN]",
+        help="Run id, its beginning, or a task id. Default: the only one that fits.",
+    ),
+]
 WaitingRun = Annotated[
     str | None,
     typer.Argument(metavar="[RUN]", help="Default: the only run here that waits for you."),

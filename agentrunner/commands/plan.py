@@ -199,7 +199,8 @@ def answered(
     if found.task_id == BUDGET:
         _raise_budget(store, text, repo, state_dir)
     store.answer(found.id, text, now())
-    left = sum(one.answer is None for one in store.questions())
+    plan = store.load()
+    left = sum(one.answer is None and answers.is_living(one, plan) for one in store.questions())
     more = f" {left} more to go." if left else ""
     if chat:
         after = "Work that is under way goes on with it, else /run does"

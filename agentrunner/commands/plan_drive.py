@@ -273,6 +273,7 @@ def _signals(stop: asyncio.Event, order: PlanInstructions) -> Iterator[list[int]
     def on_signal(number: signal.Signals) -> None:
         if caught:
             _stop_workers(order)
+            show("\nStopped at once. The plan is kept:  agentrunner plan run", sys.stderr)
             os._exit(128 + number)
         caught.append(number)
         stop.set()

@@ -46,6 +46,10 @@ class AnsweredElsewhere(Exception):
         self.answer = answer
 
 
+class NotAskedAnyMore(Exception):
+    """The question was settled elsewhere while this terminal waited for a line; says how."""
+
+
 @contextlib.contextmanager
 def polling(poll: Callable[[], None]) -> Iterator[None]:
     """Call `poll` repeatedly while waiting for a line; an exception of it ends the prompt."""

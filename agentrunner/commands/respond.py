@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @opt.with_output
 def resume(
-    run: opt.Run = None,
+    run: opt.FittingRun = None,
     max_loops: Annotated[
         int | None, typer.Option("--max-loops", min=0, max=1000, help="Limit of a new attempt.")
     ] = None,
@@ -223,22 +223,35 @@ def reject(
 
 
 def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output: Output) -> int:
-    """Show a run's question and let the person answer here; return 4 if they leave it waiting."""
+    """Show a run's question and let the person answer here; return 4 if they leave it waiting.
+
+    Where it is settled in another terminal meanwhile, that is said, and the exit code is 0.
+    """
     from agentrunner.commands import engine as engines
-    from agentrunner.commands.question_prompt import asked
+    from agentrunner.commands.elsewhere import settled_elsewhere
+    from agentrunner.commands.question_prompt import NotAskedAnyMore, asked, polling
+    from agentrunner.storage.events import read_from
+    from agentrunner.storage.run_folder import RunFolder
 
     engines.load()
     from agentrunner.engine import queries
 
     state = environment.state_dir(output.state_dir)
     run_id = run_for(verb, run, output.state_dir, output)
+    folder = RunFolder.open(state, run_id)
+    _, seen = read_from(folder.events_file, 0)
     waiting = queries.show(state, run_id).waiting
     if waiting is None:
         raise NotWaiting(
             f"{run_id} does not wait for anyone.",
             remedy=f"agentrunner show {run_id}",
         )
-    answer = asked(waiting.question(), state / "runs" / run_id, reject=verb == "reject")
+    try:
+        with polling(settled_elsewhere(folder, waiting.id, seen)):
+            answer = asked(waiting.question(), folder.root, reject=verb == "reject")
+    except NotAskedAnyMore as settled:
+        show(f"\n{settled}\nNext:  agentrunner show {run_id}", sys.stderr)
+        return 0
     if answer is None:
         show(f"It goes on waiting:  agentrunner answer {run_id}", sys.stderr)
         return 4
@@ -350,7 +363,7 @@ def _run_and_criteria(words: list[str], output: Output) -> tuple[str, list[str]]
 
 
 @opt.with_output
-def cancel(run: opt.Run = None, *, output: Output) -> int:
+def cancel(run: opt.FittingRun = None, *, output: Output) -> int:
     """End a run; the files stay as they are."""
 
     async def work(engine: RunVerbs, options: Options) -> Result:

@@ -24,6 +24,7 @@ MUTANTS_SEC = 600
 """Time limit of mutants in seconds, by default."""
 
 
+@opt.with_file
 def verify(
     run: Annotated[str | None, typer.Argument(help="The run; left out, the newest.")] = None,
     mutants: Annotated[
@@ -32,7 +33,7 @@ def verify(
     mutants_sec: Annotated[
         float | None, typer.Option("--mutants-sec", help="For so many seconds at most (600).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Verify once more, from nothing, what a run delivered. The run is not changed.

@@ -35,7 +35,7 @@ INTERRUPTED = 130
 
 @opt.with_output
 def watch(
-    run: opt.Run = None,
+    run: opt.FittingRun = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="The plan of this repository, as a tree.")
     ] = False,
@@ -170,7 +170,7 @@ class _Watch:
 
     def _ask_person(self, waiting: InboxItem) -> bool:
         """Ask the person here; return whether there is a reason to continue watching."""
-        from agentrunner.commands.question_prompt import AnsweredElsewhere, asked, polling
+        from agentrunner.commands.question_prompt import NotAskedAnyMore, asked, polling
         from agentrunner.commands.respond import give
 
         if waiting.id in self._left:
@@ -180,8 +180,8 @@ class _Watch:
         with self._console.silence(), polling(self._answer_watcher(question, driven)):
             try:
                 answer = asked(question, self._folder.root)
-            except AnsweredElsewhere:
-                show("\nAnswered in another terminal.", sys.stderr)
+            except NotAskedAnyMore as settled:
+                show(f"\n{settled}", sys.stderr)
                 return True
         if answer is None:
             self._left.add(question.id)
@@ -191,22 +191,21 @@ class _Watch:
         return code in (0, UsageError.exit_code)  # a wrong answer is asked for again
 
     def _answer_watcher(self, question: Question, driven: bool) -> Callable[[], None]:
-        """Return a poll that ends the prompt once somebody else answers or the driver is gone."""
-        from agentrunner.commands.question_prompt import AnsweredElsewhere
-        from agentrunner.state.people import Answer
+        """Return a poll that ends the prompt once it is settled elsewhere or the driver changes."""
+        from agentrunner.commands.elsewhere import settled_elsewhere
+        from agentrunner.commands.question_prompt import NotAskedAnyMore
+
+        settled = settled_elsewhere(self._folder, question.id, self._offset)
 
         def look() -> None:
             self._console.poll()
-            answered = any(event.get("event") == "answer" for event in self._peek())
-            if answered or is_driven(self._state_dir, self._run_id) is not driven:
-                raise AnsweredElsewhere(Answer(id=question.id, kind=question.kind))
+            settled()
+            if is_driven(self._state_dir, self._run_id) is not driven:
+                settled()  # written before the driver let go
+                left = "The other terminal has left the question waiting."
+                raise NotAskedAnyMore(left if driven else "Another terminal resumes the run.")
 
         return look
-
-    def _peek(self) -> list[EventLine]:
-        from agentrunner.storage.events import read_from
-
-        return read_from(self._folder.events_file, self._offset)[0]
 
     def _end(self) -> int:
         from agentrunner.commands.drive import show_end

@@ -58,13 +58,22 @@ def dotted(path: Path) -> str:
 def from_validation(
     error: ValidationError, tree: YamlTree, model: type[BaseModel] = TaskFile
 ) -> UsageError:
-    """Return the first of pydantic's errors as a sentence, with the next few as details."""
+    """Return the first of pydantic's errors as a sentence, with the next few as details, each with
+    its own suggestion."""
     complaints = [_complaint(details, tree, model) for details in error.errors(include_url=False)]
     # Unknown keys first: they explain what is missing.
     complaints.sort(key=lambda found: not isinstance(found, UnknownKey))
     first, others = complaints[0], complaints[1 : 1 + _SHOWN]
-    first.details = tuple(("also", f"{other.path}: {other.message}") for other in others)
+    first.details = tuple(("also", _in_a_line(other)) for other in others)
+    if (more := len(complaints) - 1 - _SHOWN) > 0:
+        first.details += (("and", f"{more} more"),)
     return first
+
+
+def _in_a_line(complaint: UsageError) -> str:
+    remedy = complaint.remedy
+    tip = f" {remedy[:1].upper()}{remedy[1:]}" if remedy.endswith("?") else ""
+    return f"{complaint.path}: {complaint.message}{tip}"
 
 
 def _complaint(details: ErrorDetails, tree: YamlTree, model: type[BaseModel]) -> UsageError:
@@ -89,6 +98,8 @@ def _complaint(details: ErrorDetails, tree: YamlTree, model: type[BaseModel]) ->
             place=tree.place(path[:-1]),
         )
     text, remedy = wrong_value(name, details)
+    if kind in ("model_type", "dict_type") and (known := _known_keys(path, model)):
+        remedy = remedy or f"its keys: {', '.join(known)}"
     return mistake(tree, path, text, error=BadValue, remedy=remedy)
 
 
@@ -145,6 +156,9 @@ def _did_you_mean(path: Path, root: type[BaseModel]) -> str:
     elsewhere = [name for name in all_keys(root) if name.rsplit(".", 1)[-1] == key]
     if elsewhere:
         return f"did you mean {elsewhere[0]}?"
+    # The front matter of a PRD holds keys of the task beside those that stand beside `task`.
+    if near := suggestion(key, _field_names(root)):
+        return near
     return f"known here: {', '.join(_known_keys(path[:-1], root))}"
 
 

@@ -450,7 +450,10 @@ class TaskSpec(BaseModel):
     @property
     def completion(self) -> Literal["evidence", "strict", "judged"]:
         """The completion mode in force."""
-        default: Literal["evidence", "judged"] = (
-            "judged" if self.runner.meta.kind == "mock" else "evidence"
-        )
+        default: Literal["evidence", "judged"] = "judged" if self.is_trial else "evidence"
         return self.runner.completion or default
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether the run only tries the program out: the mock planner has no work in mind."""
+        return self.runner.meta.kind == "mock"

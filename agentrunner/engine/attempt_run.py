@@ -80,6 +80,8 @@ class Options:
     """Asks a person before an image is fetched or built; None is a no."""
     policy: Path | None = None
     """A policy file, beside those that the machine and the environment name."""
+    leaving: Callable[[], None] = lambda: None
+    """Called at a second signal, before the process ends at once."""
     stop: asyncio.Event | None = None
     """If set from outside, it stops the run gracefully. Several runs in one process share it; then
     the process that started them handles signals."""
@@ -293,6 +295,7 @@ class Drive:
     def _on_signal(self, number: signal.Signals) -> None:
         if self._signal is not None:
             stop_workers(self.deps.folder)  # the first signal may not have got that far yet
+            self._options.leaving()
             os._exit(128 + number)
         self._signal = number
         self.deps.stop.set()

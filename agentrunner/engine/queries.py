@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from agentrunner.engine.query_cache import remembered
+from agentrunner.engine.unrecorded import unrecorded_run
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.errors.runs import NothingToShow, UnknownRound
 from agentrunner.git.manual_changes import by_hand
@@ -18,7 +19,7 @@ from agentrunner.sandboxes.gitdirs import remove_mask
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.leftovers import remove_dead_sockets
-from agentrunner.storage.locks import FileLock, me, repository_lock, run_lock
+from agentrunner.storage.locks import me, repository_lock, run_lock
 from agentrunner.storage.plan_folder import is_workspace
 from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 from agentrunner.storage.run_log import Record, RunLog
@@ -71,14 +72,30 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
     # A run that is driven is read anew: its files are changing.
     quiet = ended or run_lock(folder).probe() is None
     name = "result" if ended else "standing"
-    return remembered(folder, name, read) if quiet else read()
+    values = remembered(folder, name, read) if quiet else read()
+    return values if ended else _with_unrecorded(folder, values)
+
+
+def _with_unrecorded(folder: RunFolder, values: dict[str, object]) -> dict[str, object]:
+    """Count a worker run that no saved state has yet, and name what it changed once it is over."""
+    found = unrecorded_run(folder)
+    if found is None:
+        return values
+    more: dict[str, object] = {"worker_runs": int(str(values.get("worker_runs") or 0)) + 1}
+    if found.tree:
+        changes = _snapshots(folder).changes(*_ends(folder))
+        more["changed_files"] = [one.path for one in changes]
+        more["deleted_files"] = [one.path for one in changes if one.kind == "deleted"]
+        more["lines_added"] = sum(one.added or 0 for one in changes)
+        more["lines_removed"] = sum(one.removed or 0 for one in changes)
+    return {**values, **more}
 
 
 def has_worker(state_dir: Path, run_id: str) -> bool:
     """Whether a worker of a run that nobody drives is still at work: its supervisor outlives us."""
-    places = RunFolder.open(state_dir, run_id).workers_dir.glob("*/lock")
     with contextlib.suppress(OSError):
-        return any(FileLock(place).taken() for place in places)
+        found = unrecorded_run(RunFolder.open(state_dir, run_id))
+        return found is not None and found.at_work
     return False
 
 
@@ -300,7 +317,8 @@ def _worker_run(folder: RunFolder, number: int) -> Record:
 
 
 def _ends(folder: RunFolder) -> tuple[str, str]:
-    """Return the tree before the run and the latest one it knows."""
+    """Return the tree before the run and the latest one that is known, also of a worker that ended
+    after its driver was killed."""
 
     def read() -> dict[str, str]:
         from agentrunner.engine import attempts
@@ -320,4 +338,5 @@ def _ends(folder: RunFolder) -> tuple[str, str]:
             f"{folder.run_id} has not looked at the repository yet; nothing was changed.",
             remedy=f"agentrunner resume {folder.run_id}",
         )
-    return ends["before"], ends["after"]
+    found = unrecorded_run(folder)
+    return ends["before"], (found.tree if found else "") or ends["after"]

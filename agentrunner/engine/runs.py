@@ -10,8 +10,10 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from agentrunner.config.agents import PlannerSpec, ProfilesSpec
 from agentrunner.config.load import changed_sources
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine import attempts
@@ -30,6 +32,7 @@ from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriteri
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.silence import AGAIN
 from agentrunner.money.counters import granted
+from agentrunner.planners.panel import make_panel
 from agentrunner.results import Result
 from agentrunner.state.budget import read_grants
 from agentrunner.state.lifecycle import TERMINAL, TaskState
@@ -281,6 +284,20 @@ def _resolved(spec: TaskSpec, options: Options) -> ResolvedRun:
     return resolve(spec, options.environ, options.cassette).ready()
 
 
+def _resolved_to_end(spec: TaskSpec, options: Options) -> ResolvedRun:
+    """Return what ending a run needs: nobody plans or works, so nothing of theirs can be missing.
+
+    A person ends runs from any shell, also from one that has no key.
+    """
+    resolved = resolve(spec, options.environ, options.cassette)
+    if not resolved.missing:
+        return resolved
+    alone = {"meta": PlannerSpec(kind="checklist"), "assess": None, "profiles": ProfilesSpec()}
+    runner = spec.runner.model_copy(update=alone)
+    idle = make_panel(spec.model_copy(update={"runner": runner}), options.environ)
+    return replace(resolved, planner=resolved.planner or idle, missing=())
+
+
 def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
     run_id = state["run"].run_id
     if state["state"] not in TERMINAL - {TaskState.COMPLETE}:
@@ -308,8 +325,7 @@ async def cancel(run_id: str, options: Options) -> Result:
         state = await _latest(folder, spec, options)
         if state["state"] in TERMINAL:
             return attempts.result_of(folder, spec, state)
-        resolved = _resolved(spec, options)
-        with open_driver(resolved, folder, options) as driver:
+        with open_driver(_resolved_to_end(spec, options), folder, options) as driver:
             state = await driver.settle(state)
             fresh = attempts.cancelled(state, spec)
             return await driver.run(fresh)

@@ -54,20 +54,13 @@ def _worker(member: Member, prices: Prices) -> Iterator[tuple[str, str]]:
         yield "usd", SUBSCRIPTION.format(who=member.name)
     if not member.has_gateway:
         limits = (("tokens", budget.tokens), ("usd", None if login else budget.usd))
-        for name, limit in limits if _can_call(member) else ():
+        for name, limit in limits if member.can_call_model else ():
             if limit is not None:
                 yield name, NO_GATEWAY.format(who=member.name, name=name)
         return
     model = spec.runner.worker.model
     if budget.usd is not None and not login and (model is None or prices.price(model) is None):
         yield "usd", NO_PRICE.format(what=model or "its default model", who=member.name)
-
-
-def _can_call(member: Member) -> bool:
-    """Whether it may reach a model at all: a command in a sandbox without a network cannot."""
-    spec, worker = member.spec, member.worker
-    open_ = not spec.runner.sandbox.isolates or member.network.policy != "none"
-    return worker.needs_model or (open_ and worker.kind != "mock")
 
 
 def _planner(

@@ -190,6 +190,7 @@ async def _verified(
         spec.completion,
         approved=state.get("approved", []),
         acceptances=acceptances,
+        trial=spec.is_trial,
     )
     was_complete = state["state"] == TaskState.COMPLETE
     mutation = None

@@ -7,15 +7,16 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agentrunner.config.kinds import planner_kind
 from agentrunner.errors import TaskFailed
-from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_budget
+from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_budget, limits_for
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_candidates import ask_candidates, asks
 from agentrunner.execution.quota import MustWait
-from agentrunner.execution.seeing import Seeing, ids_in, seeing
+from agentrunner.execution.seeing import Seeing, ids_in, red_ids_in, seeing
 from agentrunner.execution.silence import Silence, silence_of
 from agentrunner.execution.written import facts_of
 from agentrunner.money.counters import Accounting, allowance
@@ -26,7 +27,7 @@ from agentrunner.planners.base import (
     PlannerUnavailable,
     PlannerUnusable,
     Written,
-    answers_by_code,
+    costs_nothing,
 )
 from agentrunner.planners.cut import cut_of
 from agentrunner.planners.factory import reply_format
@@ -55,11 +56,13 @@ async def ask(
     repository: Mapping[str, Any] | None = None,
     vote: int = 0,
     view: Seeing | None = None,
+    at_fault: tuple[str, ...] = (),
 ) -> tuple[Message, Counters]:
     """Return one message of the planner, and the counters after it.
 
     `vote` is the number of this vote among several on one thing: votes go round among the
     candidates. `view` is what the planner sees, for a caller who needs to know what it has seen.
+    `at_fault` are the criteria that a plan is asked for once more; of others nothing is read.
     Raises NeedsPerson where the planner gives no answer and a person may help, TaskFailed where
     nobody can, BudgetSpent where no call is left, MustWait where the planner is unavailable for a
     while. The counters so far are on the error.
@@ -71,11 +74,11 @@ async def ask(
         await asyncio.to_thread(_record, state, deps, call, cost)
         await asyncio.to_thread(_warn_of_cut, state, deps, call)
 
-    # A program's answer costs no money, so that it needs none.
+    candidates = deps.meta.role_candidates(role_of(type)).candidates
     free = all(
-        answers_by_code(one.client) for one in deps.meta.role_candidates(role_of(type)).candidates
+        costs_nothing(one.client, partial(deps.prices.is_free, near=True)) for one in candidates
     )
-    names = tuple(name for name in FOR_CALL if not free or name != "usd")
+    names = limits_for(FOR_CALL, free=free)
 
     def before_attempt() -> None:
         check_budget(state, deps, accounting.counters, names)
@@ -100,8 +103,8 @@ async def ask(
     fields = await asyncio.to_thread(view.fields, type, facts)
     if repository is not None:
         fields["repository"] = repository
-    tests = tuple(ids_in(fields.get("repository")))
-    prompt = replace(prompt, choices=_choices(state, deps, tests), **fields)
+    choices = _choices(state, deps, fields.get("repository"), at_fault)
+    prompt = replace(prompt, choices=choices, **fields)
 
     async def asked_of(client: PlannerClient) -> PlannerAnswer:
         view.begin()
@@ -202,7 +205,12 @@ def keeping(update: Update) -> Iterator[None]:
         raise
 
 
-def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
+def _choices(
+    state: TaskContext,
+    deps: Deps,
+    repository: Mapping[str, Any] | None,
+    at_fault: tuple[str, ...],
+) -> Choices:
     """Return what the schema of a reply names: the workers and their models, and the criteria.
 
     Whether a candidate is cooling down or has a session is no part of it: that changes between
@@ -211,27 +219,30 @@ def _choices(state: TaskContext, deps: Deps, tests: tuple[str, ...]) -> Choices:
     members = deps.members
     models = [name for one in members for name in one.spec.runner.worker.models]
     models += [own for one in members if (own := one.spec.runner.worker.model)] if models else []
-    kinds = kinds_for(deps.spec.task.test is not None, bool(tests))
+    has_suite = deps.spec.task.test is not None
+    red = red_ids_in(repository)
     return Choices(
         workers=tuple(one.name for one in members),
         models=tuple(models),
         patterns=tuple(deps.patterns),
         criteria=tuple(one.id for one in state.get("criteria", [])),
-        kinds=tuple(kinds),
-        tests=tests,
+        kinds=tuple(kinds_for(has_suite, bool(ids_in(repository)), bool(red))),
+        tests=red,
+        new_tests=has_suite,
         own_checks=_questionable_checks(state),
+        at_fault=at_fault,
     )
 
 
-def kinds_for(has_suite: bool, has_names: bool) -> list[str]:
+def kinds_for(has_suite: bool, has_names: bool, has_red: bool) -> list[str]:
     """Return the kinds of check that are offered.
 
     Where tests of the suite have ids, a test is named by its id, or as a new one. Small models
     write `pytest` with half a name for a project of unittest, and that then counts as still to be
-    written.
+    written. A suite that is green can show nothing but by new tests.
     """
     if has_names:
-        return ["command", "test", "file"]
+        return ["command", *(["test"] if has_red else []), "file"]
     return [kind for kind in KINDS if kind != "test" or has_suite]
 
 

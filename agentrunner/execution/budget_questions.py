@@ -37,7 +37,7 @@ from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
 
 __all__ = [
     "FOR_CALL", "FOR_WORKER", "BudgetSpent", "check_budget", "decided", "goes_on",
-    "pause", "stopped_by_budget",
+    "limits_for", "pause", "stopped_by_budget",
 ]  # fmt: skip
 
 
@@ -63,6 +63,11 @@ def check_budget(
     found = spent_limit(deps.spec, state.get("grants", {}), counters, names)
     if found is not None:
         raise BudgetSpent(*found, counters)
+
+
+def limits_for(names: Iterable[str], *, free: bool) -> tuple[str, ...]:
+    """Return those of the limits that the next step needs: what costs nothing needs no money."""
+    return tuple(name for name in names if not free or name != "usd")
 
 
 # -- the question ---------------------------------------------------------------------------------
@@ -96,10 +101,12 @@ def _asked(spent: BudgetSpent, state: TaskContext, back_to: str) -> Question:
         "asked": before.model_dump(mode="json") if before else None,
     }
     step = "worker run" if back_to == "run_worker" else "call of the planner"
+    spent_now = f"is spent: {figure_of(name, used)} of {amount_of(name, limit)}"
+    if not limit:
+        spent_now = f"is 0, and {amount_of(name, used)} {'is' if used == 1 else 'are'} spent"
     text = (
-        f"The budget runner.budget.{name} is spent: {figure_of(name, used)} of "
-        f"{amount_of(name, limit)}. {_spent_on(counters)} The next {step} needs at least "
-        f"{name}=+{least:.12g}. Raise it, or stop here?"
+        f"The budget runner.budget.{name} {spent_now}. {_spent_on(counters)} The next "
+        f"{step} needs at least {name}=+{least:.12g}. Raise it, or stop here?"
     )
     return question("budget", text, subject, state, options=[f"{name}=+{more:.12g}", STOP])
 
@@ -174,7 +181,8 @@ def stopped_by_budget(
     counters: Counters = update["counters"]
     if run.outcome != "budget":
         return None
-    found = spent_limit(deps.spec, state.get("grants", {}), counters, FOR_WORKER)
+    needed = limits_for(FOR_WORKER, free=not deps.member(order.member).may_cost)
+    found = spent_limit(deps.spec, state.get("grants", {}), counters, needed)
     if found is None:
         return None
     paused = pause(BudgetSpent(*found, counters), state, deps, "run_worker")

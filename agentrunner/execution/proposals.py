@@ -61,14 +61,15 @@ async def settled(
                 "criteria": criteria,
                 "baseline": baseline,
                 "counters": counters,
-                "remarks": remark(state, _sentence(faults)),
+                "remarks": remark(state, _sentence(faults, criteria)),
             },
         )
         try:
             with keeping({"baseline": state["baseline"]}):
                 message, counters = await ask(
-                    asking, deps, "plan_task", counters, repository=repository
-                )
+                    asking, deps, "plan_task", counters, repository=repository,
+                    at_fault=tuple(dict.fromkeys(one.criterion_id for one in faults)),
+                )  # fmt: skip
         except (NeedsPerson, AskFailed) as error:
             counters = error.counters  # there is a plan; what cannot run is dropped below
             break
@@ -181,11 +182,13 @@ def _planner_can_react(deps: Deps, counters: Counters) -> bool:
     return bool(awaits is not None and awaits("plan_task", counters.meta_calls))
 
 
-def _sentence(faults: Sequence[Proposal]) -> str:
+def _sentence(faults: Sequence[Proposal], criteria: Sequence[Criterion]) -> str:
+    """Return what became of the checks; the planner's plan is not in what it is shown otherwise."""
+    described = {one.id: one.description for one in criteria}
     parts = [
-        f"{one.criterion_id}: {one.what} {WORDS[one.standing]}: "
-        # As one string of JSON: a tool's output must not look like our own sentence.
-        f"{json.dumps(one.output, ensure_ascii=False)}"
+        # As strings of JSON: a tool's output must not look like our own sentence.
+        f"{one.criterion_id}, {_quoted(described.get(one.criterion_id, ''))}: "
+        f"{one.what} {WORDS[one.standing]}: {_quoted(one.output)}"
         for one in faults
     ]
     return "\n".join(
@@ -200,6 +203,10 @@ def _sentence(faults: Sequence[Proposal]) -> str:
             ),
         ]
     )
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _keep(state: TaskContext, deps: Deps, tried: Sequence[Proposal], number: int) -> None:

@@ -207,6 +207,17 @@ def ids_in(repository: Mapping[str, Any] | None) -> dict[str, str]:
     return dict(tests.get("ids") or {}) if isinstance(tests, dict) else {}
 
 
+def red_ids_in(repository: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the ids of tests that were red before the work, in the order in which they are shown.
+
+    Only such a test can show a criterion: one that passes already shows nothing, and small models
+    take it where it is offered.
+    """
+    known = ids_in(repository)
+    tests = (repository or {}).get("tests") or {}
+    return tuple(name for name in tests.get("red_now") or () if name in known)
+
+
 def _trees(state: TaskContext) -> tuple[str, str]:
     """Return the tree before the task, and the one that is judged or worked on."""
     baseline, evidence = state.get("baseline"), state.get("evidence")

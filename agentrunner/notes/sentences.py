@@ -174,7 +174,7 @@ def _is_judged_only(row: CriterionRow) -> bool:
 
 
 def _look_line(row: CriterionRow) -> Line:
-    return line("decide_judged", id=row.id, text=row.description)
+    return line("decide_judged", id=row.id, text=row.description.rstrip(".。"))
 
 
 def _question(waiting: InboxItem) -> list[Line]:

@@ -193,6 +193,14 @@ def answers_by_code(client: object) -> bool:
     return bool(getattr(client, "by_code", False))
 
 
+def costs_nothing(client: object, is_free: Callable[[str], bool]) -> bool:
+    """Whether no call of this client has a price: a program answers, a subscription covers it, or
+    a server nearby has the model, which `is_free` then knows by its name."""
+    near = getattr(client, "near_model", "")
+    covered = bool(getattr(client, "subscribed", False))
+    return answers_by_code(client) or covered or bool(near and is_free(near))
+
+
 @dataclass(frozen=True)
 class PlannerCall:
     """The record of one attempt on the wire, for the run log and the note."""

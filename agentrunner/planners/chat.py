@@ -100,6 +100,11 @@ class ChatPlanner:
         self._redactor = Redactor(self._secrets)
         self._chat = self._client(meta.base_url)
 
+    @property
+    def near_model(self) -> str:
+        """The model, if a server of this machine or of its network has it; "" otherwise."""
+        return self._model if self._near else ""
+
     def describe(self) -> str:
         """Return a text for the header."""
         return f"{self.kind} {self._model} of {self._provider}"

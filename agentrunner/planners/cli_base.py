@@ -164,7 +164,7 @@ class CliPlanner(ABC):
         )
         self._workplace.redactor.learn(shown.secrets)
         # Calls of a subscription cost no money.
-        allowed = replace(request.allowance, usd=None) if self._subscribed else request.allowance
+        allowed = replace(request.allowance, usd=None) if self.subscribed else request.allowance
         route = sandbox.route(shown.upstream, request.call_number, allowed)
         place = await sandbox.place()
         call = self._call(place, request, shown, route.base_url or shown.base_url)
@@ -231,7 +231,7 @@ class CliPlanner(ABC):
         return True
 
     @property
-    def _subscribed(self) -> bool:
+    def subscribed(self) -> bool:
         """Whether calls are covered by a subscription."""
         return self._access.login is not None
 
@@ -242,10 +242,10 @@ class CliPlanner(ABC):
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,
             cached_tokens=answer.cached_tokens,
-            usd=None if self._subscribed else answer.usd,
+            usd=None if self.subscribed else answer.usd,
             model=answer.model or self._spec.runner.meta.model or "",
             known="reported" if answer.input_tokens or answer.output_tokens else "unknown",
-            subscription=self._subscribed,
+            subscription=self.subscribed,
         )
         counted = used.total
         if not counted.calls or counted.unknown_calls:
@@ -255,7 +255,7 @@ class CliPlanner(ABC):
             input_tokens=counted.input_tokens,
             output_tokens=counted.output_tokens,
             cached_tokens=counted.cached_tokens,
-            usd=None if self._subscribed else counted.price,
+            usd=None if self.subscribed else counted.price,
             model=max(used.by_model, key=lambda name: used.by_model[name].calls or 0),
             known="counted",
         )

@@ -115,6 +115,11 @@ class OpenAIChatPlanner:
         self._streams: Streaming = "no" if record or replay else "counted"
         self._chat: ChatOpenAI | None = None
 
+    @property
+    def near_model(self) -> str:
+        """The model, if a server of this machine or of its network has it; "" otherwise."""
+        return self._endpoint.model if self._endpoint.near else ""
+
     def describe(self) -> str:
         """Return a text for the header."""
         return f"{self.kind} {self._endpoint.model} at {self._endpoint.host}"

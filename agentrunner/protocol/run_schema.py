@@ -25,7 +25,7 @@ def run_schema(choices: Choices | None, *, looks: bool = False) -> Schema:
     It uses only those `choices` that are known before the plan and do not change.
     """
     if choices is not None:
-        choices = replace(choices, criteria=(), own_checks=(), whole_run=True)
+        choices = replace(choices, criteria=(), own_checks=(), at_fault=(), whole_run=True)
     payloads = [
         message_schema(type_, choices, looks=looks)["properties"]["payload"] for type_ in MESSAGES
     ]

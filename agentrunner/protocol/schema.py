@@ -4,6 +4,9 @@ Every object is closed, every property required, and optional values are nullabl
 request the common core only: fields that a planner seldom needs (a worker's flags) are accepted but
 not requested. Lengths are limited, since constrained decoding can otherwise repeat itself until the
 token limit.
+
+A model writes the keys in this order. So what a decision rests on comes before the decision: a
+reason before the action, a comment before the verdict, each verdict before the one on all.
 """
 
 from __future__ import annotations
@@ -42,19 +45,20 @@ from agentrunner.protocol.schema_parts import (
 )
 from agentrunner.protocol.wire import MAX_PROMPT
 
-_MAYBE_WHOLE = nullable(WHOLE)
 _BY_KIND: dict[str, Schema] = {
-    "command": closed(
-        kind=one_of("command"), run=LINE, cwd=MAYBE_LINE, timeout_sec=_MAYBE_WHOLE,
-        expect_exit=_MAYBE_WHOLE,
-    ),
+    "command": closed(kind=one_of("command"), run=LINE),
     "test": closed(kind=one_of("test"), name=MAYBE_LINE),
     "file": closed(
         kind=one_of("file"), path=LINE, exists=nullable(BOOL), contains=MAYBE_LINE,
         matches=MAYBE_LINE,
     ),
 }  # fmt: skip
-"""The keys of each kind of check; the other kinds have `file` and `test_name`."""
+"""The keys of each kind of check; the other kinds have `file` and `test_name`.
+
+A command's folder, time and exit code are read where they are given, and not asked for: the command
+itself can say them, and small models fill in "." and 0, or the exit code that it has before the
+work, with which it is red for good once the work is done.
+"""
 
 
 def _check_of(kind: str) -> Schema:
@@ -64,9 +68,6 @@ def _check_of(kind: str) -> Schema:
 _CHECK = closed(
     kind=one_of(*(kind for kind in CHECK_KINDS if kind != "diff")),
     run=MAYBE_LINE,
-    cwd=MAYBE_LINE,
-    timeout_sec=_MAYBE_WHOLE,
-    expect_exit=_MAYBE_WHOLE,
     path=MAYBE_LINE,
     exists=nullable(BOOL),
     contains=MAYBE_LINE,
@@ -78,20 +79,20 @@ _CHECK = closed(
 
 _CRITERION = closed(
     id=ID,
+    rationale=text(),
     description=text(),
     type=ID,
     critical=BOOL,
     check=nullable(_CHECK),
     tests=list_of(LINE, MAX_TESTS),
     new_test=nullable(closed(file=LINE, name=LINE)),
-    rationale=text(),
 )
 
 _PAYLOADS: dict[MessageType, Schema] = {
     "plan_task": closed(acceptance_criteria=list_of(_CRITERION, MAX_CRITERIA, least=1)),
     "next_action": closed(
         decision=closed(
-            action=one_of("run_worker", "mark_complete", "ask_human", "abort"), reason=text()
+            reason=text(), action=one_of("run_worker", "mark_complete", "ask_human", "abort")
         ),
         worker_call=nullable(
             closed(
@@ -106,10 +107,10 @@ _PAYLOADS: dict[MessageType, Schema] = {
         options=list_of(LINE, MAX_OPTIONS),
     ),
     "completion_assessment": closed(
+        by_criterion=list_of(closed(id=ID, comment=text(), status=one_of("passed", "failed"))),
+        details=closed(remaining_risks=list_of(text())),
         summary=text(),
         all_criteria_satisfied=BOOL,
-        by_criterion=list_of(closed(id=ID, status=one_of("passed", "failed"), comment=text())),
-        details=closed(passed_criteria=list_of(ID), remaining_risks=list_of(text())),
     ),
     "decompose": DECOMPOSE,
     "plan_patch": PLAN_PATCH,
@@ -130,9 +131,13 @@ class Choices:
     kinds: tuple[str, ...] = ()
     """Kinds of checks; if empty, all of CHECK_KINDS but `diff`."""
     tests: tuple[str, ...] = ()
-    """Ids of tests that existed before the run; the key is left out where there are none."""
+    """Ids of tests that were red before the run; the keys are left out where there are none."""
+    new_tests: bool = True
+    """Whether a test can be named that is still to be written."""
     own_checks: tuple[str, ...] = ()
     """Ids of criteria whose checks the planner wrote; only these can be withdrawn or replaced."""
+    at_fault: tuple[str, ...] = ()
+    """Ids of criteria that a plan is asked for once more; empty for a whole plan."""
     whole_run: bool = False
     """For a schema that stays the same all the run: then checks can be changed although no such ids
     are known yet, and one object has the keys of all actions.
@@ -226,7 +231,7 @@ def _split_by_action(payload: Schema) -> Schema:
     patterns = {name: keys[name] for name in ("used_patterns",) if name in keys}
 
     def form(actions: Sequence[str], **own: Schema) -> Schema:
-        decision = closed(action=one_of(*actions), reason=text())
+        decision = closed(reason=text(), action=one_of(*actions))
         return copy.deepcopy(closed(decision=decision, **own, **common))
 
     call = keys["worker_call"]["anyOf"][0]
@@ -241,19 +246,21 @@ def _split_by_action(payload: Schema) -> Schema:
 
 def _narrow_assessment(payload: Schema, choices: Choices) -> None:
     if words := words_of(choices.criteria):
-        verdicts, details = (payload["properties"][name] for name in ("by_criterion", "details"))
-        verdicts["items"]["properties"]["id"] = words
-        details["properties"]["passed_criteria"]["items"] = words
+        payload["properties"]["by_criterion"]["items"]["properties"]["id"] = words
 
 
 def _narrow_plan(payload: Schema, choices: Choices) -> None:
-    criterion = payload["properties"]["acceptance_criteria"]["items"]
+    criteria = payload["properties"]["acceptance_criteria"]
+    criterion = criteria["items"]
+    if words := words_of(choices.at_fault):
+        criterion["properties"]["id"] = words
+        criteria["maxItems"] = len(choices.at_fault)
     criterion["properties"]["check"] = _checks_of(choices)
     if not choices.tests:
         drop(criterion, "tests")
     elif words := words_of(choices.tests):
         criterion["properties"]["tests"] = list_of(words, MAX_TESTS)
-    if choices.kinds and "test" not in choices.kinds:
+    if not choices.new_tests:
         drop(criterion, "new_test")
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from agentrunner.errors import AgentRunnerError
 from agentrunner.screens.layout import PLAIN, WIDTH, Paint, flat, hanging, wrap
 
+DID_YOU_MEAN = "did you mean"
+"""The beginning of a remedy that is a suggestion."""
+
 
 def error_screen(
     error: AgentRunnerError, width: int = WIDTH, paint: Paint = PLAIN, columns: int = 0
@@ -21,20 +24,20 @@ def error_screen(
     if error.path:
         lines += hanging("  at ", f"{flat(error.path)}", columns)
         lines[-1] += _source(error.source_line)
-    for label, text in error.details:
-        lines += _hanging(flat(label), text, width, columns)
-    return "\n".join([*lines, *_remedy(error, width, columns)])
+    details = [
+        line
+        for label, text in error.details
+        for line in _hanging(flat(label), text, width, columns)
+    ]
+    # A suggestion is about what stands at the place, not about the last of the details.
+    if error.remedy.lower().startswith(DID_YOU_MEAN):
+        return "\n".join([*lines, *wrap(error.remedy, width, "  "), *details])
+    remedy = error.remedy or f"agentrunner explain {error.code.partition(':')[0]}"
+    return "\n".join([*lines, *details, *_hanging("try", remedy, width, columns)])
 
 
 def _source(line: str) -> str:
     return f"     {flat(line.strip())}" if line.strip() else ""
-
-
-def _remedy(error: AgentRunnerError, width: int, columns: int) -> list[str]:
-    remedy = error.remedy or f"agentrunner explain {error.code.partition(':')[0]}"
-    if remedy.lower().startswith("did you mean"):
-        return wrap(remedy, width, "  ")
-    return _hanging("try", remedy, width, columns)
 
 
 def _hanging(label: str, text: str, width: int, columns: int) -> list[str]:

@@ -205,6 +205,8 @@ def _next(look: PlanStatus, width: int, *, chat: bool, followed: bool) -> list[s
         lines += [] if followed else [(f"{lead}status -f", "follows it")]
     elif unfinished and not look.driven:
         asked = any(question.task_id for question in look.questions)
-        lines.append((f"{lead}run", "then goes on with it" if asked else "carries it out"))
+        begun = any(task.at_work for task in look.tasks.values())
+        what = "then goes on with it" if asked else "goes on with it" if begun else "carries it out"
+        lines.append((f"{lead}run", what))
     rows = [(f"  {command}", f"  {command:<{len(lead) + 16}} {what}") for command, what in lines]
     return [whole if len(whole) <= width else short for short, whole in rows]

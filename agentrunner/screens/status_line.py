@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agentrunner.screens.layout import duration, flat
+from agentrunner.screens.layout import count, duration, flat
 from agentrunner.screens.story import Story
 from agentrunner.text.terminal import cell_width, shorten
 
@@ -89,7 +89,9 @@ def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:
     then `planner: writing, 120 tokens, 14 s: …`.
     """
     written, text = awaited.get("written_tokens"), flat(str(awaited.get("text") or ""))
-    reads = awaited.get("prompt_tokens")
+    reads, failed = awaited.get("prompt_tokens"), awaited.get("failed_tries")
+    if isinstance(failed, int):
+        return f"planner: {count(failed, 'try', 'tries')} without an answer, {whole(seconds)}"
     if not isinstance(written, int) and isinstance(reads, int):
         return f"planner: reading {amount(reads)}, {whole(seconds)}"
     if not isinstance(written, int):

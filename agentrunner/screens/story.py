@@ -52,7 +52,8 @@ class Story:
     commands: int = 0
     """Number of commands of this round's worker."""
     awaited: Mapping[str, Any] | None = None
-    """The latest `awaiting` event, until what it names has come."""
+    """The latest `awaiting` event, until what it names has come; who is asked again, after a call
+    that gave nothing."""
     tokens: int = 0
     """Tokens of planner and workers so far, as far as reported."""
     usd: float = 0
@@ -145,6 +146,8 @@ class Story:
         fields = {"type": event.get("type"), "took": duration(took)}
         if error:
             self._tries += 1
+            # It is asked again, or the next event says what becomes of the run.
+            self.awaited = {"who": "planner", "failed_tries": self._tries}
             message = str(error.get("message") if isinstance(error, Mapping) else error)
             text = f"{event.get('type')}, try {self._tries}: {_in_words(message)}"
             fields, again = (

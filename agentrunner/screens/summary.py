@@ -80,7 +80,7 @@ def summary_screen(
             fold = labelled if all_rows else partial(clamped, most=max(2, _MISSING // len(shown)))
             lines += fold(label, sentence, width)
         lines.append("")
-    criteria, test = result.acceptance_criteria, result.test
+    criteria, test = _open_where_not_shown(result), result.test
     reds = [red.as_dict() for red in test.red] if test else []
     if criteria:
         kept_free = 0 if all_rows else min(len(reds), _REDS)
@@ -168,6 +168,19 @@ def _reason_text(result: Result) -> str:
     if reason.startswith("budget: "):
         return f"the budget {reason.removeprefix('budget: ')} is spent."
     return _REASONS.get(reason, reason.replace("_", " "))
+
+
+def _open_where_not_shown(result: Result) -> list[CriterionResult]:
+    """Return the criteria; one that a planner calls passed and code calls not shown is open."""
+    from agentrunner.results import NOT_SHOWN
+
+    said = {sentence.partition(f" {NOT_SHOWN}")[0] for sentence in result.missing}
+    return [
+        one.model_copy(update={"status": "unknown"})
+        if one.id in said and one.evidence == "judged"
+        else one
+        for one in result.acceptance_criteria
+    ]
 
 
 def criteria_rows(

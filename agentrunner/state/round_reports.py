@@ -75,7 +75,7 @@ def report(
             view["worker_stderr_tail"] = errors
     if refused := (facts.get("refused") or {}).get("completion"):
         view["refused"] = refused
-    return {**view, **_without_empty(new)}
+    return _filled({**view, **_without_empty(new)}) or {}
 
 
 def state_of_now(
@@ -88,7 +88,7 @@ def state_of_now(
     keys = (*MOVING[:1], "description", "detail", *MOVING[1:]) if described else MOVING
     view: View = {name: facts[name] for name in NOW if name in facts}
     view["acceptance_criteria"] = [
-        {key: value for key in keys if (value := criterion.get(key)) not in (None, "")}
+        {key: value for key in keys if (value := criterion.get(key)) not in (None, "", "none")}
         for criterion in facts.get("acceptance_criteria", [])
     ]
     view["workers"] = [
@@ -102,7 +102,19 @@ def state_of_now(
     new = {
         name: parts[name] for name, digest in digests(parts).items() if known.get(name) != digest
     }
-    return {**view, **_without_empty(new)}
+    return _filled({**view, **_without_empty(new)}) or {}
+
+
+def _filled(value: Any) -> Any:
+    """Return the value without empty parts, which cost tokens and say nothing; None where nothing
+    is left. 0 and false are kept.
+    """
+    if isinstance(value, Mapping):
+        parts = {name: _filled(part) for name, part in value.items()}
+        value = {name: part for name, part in parts.items() if part is not None}
+    elif isinstance(value, list):
+        value = [part for one in value if (part := _filled(one)) is not None]
+    return None if value in (None, "", [], {}) else value
 
 
 def line_of(view: Mapping[str, Any], key: str) -> str:

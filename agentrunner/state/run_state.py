@@ -217,6 +217,11 @@ class TestOutcome(StateModel):
         """Whether the exit code is 0, or only known reds are red, and no finding contradicts it."""
         return (self.exit_code == 0 or bool(self.known_red)) and not self.finding
 
+    @property
+    def disbelieved(self) -> bool:
+        """Whether it exits 0 with no test reported red, and what it printed speaks against it."""
+        return self.exit_code == 0 and bool(self.finding) and not self.red
+
 
 class CheckOutcome(StateModel):
     """One execution of a criterion's check."""
@@ -313,6 +318,8 @@ class Evidence(StateModel):
     """Whether checks were withdrawn or replaced since, so that the tree is measured again."""
     examined: bool = False
     """Whether completion was requested for this tree, so that the whole verification was made."""
+    unchanged: bool = False
+    """Whether what would be handed over is the tree from before the run; known once `examined`."""
     allowed: list[str] = []
     """Paths whose change a person had allowed by then."""
     doubts: dict[str, str] = {}

@@ -64,7 +64,8 @@ class PlanFolder:
 
     def lock(self) -> FileLock:
         """Return the lock of the process that executes the plan; the folder must exist."""
-        return FileLock(self.root / "run.lock", "this plan")
+        remedy = "wait until it ends, or stop it: agentrunner plan stop"
+        return FileLock(self.root / "run.lock", "this plan", remedy)
 
 
 def plan_folder(state_dir: Path, repo: Path) -> PlanFolder:

@@ -69,6 +69,8 @@ class Differential:
     """Old and new paths of tests that the PRD wants moved and whose text differs after the move."""
     freed_by_kind: frozenset[str] = frozenset()
     """Expected data whose kind the PRD wants changed, without naming the file."""
+    adapted_by_words: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """Tests that the PRD asks to adapt without naming their file, by this file."""
     _helpers: frozenset[str] = frozenset()
     """New files that only tests use."""
 
@@ -138,6 +140,12 @@ class Differential:
         )  # fmt: skip
         self.freed_by_kind = frozenset(follow_ups.expected_data() - permitted)
         permitted |= follow_ups.of_moves() | self.freed_by_kind
+        self.adapted_by_words = {
+            path: names
+            for path, names in follow_ups.adapted_tests(files).items()
+            if path not in permitted and path not in allowed
+        }
+        permitted |= self.adapted_by_words.keys()
         self._settled = frozenset(permitted) | frozenset(allowed)
         permitted -= self._keep_old_commands(
             old, new, targets, permitted.difference(allowed), inputs
@@ -276,11 +284,17 @@ class Differential:
         changes: by path, as `single_changes` returns them."""
         return self.single_changes(world, self.rewritten_data(world, target))
 
-    def rewritten_data(self, world: SnapshotTrees, target: Target) -> list[str]:
-        """Data that the PRD or the task permits to change and that exists in both trees."""
+    def rewritten_data(
+        self, world: SnapshotTrees, target: Target, *, person: bool = False
+    ) -> list[str]:
+        """Data that the PRD or the task permits to change and that exists in both trees.
+
+        With `person`, so is what a person allowed after looking.
+        """
         inputs = self.inputs(world.old, [target])
         there = world.old_paths & self.snapshots.list(world.new).keys()
-        data = [path for path in sorted(self.permitted(world.allowed)) if not family_of(path)]
+        permitted = self.permitted(() if person else world.allowed)
+        data = [path for path in sorted(permitted) if not family_of(path)]
         return [path for path in data if path in there and inputs.counts(path)]
 
     def changed_beside(self, world: SnapshotTrees, target: Target) -> list[str]:

@@ -94,11 +94,12 @@ def findings_about(
 
 
 def tests_changed(
-    target: Target, changes: Sequence[InputChange], problem: str, *, cut: bool
+    target: Target, changes: Sequence[InputChange], problem: str, *, cut: bool, lines: str
 ) -> Finding:
     """A finding: the command passes only with these changes of its inputs.
 
     `problem` is what fails without them; `cut` says that the search for fewer ran out of time.
+    `lines` are the changed lines of expected data.
     """
     what = "; ".join(
         f"{change.path}{' (deleted)' * (change.kind == 'deleted')}: {change.why}"
@@ -110,6 +111,8 @@ def tests_changed(
         f"{_label(target)} passes only as the worker left what decides it ({what}{more});"
         f" with it as it was: {problem}"
     )
+    if lines:
+        message += f". What changed in it: {lines}"
     if cut:
         message += ". The search for the smallest set of such changes was cut short"
     listed = ", ".join(paths[:SHOWN])

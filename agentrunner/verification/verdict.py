@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentrunner.config.spec import TestSpec
+from agentrunner.results import NOT_SHOWN
 from agentrunner.state.run_state import (
     Acceptance,
     Assessment,
@@ -44,7 +45,7 @@ LAST_OUTCOMES = {
 }
 """Of a check that was withdrawn: what its last outcome was."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
-
+NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
 NOT_EXAMINED = "What turned green is examined as a proof as soon as nothing is red."
 
 
@@ -148,6 +149,8 @@ def _settled(
         state = _CriterionState("passed", "judged", "judged", "planner", proof)
     acceptance = _accepted(criterion, evidence, acceptances)
     weak = state.kind in ("judged", "none") or state.grade == "shown"
+    if state.status == "failed" and state.kind == "tested":
+        weak = evidence is not None and _is_disbelieved(criterion, evidence)
     mapped = _by_mapping(criterion) and state.status != "failed"
     if acceptance is not None and (weak or mapped):
         proof = f"{acceptance.by}: {acceptance.reason}"
@@ -163,6 +166,13 @@ def _settled(
             "comment": comment,
         }
     )
+
+
+def _is_disbelieved(criterion: Criterion, evidence: Evidence) -> bool:
+    """Whether the criterion's command exits 0 and only its output speaks against it."""
+    if criterion.check is None or criterion.check.kind != "test" or criterion.check.name:
+        return False
+    return evidence.test is not None and evidence.test.disbelieved
 
 
 def _unseen_files(assessment: Assessment) -> str:
@@ -269,11 +279,13 @@ def judge(
     *,
     approved: Collection[str] = (),
     acceptances: Sequence[Acceptance] = (),
+    trial: bool = False,
 ) -> Judgement:
     """What stands between this tree and COMPLETE; `criteria` have been through `settle`.
 
     `approved` are ids of findings that a person allowed (`approval_of`). A blanket acceptance of
     this tree (`agentrunner accept` without criteria) stands in for missing proof and open findings.
+    `trial` is a run of the mock planner, which has no work to do: only there may nothing change.
     """
     vouched = any(not yes.criteria and yes.tree == evidence.tree for yes in acceptances)
     anyone = any(yes.tree == evidence.tree for yes in acceptances)
@@ -285,8 +297,10 @@ def judge(
         listed = [*unproven, *(finding.message for finding in evidence.findings)]
         known = not doubt or any(doubt in text for text in listed)
         unproven.append(reason if known else f"{reason} ({doubt})")
+    if mode == "judged" and evidence.unchanged and not (anyone or trial):
+        unproven.append(NO_CHANGE)
     return Judgement(
-        red=_red(criteria, evidence),
+        red=_red(criteria, evidence, vouched=vouched),
         open=[
             finding
             for finding in evidence.findings
@@ -312,9 +326,10 @@ def _has_turned(evidence: Evidence) -> bool:
     return turned or bool(test and test.turned)
 
 
-def _red(criteria: Sequence[Criterion], evidence: Evidence) -> list[str]:
+def _red(criteria: Sequence[Criterion], evidence: Evidence, *, vouched: bool) -> list[str]:
     red = []
-    if evidence.test is not None and not evidence.test.green:
+    believed = vouched and evidence.test is not None and evidence.test.disbelieved
+    if evidence.test is not None and not evidence.test.green and not believed:
         why = evidence.test.finding or f"exits {evidence.test.exit_code}"
         red.append(
             f"`{evidence.test.command}` {why}{_red_names(evidence.test)}{_advice(evidence.test)}"
@@ -342,6 +357,8 @@ def _red_names(test: TestOutcome) -> str:
 def _advice(test: TestOutcome) -> str:
     """What would show more, and what a person can do where several tests were red before."""
     hint = f". {test.hint[:1].upper()}{test.hint[1:]}" * bool(test.hint)
+    if test.disbelieved:
+        hint += ". Where the output is as it should be: agentrunner accept --reason TEXT"
     several = test.turned or len(test.still_red) > 1
     if test.still_red and several and not test.newly_red and not test.finding:
         hint += (
@@ -381,7 +398,7 @@ def _why_unproven(criterion: Criterion, mode: Mode) -> str:
         if criterion.withdrawn is not None:
             return f"{criterion.id} {_BELOW_STRICT['judged']}; {criterion.proof}"
         return f"{criterion.id} {_BELOW_STRICT.get(criterion.grade, '')}: {criterion.description}"
-    return f"{criterion.id} is not shown to be met: {criterion.proof or criterion.description}"
+    return f"{criterion.id} {NOT_SHOWN}: {criterion.proof or criterion.description}"
 
 
 _BELOW_STRICT = {
@@ -403,7 +420,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
             state="COMPLETE",
             reason="unproven",
             text=f"{withdrawn_checks(criteria)}The model's word was admitted as evidence"
-            " (completion: judged).",
+            f" (completion: judged).{' Nothing was changed.' * evidence.unchanged}",
             grade=grade,
         )
     text = "; ".join(_texts_of(evidence.proofs)[:2]) or "Accepted by a person"

@@ -37,6 +37,17 @@ class Member:
         """Whether its calls are part of a subscription, so that they cost nothing extra."""
         return self.spec.runner.worker.auth == "login"
 
+    @property
+    def can_call_model(self) -> bool:
+        """Whether it may reach a model at all: a command in a sandbox without a network cannot."""
+        open_ = not self.spec.runner.sandbox.isolates or self.network.policy != "none"
+        return self.worker.needs_model or (open_ and self.worker.kind != "mock")
+
+    @property
+    def may_cost(self) -> bool:
+        """Whether a run of it may cost money."""
+        return self.can_call_model and not self.subscribed
+
 
 def make_members(spec: TaskSpec) -> tuple[Member, ...]:
     """Return the candidates of a task by preference; only the forced one if the task names one.

@@ -149,15 +149,31 @@ def test_a_spent_budget_keeps_what_was_done(run: Run) -> None:
 # -- a spent budget asks --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["meta_calls", "tokens", "wall_sec", "worker_runs", "usd"])
+@pytest.mark.parametrize("name", ["meta_calls", "tokens", "wall_sec", "worker_runs"])
 def test_none_at_all_asks_before_anything_is_spent(run: Run, name: str) -> None:
     run.start(HAPPY, FIX, test=TEST, runner={"budget": {name: 0}})
     assert (run.result["exit_code"], run.kind) == (4, "budget")
-    assert run.calls() == ["plan_task", "next_action"] * (name in ("worker_runs", "usd"))
+    assert run.calls() == ["plan_task", "next_action"] * (name == "worker_runs")
     assert run.result["worker_runs"] == 0
     assert run.subject["limit"] == name
     more, stop = run.result["waiting"]["options"]
     assert (more.partition("=+")[0], stop) == (name, "stop")
+
+
+def test_who_costs_nothing_needs_no_money(run: Run) -> None:
+    run.start(HAPPY, FIX, test=TEST, runner={"budget": {"usd": 0}})
+    assert run.ending == ("COMPLETE", "complete", 0), run.result
+
+
+def test_a_worker_that_may_cost_is_asked_about_before_it_starts(run: Run) -> None:
+    """A command with a way out may call a model with a price."""
+    reach = {"sandbox": {"kind": "bwrap", "network": {"policy": "full"}}}
+    run.start(HAPPY, FIX, test=TEST, runner={**reach, "budget": {"usd": 0}})
+    assert (run.result["exit_code"], run.kind, run.subject["limit"]) == (4, "budget", "usd")
+    assert run.result["worker_runs"] == 0
+    assert run.result["waiting"]["text"].startswith(
+        "The budget runner.budget.usd is 0, and 0.00 US dollars are spent. "
+    )
 
 
 def test_the_question_says_what_is_spent_on_what_and_what_it_takes(run: Run) -> None:

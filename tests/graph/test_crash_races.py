@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.engine.queries import diff, show, undo
 from agentrunner.engine.runs import cancel, resume
 from agentrunner.errors import LockHeld
 from agentrunner.execution.deps import Clock
 from agentrunner.storage.locks import me, repository_lock
+from agentrunner.storage.worker_ledger import RecordedEnd
 from tests.kit.process import Drill, done, living, until
 
 
@@ -75,6 +77,24 @@ def test_while_only_the_supervisor_lives_others_are_refused_and_resume_attaches(
         assert [run.data["outcome"] for run in drill.logged("worker_run")] == ["completed"]
         drill.nothing_runs()
         assert "still working" not in shown(drill)
+
+
+def test_what_a_worker_did_after_its_runner_was_killed_is_shown_and_put_back(
+    tmp_path: Path,
+) -> None:
+    worker = "echo late > late.txt; sh hold.sh worker"
+    with Drill.open(tmp_path, worker=worker) as drill:
+        killed_at_work(drill)
+        before = show(drill.state_dir, drill.run_id)
+        assert (before.worker_runs, before.changed_files) == (1, [])
+        assert "1 round" in shown(drill)
+        drill.let_go()
+        until(lambda: isinstance(drill.ledger.look("1-001"), RecordedEnd), "the worker has ended")
+        after = show(drill.state_dir, drill.run_id)
+        assert (after.worker_runs, after.changed_files, after.lines_added) == (1, ["late.txt"], 1)
+        assert "+late" in diff(drill.state_dir, drill.run_id)
+        assert undo(drill.state_dir, drill.run_id)["files"] == ["late.txt"]
+        assert not (drill.repo / "late.txt").exists()
 
 
 def all_killed_at_work(drill: Drill) -> None:

@@ -12,6 +12,7 @@ import pytest
 from agentrunner import registry
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError
+from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.workers.base import FailureKind
 from tests.graph.test_waits import VirtualClock, at, waits
@@ -192,3 +193,17 @@ def test_without_a_cool_down_candidates_are_not_asked_in_a_circle(
     else:
         assert clock.seconds == sum(clock.slept) > 0
         assert asked <= 2 * (len(waits(run)) + 1)
+
+
+def test_a_run_is_cancelled_from_a_shell_without_the_planners_key(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(run, approve={"plan": "always"})
+    assert run.result["exit_code"] == 4
+
+    def refuse(*_: object) -> None:
+        raise NoPlannerKey("The planner needs an API key.", remedy="export KEY=…")
+
+    monkeypatch.setattr(First, "__init__", refuse)
+    run.cancel()
+    assert run.ending[:2] == ("FAILED", "cancelled")

@@ -67,6 +67,7 @@ def test_one_that_cannot_run_is_told_at_once_and_mended(run: Run) -> None:
     assert standings(run) == ["cannot_run", "red"]
     told = run.prompt(1)
     assert "no-such-tool" in told and "not found" in told and "cannot run here" in told
+    assert '"add() adds."' in told  # its own plan is shown nowhere else
     assert the_criterion(run).check.run == CHECK["run"]
 
 

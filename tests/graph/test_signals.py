@@ -54,6 +54,7 @@ def test_the_second_signal_ends_at_once_and_the_supervisor_ends_the_worker(tmp_p
         began = time.monotonic()
         ended = done(process)
         assert ended.code in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+        assert f"The run is kept:  agentrunner resume {drill.run_id}" in ended.stderr
         assert time.monotonic() - began < 3
         assert drill.ledger.look("1-001") == StillRunning()
         until(

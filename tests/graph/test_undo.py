@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -48,6 +49,14 @@ def test_undo_puts_everything_back_and_once_more_takes_that_back(done: Run) -> N
     assert project.read("new") == "one\n"
     undo(project.state_dir, done.id)
     assert project.read("calc.py") == SMALL["calc.py"]
+
+
+def test_undo_for_a_program(done: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    done.project.write({"calc.py": "# mine\n"})
+    line = ["undo", done.id, "--json", "--state-dir", str(done.project.state_dir)]
+    expected = {"run_id": done.id, "files": [], "refused": ["calc.py"]}
+    assert cli.call(cli.app, line, "agentrunner") == 2
+    assert json.loads(capsys.readouterr().out) == {**expected, "undo_taken_back": False}
 
 
 def test_files_that_were_edited_since_are_refused_by_name(done: Run) -> None:

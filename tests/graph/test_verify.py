@@ -56,8 +56,10 @@ def test_complete_is_confirmed_and_the_run_is_as_it_was(
 def test_json_has_the_proofs_and_the_exit_code(
     complete: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert verify(complete, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    file = complete.project.repo.parent / "found.json"
+    assert verify(complete, "--json", "-o", str(file)) == 0
+    found = json.loads(file.read_text())
+    assert capsys.readouterr().out == ""
     assert (found["confirmed"], found["complete"], found["exit_code"]) == (True, True, 0)
     assert found["proofs"] and found["differs_here"] == [] and found["mutants"] is None
 

@@ -108,6 +108,38 @@ def test_an_open_question_is_answered_from_elsewhere(shell: Shell, tmp_path: Pat
     assert lines[-1]["state"] == "COMPLETE" and lines[-1]["waited_sec"] > 0
 
 
+def test_a_prompt_ends_where_another_terminal_settles_it(shell: Shell) -> None:
+    """A run that waits is asked about in two terminals; nobody drives it meanwhile."""
+    task = shell.task(plan(), consult("Which?"), consult("Sure?"), *ENDS)
+    assert shell.run("run", task).returncode == 4
+    with shell.terminal("answer") as asks:
+        asks.until(PROMPT)
+        assert shell.run("answer", "the second").returncode == 4
+        asks.until("Answered in another terminal.")
+        assert asks.end() == 0
+    with shell.terminal("answer") as asks:
+        asks.until("Sure?")
+        asks.until(PROMPT)
+        assert shell.run("cancel", "add").returncode == 0
+        asks.until("The run was ended in another terminal: FAILED.")
+        assert asks.end() == 0
+
+
+def test_a_question_that_is_left_in_one_terminal_is_asked_in_the_other(shell: Shell) -> None:
+    task = shell.task(plan(), consult("Which?"), *ENDS)
+    with shell.terminal("run", task) as asks:
+        asks.until(PROMPT)
+        with shell.terminal("watch") as watches:
+            watches.until(PROMPT)
+            asks.type("\r")
+            watches.until("The other terminal has left the question waiting.")
+            watches.until(PROMPT)
+            watches.type("the second\r")
+            watches.until("COMPLETE")
+            assert watches.end() == 0
+        assert asks.end() == 4
+
+
 def test_a_detached_run_needs_no_terminal(shell: Shell) -> None:
     task = shell.task(plan(), consult("Which?", "up", "down"), consult("Sure?"), *ENDS)
     assert shell.run("run", task, "--detach", "--sandbox", "docker").returncode == 5

@@ -92,5 +92,8 @@ def reported(
     assert not made.env
     write(place, dict(made.files))
     ran = plain(tree / cwd, made.shell, env)
-    results = read_results(shell, cwd, read, place, ran.stdout, ran.stderr, ran.returncode, means)
+    paths = [path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()]
+    results = read_results(
+        shell, cwd, read, place, ran.stdout, ran.stderr, ran.returncode, means, paths
+    )
     return Seen(results, ran.returncode, ran.stdout, ran.stderr, place)

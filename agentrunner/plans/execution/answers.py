@@ -16,6 +16,7 @@ SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED = "settled", "asked again", "tried aga
 BY_ITSELF = (SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED)
 """In place of an answer: why a question no longer needs one."""
 _YES = frozenset({"yes", "y", "approve", "ok", "はい", "承認"})
+_SENTENCE_ENDS = ("", ".", "!", "?", ":", "…", "。", "！", "？", "：")
 _NO = re.compile(r"(?:no|n|reject|いいえ|却下)\b[\s:,.、。：]*", re.IGNORECASE)
 
 
@@ -24,7 +25,7 @@ def asked_text(waiting: InboxItem) -> str:
     options = [f"{number}. {text}" for number, text in enumerate(waiting.options, start=1)]
     how = [] if waiting.kind in IN_WORDS else ["Answer yes, or no and why."]
     text = waiting.text.rstrip()
-    if how and not options and text[-1:].isalnum():
+    if how and not options and text[-1:] not in _SENTENCE_ENDS:
         text += "."  # these lines are also shown as one
     return "\n".join([text, *options, *how])
 

@@ -54,29 +54,34 @@ def forecast_of(
         # A run for a task that was changed since is dropped, and another one starts.
         and latest[task].asked_for in ("", asked_for(plan, task))
     }
-    complete = _complete(state_dir) if open_ones else set()
+    settled = _settled(state_dir) if open_ones else set()
     waiting = [
         task
         for task, task_run in open_ones.items()
-        if not _accepted(task_run, complete) and not (task in again and _ended(plan, task))
+        if not _goes_on(task_run, settled) and not (task in again and _ended(plan, task))
     ]
     behind = Schedule(plan, only=tasks).stopped_by(waiting)
     return Forecast(done, waiting, [task for task in behind if task not in waiting])
 
 
-def _accepted(task_run: TaskRun, complete: Collection[str]) -> bool:
-    """Whether its run became COMPLETE after the question; questions about merges come later."""
-    return task_run.run_id in complete and task_run.asked not in (LANDING, ALLOWANCE)
+def _goes_on(task_run: TaskRun, settled: Collection[str]) -> bool:
+    """Whether its run needs no answer any more; questions about merges come after the run."""
+    return task_run.run_id in settled and task_run.asked not in (LANDING, ALLOWANCE)
 
 
 def _ended(plan: Plan, task: str) -> bool:
     return plan.tasks[task].status in FELL_SHORT
 
 
-def _complete(state_dir: Path) -> set[str]:
-    """Return runs that are COMPLETE: a person has accepted one that asked."""
-    rows = RunIndex(state_dir).runs()
-    return {row.run_id for row in rows if row.state == PlanTaskStatus.COMPLETE}
+def _settled(state_dir: Path) -> set[str]:
+    """Return runs of which a person has settled what they asked, by a command for the run itself:
+    they accepted it, so that it is COMPLETE, or answered it, so that it has not ended and waits for
+    nobody."""
+    return {
+        row.run_id
+        for row in RunIndex(state_dir).runs()
+        if row.state == PlanTaskStatus.COMPLETE or not (row.finished_at or row.waiting)
+    }
 
 
 def waves(plan: Plan, only: Collection[str], parallel: int) -> list[list[str]]:

@@ -57,7 +57,7 @@ def asked_by_kind(prd_text: str, changed: Collection[str]) -> set[str]:
     for hit in list(KIND.finditer(text))[:MOST_HITS]:
         if not (hit["ja"] or hit["of"] or hit["word"].lower() == "snapshot"):
             continue
-        if not _is_wanted(text, hit):
+        if not is_wanted(text, hit):
             continue
         part = WORDS[(hit["ja"] or hit["word"]).lower()]
         files = [path for path in changed if part in path.lower()] or [*changed]
@@ -70,7 +70,7 @@ def wants_snapshots(prd_text: str) -> bool:
     """Whether the PRD wants snapshots changed, in the plural."""
     text = outside_of_checks(prd_text[:MOST])
     hits = [hit for hit in KIND.finditer(text) if hit["ja"] or hit["word"].lower() == "snapshot"]
-    return any((hit["many"] or hit["ja"]) and _is_wanted(text, hit) for hit in hits[:MOST_HITS])
+    return any((hit["many"] or hit["ja"]) and is_wanted(text, hit) for hit in hits[:MOST_HITS])
 
 
 def differs_by_snapshots(before: bytes, after: bytes) -> bool:
@@ -78,7 +78,7 @@ def differs_by_snapshots(before: bytes, after: bytes) -> bool:
     return before != after and INLINE.sub(rb"\1", before) == INLINE.sub(rb"\1", after)
 
 
-def _is_wanted(text: str, hit: re.Match[str]) -> bool:
+def is_wanted(text: str, hit: re.Match[str]) -> bool:
     """Whether a sentence wants what it names by this kind to change."""
     before = SENTENCE.split(text[max(hit.start() - 300, 0) : hit.start()])[-1]
     behind = text[hit.end() : hit.end() + 300]

@@ -22,6 +22,7 @@ from agentrunner.verification.proof.data_alone import (
     turned_by_data,
 )
 from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.followed_data import that_follow
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
@@ -35,6 +36,10 @@ from agentrunner.verification.wanted import wanted_by
 MOST_NAMES = 50
 BY_NAMES = "confirmed by these tests alone: a run of all takes over a minute, or the task says so"
 UNASKED = "{} failed before and passes now, and shares no word with what was asked for"
+OF_THE_WORKER = "of the worker's own fails on the old code and passes now"
+FOLLOWS = (
+    "passed before and passes now, and fails where either the code or what it compares with stays"
+)
 NOTHING_TURNED = "no test that was red before is green now"
 
 
@@ -65,6 +70,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     stood += await exam.confirmed_red(case, as_worded)
     others = _not_seen_before(case.before, now, stood)
     others += await _reworded_tests(exam, case, now, held)
+    followed = await that_follow(exam, case, now)
+    others += [name for name in followed.names if name not in others]
     asked, whole = _asked_of(exam, case)
     shown = await exam.struck.shown(
         exam.run, target, others, world, now, exam.criteria, asked, whole, stood
@@ -77,7 +84,9 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     names = [*stood, *shown.names]
     if not names:
         claimed = sorted(exam.claims(case).claimed)
-        report.doubts[target.id] = _not_turned(claimed, now) or shown.why or NOTHING_TURNED
+        report.doubts[target.id] = (
+            _not_turned(claimed, now) or followed.why or shown.why or NOTHING_TURNED
+        )
         return
     # A test that existed before and has moved since passes only with the old inputs.
     here = [name for name in names if now.passed(name)]
@@ -128,23 +137,23 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                     notes=[*notes, *how],
                 )
             )
-    if shown.names:
-        report.proofs.append(
-            Proof(
-                target=target.id,
-                author="worker",
-                grade="shown",
-                text=text_of(
-                    target,
-                    shown.names,
-                    "of the worker's own fails on the old code and passes now",
-                ),
-                tests=shown.names[:MOST_NAMES],
-                names=sorted(shown.uses)[:200],
-                about={name: words[name] for name in shown.names if name in words},
-                notes=[*shown.notes, *dead.notes, *how],
+    for group, what, notes in (
+        ([name for name in shown.names if name not in followed.names], OF_THE_WORKER, []),
+        ([name for name in shown.names if name in followed.names], FOLLOWS, followed.notes),
+    ):
+        if group:
+            report.proofs.append(
+                Proof(
+                    target=target.id,
+                    author="worker",
+                    grade="shown",
+                    text=text_of(target, group, what),
+                    tests=group[:MOST_NAMES],
+                    names=sorted(shown.uses)[:200],
+                    about={name: words[name] for name in group if name in words},
+                    notes=[*notes, *shown.notes, *dead.notes, *how],
+                )
             )
-        )
 
 
 def _is_named_by_person(exam: Examination, target: Target) -> bool:

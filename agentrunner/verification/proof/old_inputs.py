@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
 from time import monotonic
 
 from agentrunner.state.run_state import Finding
 from agentrunner.text.terminal import sanitize
 from agentrunner.verification.findings import tests_changed
+from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.smallest import smallest
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured
 from agentrunner.verification.world import InputChange
 
 SEARCH_SEC = 120
 """At most so many seconds are spent on finding the smallest set of changes that matters."""
+SHOWN_LINES = 6
+"""Changed lines of expected data that a question shows."""
+MOST_LINES = 2_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ async def hold_with_old_data(exam: Examination, case: Case, names: Sequence[str]
         return True
     why = "it is compared with, and the PRD does not name it"
     changes = [InputChange(path, why, "modified") for path in sorted(paths)]
-    finding = tests_changed(target, changes, problem, cut=False)
+    finding = tests_changed(target, changes, problem, cut=False, lines="")
     return not exam.report.stopped_by(finding, target.id)
 
 
@@ -134,7 +140,25 @@ async def _finding_about_smallest_set(
         return bool(await asyncio.to_thread(differs, exam, case, kept))
 
     found, cut = await smallest(items, is_red, deadline)
-    return tests_changed(case.target, found, problem, cut=cut)
+    lines = await asyncio.to_thread(_changed_lines, exam, found)
+    return tests_changed(case.target, found, problem, cut=cut, lines=lines)
+
+
+def _changed_lines(exam: Examination, found: Sequence[InputChange]) -> str:
+    """The first changed lines of expected data, as in a diff; "" where code changed. Blocks."""
+    was = exam.verifier.snapshots.reader(exam.world.old)
+    now = exam.verifier.snapshots.reader(exam.world.new)
+    changed: list[str] = []
+    for one in found:
+        before, after = was(one.path), now(one.path)
+        if family_of(one.path) or language_of(one.path) or before is None or after is None:
+            return ""
+        old, new = (text.decode("utf-8", "replace").splitlines() for text in (before, after))
+        diff = list(unified_diff(old[:MOST_LINES], new[:MOST_LINES], n=0, lineterm=""))[2:]
+        changed += [line for line in diff if not line.startswith("@@")]
+    shown = [sanitize(line).strip()[:80] for line in changed[:SHOWN_LINES]]
+    more = len(changed) - len(shown)
+    return " | ".join(shown) + f" | and {more} more" * (more > 0)
 
 
 def _last_line(measured: Measured) -> str:

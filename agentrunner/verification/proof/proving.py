@@ -23,6 +23,7 @@ from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import EXAMINED, leads_out, unasked_work
 from agentrunner.verification.inputs.asked import outside_of_checks
+from agentrunner.verification.proof.adapted import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
@@ -33,10 +34,9 @@ from agentrunner.verification.proof.struck import TakenOut
 from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
 from agentrunner.verification.syntax import is_same_code, language_of
 from agentrunner.verification.target import TEST, target_of, test_target
+from agentrunner.verification.verdict import NO_CHANGE
 from agentrunner.verification.verifier import Verifier
 from agentrunner.verification.world import SnapshotTrees
-
-NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
 
 
 @dataclass
@@ -103,6 +103,7 @@ class Prover:
         return evidence.model_copy(
             update={
                 "examined": True,
+                "unchanged": new == old,
                 "allowed": sorted(allowed),
                 "findings": findings,
                 "proofs": report.proofs,
@@ -197,6 +198,8 @@ async def _examine(exam: Examination, case: Case) -> None:
     """Examine one command: with the old inputs first, then by test names or by its exit code."""
     held = await with_old_inputs(exam, case)
     if held is None or not await hold_without_unexplained(exam, case):
+        return
+    if not await hold_adapted(exam, case):
         return
     if case.now is None:
         await prove_by_exit(exam, case, red_with_old=held.red)

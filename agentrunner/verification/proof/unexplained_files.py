@@ -79,7 +79,7 @@ async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
         else InputChange(path, OLD, "modified" if path in after else "deleted")
         for path in smallest_set
     ]
-    finding = tests_changed(case.target, changes, problem, cut=cut)
+    finding = tests_changed(case.target, changes, problem, cut=cut, lines="")
     return not exam.report.stopped_by(finding, case.target.id)
 
 

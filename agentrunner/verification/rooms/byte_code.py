@@ -1,12 +1,20 @@
-"""Redirects the output of commands that only compile Python. Pure.
+"""Redirects the output of commands that only compile Python.
 
 Rooms keep byte code read-only, so that a product cannot forge that of the tests. A program that
 compiles but runs nothing of the repository may write to a place that no other program reads.
+
+In the text of a command such programs are found and redirected. Where a file of the repository, a
+Makefile for example, starts them, `python` and `python3` on PATH stand for programs of ours that
+redirect `-m compileall` and `-m py_compile`, and start the real Python with everything else.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+from collections import deque
+from pathlib import Path
 
 PLACE = "/tmp/agentrunner-compiled"
 """Inside the sandbox; a fresh folder for each command."""
@@ -15,6 +23,60 @@ _COMPILES = re.compile(
     r"|(?:^|(?<=[\s;&|({]))(?P<program>(?:[\w.~-]*/)*python[\d.]*(?:[ \t]+-[a-zA-Z]+)*?)"
     r"(?=[ \t]+-\w*m[ \t]*(?:compileall|py_compile)\b)"
 )
+
+PROGRAMS = Path("/tmp/agentrunner-python")
+"""Inside the sandbox: our programs, which no command can write."""
+NAMES = ("python", "python3")
+WITH_PROGRAMS = 'PATH="$0:$PATH"; export PATH; exec sh -c "$1"'
+"""Starts a command with our programs first on PATH."""
+_SPEAKS = re.compile(rb"\b(?:compileall|py_compile)\b")
+MOST_FILES, MOST_BYTES = 2_000, 200_000
+"""So many files of up to so many bytes are searched, those next to the root first."""
+_PROGRAM = """\
+#!/bin/sh
+next= skip=
+for word; do
+  [ -n "$next" ] || [ -n "$skip" ] || case $word in
+    -mcompileall|-mpy_compile) export PYTHONPYCACHEPREFIX=%(place)s; break ;;
+    -X|-W) skip=1; continue ;;
+    --*) break ;;
+    -*m) next=1; continue ;;
+    -*) continue ;;
+    *) break ;;
+  esac
+  if [ -n "$skip" ]; then skip=; continue; fi
+  case $word in compileall|py_compile) export PYTHONPYCACHEPREFIX=%(place)s ;; esac
+  break
+done
+exec %(program)s "$@"
+"""
+
+
+def speaks_of_compiling(root: Path) -> bool:
+    """Whether a file of a tree names a program that only compiles. Blocks."""
+    seen = 0
+    folders = deque([root])
+    while folders and seen < MOST_FILES:
+        for entry in sorted(os.scandir(folders.popleft()), key=lambda one: one.name):
+            if entry.is_dir(follow_symlinks=False):
+                folders.extend([Path(entry.path)] if entry.name != ".git" else [])
+            elif entry.is_file(follow_symlinks=False) and entry.stat().st_size <= MOST_BYTES:
+                seen += 1
+                if _SPEAKS.search(Path(entry.path).read_bytes()):
+                    return True
+    return False
+
+
+def write_programs(folder: Path, found: str) -> None:
+    """Write our programs for the real ones in `found`, the output of `command -v`. Blocks."""
+    folder.mkdir(mode=0o755, exist_ok=True)
+    for line in found.splitlines():
+        name = Path(line).name
+        if not line.startswith("/") or name not in NAMES:
+            continue
+        text = _PROGRAM % {"place": PLACE, "program": shlex.quote(line)}
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o755)
 
 
 def compiled_elsewhere(shell: str) -> str:

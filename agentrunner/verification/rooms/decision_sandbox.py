@@ -32,7 +32,14 @@ from agentrunner.state.run_state import TAIL_BYTES
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.results.counts import Counts, read_counts
-from agentrunner.verification.rooms.byte_code import compiled_elsewhere
+from agentrunner.verification.rooms.byte_code import (
+    NAMES,
+    PROGRAMS,
+    WITH_PROGRAMS,
+    compiled_elsewhere,
+    speaks_of_compiling,
+    write_programs,
+)
 from agentrunner.verification.rooms.start_up import MISSING, NO_TESTS
 
 TEST_COMMAND = "task.test.command"
@@ -108,6 +115,7 @@ class DecisionSandbox:
         self._redact = redact
         self._environ = environ
         self._byte_code = folder.root / "bytecode"
+        self._programs = folder.root / "python"
         self._warming = False
         self._count = len(list(folder.checks_dir.iterdir())) if folder.checks_dir.is_dir() else 0
 
@@ -118,11 +126,13 @@ class DecisionSandbox:
     async def fall_back(self, why: str) -> bool:
         """Switch to the next kind of sandbox, where the task permits that; False for none.
 
-        Byte code of one sandbox's Python is useless in another's, so it is removed.
+        Byte code of one sandbox's Python is useless in another's, so it is removed, as are our
+        programs that start it.
         """
         if not isinstance(self._sandbox, AutoSandbox) or not await self._sandbox.fall_back(why):
             return False
-        await asyncio.to_thread(shutil.rmtree, self._byte_code, ignore_errors=True)
+        for folder in (self._byte_code, self._programs):
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return True
 
     def warm(self) -> None:
@@ -150,6 +160,27 @@ class DecisionSandbox:
         if place is None or not self._byte_code.is_dir():
             return ()
         return (Mount(self._byte_code, place, read_only=not self._warming),)
+
+    async def _programs_that_compile(self, copy: CopyOfRepo | None) -> tuple[Mount, ...]:
+        """Programs that stand for Python, where the tree has commands that only compile."""
+        if copy is None or self._sandbox.byte_code is None:
+            return ()
+        if not await asyncio.to_thread(speaks_of_compiling, copy.path):
+            return ()
+        folder = self._programs
+        if not folder.is_dir():
+            look = f"for name in {' '.join(NAMES)}; do command -v $name; done; true"
+            found = await self._sandbox.run(
+                Request(
+                    command=("sh", "-c", look),
+                    workdir=self._repo,
+                    repo_copy=copy.path,
+                    mounts=copy.mounts,
+                    private=True,
+                )
+            )
+            await asyncio.to_thread(write_programs, folder, found.stdout.decode("utf-8", "replace"))
+        return (Mount(folder, PROGRAMS),)
 
     async def run(
         self,
@@ -180,13 +211,19 @@ class DecisionSandbox:
             return await self._not_run(name, f"{cwd} is no folder of the repository", NO_FOLDER)
         if self._sandbox.byte_code is not None:
             shell = compiled_elsewhere(shell)
+        programs = await self._programs_that_compile(copy)
         request = Request(
-            command=("sh", "-c", shell),
+            command=("sh", "-c", *((WITH_PROGRAMS, str(PROGRAMS)) if programs else ()), shell),
             workdir=place,
             network=network,
             timeout_sec=timeout_sec,
             repo_copy=copy.path if copy else None,
-            mounts=(*self._byte_code_mount(), *(copy.mounts if copy else ()), *mounts),
+            mounts=(
+                *self._byte_code_mount(),
+                *programs,
+                *(copy.mounts if copy else ()),
+                *mounts,
+            ),
             env={**self._offline(network, hosts), **self._env, **(env or {})},
             private=copy is not None,
             home=home or (copy.home if copy else None),

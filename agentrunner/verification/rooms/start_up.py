@@ -76,6 +76,11 @@ FETCHES = (
     re.compile(r"(?m)^\s*ERROR: No matching distribution found for (?P<tool>\S+)$"),
 )
 """Messages of an offline package manager about a tool that it would have to fetch first."""
+INSTALLED_IN_PART = re.compile(
+    r"(?m)^(?P<fault>(?:Error: )?Cannot find module '\S+')\s*\n"
+    r"Require stack:\s*\n- \S*/node_modules/\S+$"
+)
+"""Node's message about a module that an installed package, the first of the stack, asks for."""
 CONFTEST = re.compile(r"(?m)^ImportError while loading conftest .*$")
 MISSING_MODULE = re.compile(r"(?m)^E\s+ModuleNotFoundError: No module named '(?P<module>\w+).*$")
 INSTALL_ADVICE = re.compile(
@@ -164,6 +169,8 @@ def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
     for pattern in (*LAUNCHERS, UNRESOLVED):
         if found := pattern.search(ran.tail):
             return found[0].strip()
+    if partly := INSTALLED_IN_PART.search(ran.tail):
+        return f"{partly['fault']}, which an installed package needs: node_modules is incomplete"
     if (member := MISSING_MEMBER.search(ran.tail)) and not _is_below(
         member["place"] or member["whole"], repo
     ):

@@ -61,6 +61,14 @@ def lines_of_imports(source: bytes, language: str) -> list[str] | None:
     return [line.strip() for line in lines if line.strip()]
 
 
+def places_of_imports(source: bytes, language: str) -> list[tuple[int, int, str]] | None:
+    """Return where the imports of a file begin and end, with their text; None as above."""
+    parsed = parse(source, language)
+    if parsed is None or parsed.root.has_error:
+        return None
+    return [(node.start_byte, node.end_byte, parsed.text(node)) for node in _imports(parsed)]
+
+
 def defined_instead(before: bytes, after: bytes, language: str) -> list[str]:
     """Return names that the old file imports and the new file defines itself."""
     old, new = parse(before, language), parse(after, language)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from agentrunner import cli, registry
+from agentrunner import __version__, cli, registry
 from agentrunner.commands import completion
 from agentrunner.commands.examples import EXAMPLES, PAGES
 from agentrunner.commands.index import Index
@@ -83,6 +84,8 @@ def test_help_of_a_command(capsys: pytest.CaptureFixture[str], golden: Any) -> N
 def test_the_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert call(*arguments) == 0
     assert capsys.readouterr().out.startswith("agentrunner ")
+    assert call(*arguments, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"version": __version__}
 
 
 def test_kinds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,6 +215,45 @@ def words(*typed: str) -> list[str]:
 )
 def test_words_that_may_follow(typed: list[str], expected: set[str], place: Path) -> None:
     assert set(words(*typed)) == expected
+
+
+@pytest.mark.parametrize(
+    ("verb", "expected"),
+    [
+        ("answer", {"asks"}),
+        ("approve", {"asks"}),
+        ("accept", {"review", "failed"}),
+        ("cancel", {"asks", "stopped"}),
+        ("resume", {"asks", "stopped", "review", "failed"}),
+        ("undo", {"asks", "stopped", "review", "failed", "done"}),
+        ("show", {"asks", "stopped", "review", "failed", "done"}),
+    ],
+)
+def test_only_runs_that_a_command_can_be_about_are_offered(
+    verb: str, expected: set[str], place: Path
+) -> None:
+    index, at = RunIndex(place.parent / "state"), "2026-11-21T06:00:00Z"
+    for run_id, known in {
+        "asks": {"state": "PLANNING", "waiting": "plan"},
+        "stopped": {"state": "RUNNING"},
+        "review": {"state": "NEEDS_REVIEW", "finished_at": at},
+        "failed": {"state": "FAILED", "finished_at": at},
+        "done": {"state": "COMPLETE", "finished_at": at},
+    }.items():
+        RunFolder.create(index.state_dir, run_id)
+        index.record(RunRow(run_id, "x", "T", str(place.resolve()), rounds=1, **known))
+    offered = {run for run in words(verb, "") if "-" not in run}
+    assert offered == expected
+    # What it waits for is in the folder before the index knows.
+    index.note(RunRow("asks", "x", "T", str(place.resolve()), "RUNNING", rounds=1))
+    assert "asks" not in words("answer", "")
+
+
+def test_what_completes_an_answer_and_a_setting(place: Path) -> None:
+    assert words("answer", "users-api-7f3a", "") == []
+    assert "runner.worker.kind" in words("config", "set", "runner.worker.k")
+    assert words("run", "--set", "task.test.c")[:1] == ["task.test.command="]
+    assert words("plan", "switch", "") == []
 
 
 def test_options_are_offered_with_what_they_do(place: Path) -> None:

@@ -162,3 +162,16 @@ def test_gc_asks_in_a_terminal(
     assert (f"old-1111  {runs.repo}" in runs.err) is (not options)
     runs("list", "--json")
     assert len(runs.lines) == (2 if deleted else 5)
+
+
+def test_ctrl_c_while_a_run_is_only_starting_is_a_sentence(
+    runs: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs.engine, "resume", interrupted)
+    assert runs("resume", "gone-5555") == 130
+    assert "Interrupted. It was only starting" in runs.err
+    assert runs("resume", "gone-5555", "--json") == 130
+    assert [(one["event"], one["reason"]) for one in runs.lines] == [("result", "interrupted")]

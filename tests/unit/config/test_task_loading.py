@@ -288,6 +288,27 @@ def test_further_mistakes_are_listed(load: Load) -> None:
     )
 
 
+def test_each_typo_has_its_own_suggestion(load: Load) -> None:
+    typos = "runner:\n  meta: {max_lops: 3}\n  wroker: {}\n  budget: {usdd: 5}\n"
+    error = failure(load, MINIMAL + typos)
+    found = {error.message: error.remedy, **{text: text for _, text in error.details}}
+    for name, meant in (("max_lops", "max_loops"), ("wroker", "worker"), ("usdd", "usd")):
+        (tip,) = (tip for text, tip in found.items() if name in text)
+        assert f"id you mean {meant}?" in tip
+    many = "".join(f"  x{number}: 1\n" for number in range(7))
+    assert failure(load, f"{MINIMAL}runner:\n{many}").details[-1] == ("and", "2 more")
+
+
+def test_a_list_where_settings_belong_is_told_their_names(load: Load) -> None:
+    error = failure(load, MINIMAL + "runner: {approve: [plan]}\n")
+    assert error.remedy == "its keys: plan, worker, complete"
+
+
+def test_a_typo_in_front_matter_may_mean_a_key_beside_the_task(load: Load) -> None:
+    error = failure(load, "---\nruner: {}\n---\n# Title\n", name="prd.md")
+    assert error.remedy == "did you mean runner?"
+
+
 @pytest.mark.parametrize(
     ("lines", "code"),
     [

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -41,6 +41,7 @@ from agentrunner.prompts import rounds as rounds_module
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.assembly import task_view
 from agentrunner.prompts.marking import defanged, marked, number_of
+from agentrunner.prompts.templates import render_part
 from agentrunner.protocol import Choices, message_schema
 from agentrunner.state.decisions import TEXT, shown, with_decision
 from agentrunner.state.lifecycle import TaskState
@@ -423,6 +424,22 @@ def test_every_key_of_the_schema_is_explained_and_no_other(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("type_", TYPES)
+def test_keys_are_explained_in_the_order_in_which_the_schema_asks_for_them(
+    type_: PromptType, language: Language
+) -> None:
+    """The order is meant: a reason before the action, a comment before the verdict."""
+    contract = render_part(type_, "contract", language, format="json", looks=True)
+    told = re.findall(r"^ *- ([a-z_]+): ", contract, re.MULTILINE)
+    choices = Choices(models=("m",), patterns=("tdd",), own_checks=("AC-1",), whole_run=True)
+    schema = message_schema(type_, choices if type_ == "next_action" else None, looks=True)
+    written = list(_in_order(schema))
+    kinds = {"command", "test", "file", "pytest", "playwright"}
+    told = [one for one in dict.fromkeys(told) if one not in kinds]
+    assert [one for one in dict.fromkeys(written) if one in told] == told
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_where_all_has_turned_green_it_is_said_where_it_is_decided(language: Language) -> None:
     """A real, small model asked a person for a price there, and the run waited."""
     made = prompt("next_action", language)
@@ -442,6 +459,34 @@ def test_where_all_has_turned_green_it_is_said_where_it_is_decided(language: Lan
         assert not tells({**good, **worse})
     assert not tells(good, refused={"completion": "A judge said no.", "hosts": []})
     assert not tells({"exists": False})
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_judge_is_told_what_is_left_to_it(language: Language) -> None:
+    """A real, small model failed what was proven, and what had no check, for having none."""
+    made = prompt("completion_assessment", language)
+    unknown, passed = {
+        "en": ("status is unknown", "status is passed"),
+        "ja": ("status が unknown の条件", "status が passed の条件"),
+    }[language]
+
+    def told(*statuses: str) -> str:
+        criteria = [{"id": f"AC-{n}", "status": one} for n, one in enumerate(statuses, 1)]
+        facts = {**made.facts, "acceptance_criteria": criteria}
+        return assemble(replace(made, facts=facts))[-1].content
+
+    both = told("unknown", "passed")
+    assert unknown in both and passed in both
+    assert unknown not in told("passed") and passed not in told("unknown", "failed")
+
+
+def _in_order(schema: Any) -> Iterator[str]:
+    """Yield the keys of a schema in the order in which a model writes them."""
+    for name, part in schema.get("properties", {}).items():
+        yield name
+        yield from _in_order(part)
+    for part in (*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else ())):
+        yield from _in_order(part)
 
 
 def _keys(schema: Any) -> set[str]:
@@ -632,3 +677,18 @@ def test_what_stood_in_a_folded_round_is_told_again() -> None:
     assert "description" not in to_yaml(state_of_now(facts, told))
     gone = {name: digest for name, digest in told.items() if name != "acceptance_criteria"}
     assert "An unknown code answers 404." in to_yaml(state_of_now(facts, gone))
+
+
+def test_the_state_of_now_leaves_out_what_is_empty() -> None:
+    """It is read anew for each request, while all before it comes from the cache."""
+    facts = {
+        "state": "RUNNING", "loops": 0, "notes": [],
+        "refused": {"completion": None, "hosts": []},
+        "budget_left": {"wall_sec": "60 s", "tokens": None, "usd": 0},
+        "workers": [{"worker_type": "c", "modes": ["exec"], "session_available": False,
+                     "left_alone_until": None}],
+    }  # fmt: skip
+    now = state_of_now(facts, {})
+    assert now["loops"] == 0 and now["budget_left"] == {"wall_sec": "60 s", "usd": 0}
+    assert "notes" not in now and "refused" not in now
+    assert now["workers"] == [{"worker_type": "c", "modes": ["exec"], "session_available": False}]

@@ -96,6 +96,8 @@ def test_an_answer_under_the_schema_is_read(
         given["task_id"] = None  # ours counts, so it is not asked for
     if type_ == "next_action":
         given["worker_call"] |= {"flags": [], "env": {}, "use_stdin": None}
+    if type_ == "completion_assessment":
+        given["details"]["passed_criteria"] = []  # asked for once, by criterion
     assert message.payload.model_dump() == given
 
 
@@ -119,6 +121,54 @@ def action_of(name: str, choices: Choices) -> Any:
     return next(one for one in found if name in one["decision"]["properties"]["action"]["enum"])
 
 
+@pytest.mark.parametrize("choices", [None, CHOICES, replace(CHOICES, whole_run=True)])
+def test_what_a_decision_rests_on_is_written_before_it(choices: Choices | None) -> None:
+    """A model writes keys in the order of the schema: a verdict that comes first is a guess."""
+
+    def before(keys: dict[str, Any], *names: str) -> bool:
+        places = [list(keys).index(name) for name in names]
+        return places == sorted(places)
+
+    def of(type_: MessageType) -> list[dict[str, Any]]:
+        payload = message_schema(type_, choices, looks=True)["properties"]["payload"]
+        return [one["properties"] for one in payload.get("anyOf", [payload])]
+
+    for form in of("next_action"):
+        assert next(iter(form)) == "decision"
+        assert before(form["decision"]["properties"], "reason", "action")
+    [judged] = of("completion_assessment")
+    assert before(judged, "by_criterion", "summary", "all_criteria_satisfied")
+    assert before(judged["by_criterion"]["items"]["properties"], "id", "comment", "status")
+    [plan] = of("plan_task")
+    criterion = plan["acceptance_criteria"]["items"]["properties"]
+    assert before(criterion, "rationale", "description", "check")
+
+
+def test_a_plan_that_is_asked_for_once_more_has_only_the_criteria_at_fault() -> None:
+    """A small model was told of AC-2, and answered with another AC-1."""
+    again = payload_of("plan_task", replace(CHOICES, at_fault=("AC-2",)))["acceptance_criteria"]
+    assert again["items"]["properties"]["id"]["enum"] == ["AC-2"] and again["maxItems"] == 1
+    whole = payload_of("plan_task", CHOICES)["acceptance_criteria"]
+    assert "enum" not in whole["items"]["properties"]["id"] and whole["maxItems"] > 1
+    known = replace(CHOICES, at_fault=("AC-2",))
+    assert run_schema(known) == run_schema(CHOICES)  # a provider's cache holds it
+
+
+@pytest.mark.parametrize("choices", [None, CHOICES])
+def test_folder_time_and_exit_code_of_a_command_are_read_and_not_asked_for(
+    choices: Choices | None,
+) -> None:
+    """Small models fill them in: "." and 0, and the exit code that a test has before the work."""
+    keys = {name for _, part in parts(message_schema("plan_task", choices))
+            for name in part.get("properties", {})}  # fmt: skip
+    assert "run" in keys and keys.isdisjoint({"cwd", "timeout_sec", "expect_exit"})
+    check = {"kind": "command", "run": "make", "cwd": "web", "timeout_sec": 9, "expect_exit": 2}
+    criterion = {"id": "AC-1", "description": "It builds.", "check": check}
+    reply = {"type": "plan_task", "payload": {"acceptance_criteria": [criterion]}}
+    payload = parse_reply(json.dumps(reply), "plan_task").payload.model_dump()
+    assert payload["acceptance_criteria"][0]["check"] == check
+
+
 def test_an_action_has_the_keys_that_go_with_it() -> None:
     keys = {name: set(action_of(name, CHOICES)) for name in ("run_worker", "abort", "ask_human")}
     assert keys == {
@@ -137,7 +187,6 @@ def test_a_schema_for_the_task_names_what_it_has() -> None:
     assert action["used_patterns"]["items"]["enum"] == ["fix"]
     verdicts = payload_of("completion_assessment", CHOICES)
     assert verdicts["by_criterion"]["items"]["properties"]["id"]["enum"] == ["AC-1", "AC-2"]
-    assert verdicts["details"]["properties"]["passed_criteria"]["items"]["enum"] == ["AC-1", "AC-2"]
     planned = payload_of("plan_task", CHOICES)["acceptance_criteria"]["items"]["properties"]
     check = planned["check"]
     kinds = [one["properties"]["kind"]["enum"] for one in check["anyOf"][:-1]]
@@ -176,7 +225,7 @@ def test_a_key_that_could_not_be_used_is_not_there_and_what_is_long_is_text() ->
     planned = payload_of("plan_task", none)["acceptance_criteria"]["items"]["properties"]
     assert len(planned["check"]["anyOf"]) == 8  # all kinds but `diff`, and none
     assert "tests" not in planned and "name" not in planned["check"]["anyOf"][1]["properties"]
-    without_suite = payload_of("plan_task", Choices(kinds=("command",)))
+    without_suite = payload_of("plan_task", Choices(kinds=("command",), new_tests=False))
     assert "new_test" not in without_suite["acceptance_criteria"]["items"]["properties"]
 
 

@@ -19,6 +19,14 @@ ERRORS = {
         source_line="    max_runtime_sec: 900",
         remedy="did you mean max_run_time_sec?",
     ),
+    "two-typos": UsageError(
+        "runner.wroker is not a setting.",
+        code="unknown-key",
+        path="task.yaml:21",
+        source_line="  wroker:",
+        remedy="did you mean worker?",
+        details=(("also", "task.yaml:25: runner.budgt is not a setting. Did you mean budget?"),),
+    ),
     "environment-not-ready": EnvironmentNotReady(
         "The test command cannot start in the sandbox.",
         details=(

@@ -45,6 +45,18 @@ def test_a_command_of_the_proof_says_on_what_and_begins_anew_each_time() -> None
     assert "your tests, 5 s of at most 10 min, on the" in status
 
 
+def test_a_planner_that_gave_no_answer_is_asked_again() -> None:
+    call = {**AT, "event": "meta_call", "type": "next_action", "duration_ms": 2900}
+    failed = {**call, "error": {"message": "It cannot be reached."}}
+    view, _ = fed(THINKS, failed)
+    at = float(len(story_events()))
+    assert "planner: 1 try without an answer, 8 s" in view.status(at + 8)
+    view.feed(failed, at + 9)
+    assert "planner: 2 tries without an answer, " in view.status(at + 12)
+    view.feed(call, at + 13)
+    assert "without an answer" not in view.status(at + 14)
+
+
 def test_what_has_come_is_awaited_no_more() -> None:
     view, _ = fed(THINKS, {**AT, "event": "decision", "action": "abort", "reason": "r"})
     assert "thinking" not in view.status(40.0)

@@ -89,6 +89,13 @@ def test_where_rows_are_summed_up_the_open_ones_stay() -> None:
     assert "AC-99" in summary_screen(result(acceptance_criteria=many))
 
 
+def test_what_only_the_planner_calls_passed_is_open_where_code_calls_it_not_shown() -> None:
+    missing = ["AC-4 is not shown to be met: the model's word only"]
+    ended = result(state="NEEDS_REVIEW", exit_code=3, reason="loop_limit", missing=missing)
+    assert "AC-4  open    judged" in summary_screen(ended)
+    assert "AC-4  passed  judged" in summary_screen(result())
+
+
 def test_only_complete_says_complete() -> None:
     for state in ("FAILED", "NEEDS_REVIEW", "RUNNING", "VALIDATING", None):
         assert "COMPLETE" not in headline(result(state=state, reason="complete"))

@@ -13,11 +13,13 @@ from agentrunner.state.run_state import (
     Finding,
     Grade,
     Proof,
+    RedTest,
     TestOutcome,
 )
 from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.verification.grades import weakest
 from agentrunner.verification.verdict import (
+    NO_CHANGE,
     NO_PROOF,
     NOT_EXAMINED,
     Mode,
@@ -278,6 +280,36 @@ def test_strict_takes_a_persons_yes() -> None:
     found, yes = asked(test=GREEN), accepted(criteria=["AC-1"])
     rows = settle([criterion()], found, YES, TEST, [yes])
     assert judge(rows, found, "strict", acceptances=[yes]).complete
+
+
+def test_a_person_may_believe_exit_0_where_only_the_output_speaks_against_it() -> None:
+    doubted = GREEN.model_copy(update={"finding": "exit 0, but the output ends without a count"})
+    red = RedTest(name="test_x", message="1 != 2")
+    for test, settled_ in ((doubted, True), (doubted.model_copy(update={"red": [red]}), False)):
+        found, yes = evidence(examined=True, test=test), accepted()
+        rows = settle([criterion(BY_TEST)], found, YES, TEST, [yes])
+        judgement = judge(rows, found, "evidence", acceptances=[yes])
+        assert judgement.complete is settled_
+        (unsettled,) = judge(rows, found, "evidence").red[:1]
+        assert ("agentrunner accept --reason" in unsettled) is settled_
+
+
+@pytest.mark.parametrize(("trial", "complete_"), [(False, False), (True, True)])
+def test_a_tree_without_a_change_completes_nothing_whatever_the_planner_says(
+    trial: bool, complete_: bool
+) -> None:
+    found = evidence(examined=True, unchanged=True)
+    rows = settle([criterion()], found, YES, None)
+    judgement = judge(rows, found, "judged", trial=trial)
+    assert judgement.complete is complete_
+    assert (NO_CHANGE in judgement.missing) is not complete_
+    assert "Nothing was changed." in complete(rows, found, "judged").text
+
+
+def test_a_person_may_accept_a_tree_without_a_change() -> None:
+    found = evidence(examined=True, unchanged=True)
+    rows = settle([criterion()], found, YES, None)
+    assert judge(rows, found, "judged", acceptances=[accepted()]).complete
 
 
 def test_judged_admits_the_models_word_without_proof_and_says_so() -> None:

@@ -69,6 +69,8 @@ agentrunner_cargo)
     fi
     {
         printf '#package %s\n#binary %s\n' "$CARGO_PKG_NAME" "$1"
+        # What the compiler read, the crate's own file first: `cargo test -q` names no target.
+        sed -n '1s/^[^ ]*: \([^ ]*\.rs\).*$/#root \1/p' "$1.d" 2>/dev/null
         "$@" --list 2>/dev/null | sed -n 's/^\(.*\): test$/#listed \1/p'
     } >"$file.cargo"
     "$@" --logfile "$file.log"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
 
@@ -116,7 +117,7 @@ def _log(
     found: list[TestResult],
     ran: Ran,
 ) -> bool:
-    package, binary, ended = "", "", False
+    package, binary, root, ended = "", "", "", False
     listed: dict[str, None] = {}
     seen: set[str] = set()
     for line in text.splitlines():
@@ -125,6 +126,8 @@ def _log(
             package = rest
         elif word == "#binary":
             binary = rest.rsplit("/", 1)[-1]
+        elif word == "#root" and posixpath.normpath(posixpath.join(ran.cwd, rest)) in ran.paths:
+            root = rest
         elif word == "#listed":
             listed[rest] = None
         elif word == "#exit":
@@ -136,8 +139,9 @@ def _log(
             test = next((tail for tail in tails if tail in listed), rest)
             seen.add(test)
             test = re.sub(r" - should panic$", "", test)
-            target = targets.get(binary) or re.sub(r"-[0-9a-f]{16}$", "", binary)
-            file = file_of(target, test, ran.cwd, ran.paths) if target.endswith(".rs") else ""
+            target = targets.get(binary) or root or re.sub(r"-[0-9a-f]{16}$", "", binary)
+            crate = root or target
+            file = file_of(crate, test, ran.cwd, ran.paths) if crate.endswith(".rs") else ""
             outcome = WORDS[word.rstrip(":,")]
             found.append(
                 made(f"{package} {target} {test}", outcome, file, message=messages.get(test, ""))

@@ -112,4 +112,11 @@ def test_a_question_names_the_ways_on() -> None:
     assert asked_text(waiting) == "Which?\n1. a\n2. b"
     approval = waiting.model_copy(update={"kind": "complete"})
     assert asked_text(approval).endswith("Answer yes, or no and why.")
+    for text, ended_so in (
+        ("Complete? `x` passes now", "."),
+        ("Start it (again)", "."),
+        ("So?", ""),
+    ):
+        asked = approval.model_copy(update={"text": text, "options": []})
+        assert asked_text(asked) == f"{text}{ended_so}\nAnswer yes, or no and why."
     assert "change it" in unfit_text(UsageError("No.", remedy="change it"))

@@ -75,6 +75,20 @@ def test_a_run_that_a_person_accepted_does_not_wait(store: PlanStore) -> None:
     assert look(store) == Forecast([DONE], [], [])
 
 
+@pytest.mark.parametrize(
+    ("present", "waiting"),
+    [({}, []), ({"waiting": "worker"}, [FAILED]), ({"finished_at": AT}, [FAILED])],
+)
+def test_a_run_that_was_answered_by_its_own_name_does_not_wait(
+    store: PlanStore, present: dict[str, str], waiting: list[str]
+) -> None:
+    """`agentrunner approve RUN`, and the terminal was closed before the run came to its end."""
+    folder = RunFolder.create(store.path.parent, "r2")
+    row = RunRow("r2", FAILED, "Task 2", "/repo", "RUNNING", started_at=AT, **present)
+    RunIndex(store.path.parent).record(row)
+    assert folder.root.is_dir() and look(store).waiting == waiting
+
+
 @pytest.mark.parametrize("asked", [LANDING, ALLOWANCE])
 def test_work_that_a_person_is_asked_about_waits_although_its_run_is_complete(
     store: PlanStore, asked: str

@@ -144,6 +144,12 @@ def test_cargo(tree: Path) -> None:
     weak = {(name.replace("shop tests/", "api tests/"), outcome) for name, outcome in expected}
     assert weak <= set(text.outcomes)
     assert "sums differ" in text.results.red[0].message
+    quiet = reported(tree, "cargo test -q")  # names no target; the compiler's list of files does
+    assert quiet.results is not None and quiet.results.complete
+    assert set(expected) <= set(quiet.outcomes)
+    files = {test.name: test.file for test in quiet.results.tests}
+    assert files["shop tests/api.rs good"] == "tests/api.rs"
+    assert files["shop src/lib.rs tests::bad"] == "src/lib.rs"
     narrowed = select("cargo test", ["shop src/main.rs tests::good"], ".", reading(tree))
     assert narrowed is not None
     ran = reported(tree, narrowed)

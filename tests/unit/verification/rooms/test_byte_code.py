@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
-from agentrunner.verification.rooms.byte_code import PLACE, compiled_elsewhere
+from agentrunner.verification.rooms.byte_code import (
+    PLACE,
+    compiled_elsewhere,
+    speaks_of_compiling,
+    write_programs,
+)
 
 ELSEWHERE = f"env PYTHONPYCACHEPREFIX={PLACE} "
 
@@ -26,3 +34,40 @@ ELSEWHERE = f"env PYTHONPYCACHEPREFIX={PLACE} "
 )  # fmt: skip
 def test_only_programs_that_compile_write_elsewhere(shell: str, expected: str) -> None:
     assert compiled_elsewhere(shell) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "redirected"),
+    [
+        ("-m compileall -q .", True),
+        ("-mpy_compile a.py", True),
+        ("-X utf8 -Im compileall .", True),
+        ("-m pytest -m compileall", False),
+        ("app.py -m compileall", False),
+        ("-c pass -m compileall", False),
+        ("-m compileall_of_ours", False),
+        ("", False),
+    ],
+)
+def test_the_python_of_a_recipe_writes_elsewhere_where_it_only_compiles(
+    tmp_path: Path, words: str, redirected: bool
+) -> None:
+    real = tmp_path / "real" / "python3"
+    real.parent.mkdir()
+    real.write_text('#!/bin/sh\necho "${PYTHONPYCACHEPREFIX-} $*"\n')
+    real.chmod(0o755)
+    write_programs(tmp_path / "ours", f"{real}\nbuiltin\n/usr/bin/perl\n")
+    assert [one.name for one in (tmp_path / "ours").iterdir()] == ["python3"]
+    ran = subprocess.run(
+        [tmp_path / "ours" / "python3", *words.split()],
+        capture_output=True, text=True, check=True, env={},
+    )  # fmt: skip
+    assert ran.stdout == f"{PLACE if redirected else ''} {words}\n"
+
+
+def test_a_tree_speaks_of_compiling_in_any_file(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "lint.sh").write_text("python3 -m unittest\n")
+    assert not speaks_of_compiling(tmp_path)
+    (tmp_path / "tools" / "lint.sh").write_text("python3 -m compileall -q .\n")
+    assert speaks_of_compiling(tmp_path)

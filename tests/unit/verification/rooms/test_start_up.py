@@ -48,7 +48,18 @@ PLUGIN = (
 )
 OFFLINE = "Cannot access central (https://repo.example) in offline mode"
 
+NODE = """\
+Error: Cannot find module 'p-try'
+Require stack:
+- {0}
+- /repo/test.js
+    at Module._load
+"""
+
 NOT_STARTED = {
+    "a package that npm installed in part": (
+        "npx jest", 1, NODE.format("/repo/node_modules/p-limit/index.js"),
+    ),
     "Maven's plug-in, offline": ("mvn -o -B test", 1, PLUGIN.format(OFFLINE)),
     "a program that is not there": ("pytest -q", 127, "sh: 1: pytest: not found"),
     "one that may not be executed": ("tool", 126, "sh: 1: tool: Permission denied"),
@@ -80,6 +91,7 @@ NOT_STARTED = {
 }  # fmt: skip
 
 RED = {
+    "a module that the project's own code asks for": ("node test.js", 1, NODE.format("/repo/a.js")),
     "a script that is not written": ("./run.sh", 127, "sh: 1: ./run.sh: not found"),
     "a script in a folder": ("bin/tool", 127, "bash: line 1: bin/tool: No such file or directory"),
     "one by its whole path": ("/repo/run", 127, "sh: 1: /repo/run: not found"),

@@ -1,0 +1,43 @@
+"""A worker run that no saved state counts yet: who drove the run was killed while it was at work.
+
+Its supervisor outlives that, lets the worker end and takes a snapshot; `resume` takes it over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentrunner.storage.locks import FileLock
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_log import RunLog
+from agentrunner.storage.worker_ledger import read_json
+
+
+@dataclass(frozen=True)
+class UnrecordedRun:
+    """What is known of such a worker run."""
+
+    at_work: bool
+    tree: str
+    """The snapshot that was taken after it; "" while it is at work, and where none was taken."""
+
+
+def unrecorded_run(folder: RunFolder) -> UnrecordedRun | None:
+    """Return the worker run that was started and is not in the run log; None for none.
+
+    Raises OSError.
+    """
+    started = [place.parent for place in folder.workers_dir.glob("*/started.json")]
+    if not started:
+        return None
+    recorded = {record.key for record in RunLog(folder.log_file).records("worker_run")}
+    for place in started:
+        if place.name in recorded:
+            continue
+        if FileLock(place / "lock").taken():
+            return UnrecordedRun(at_work=True, tree="")
+        after = (read_json(place / "result.json") or {}).get("after")
+        return UnrecordedRun(
+            at_work=False, tree=str(after.get("tree", "")) if isinstance(after, dict) else ""
+        )
+    return None

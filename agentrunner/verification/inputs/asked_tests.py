@@ -1,0 +1,68 @@
+"""Does the PRD ask in ordinary words for existing tests to be adapted? Pure.
+
+"Update the existing tests", "`test_overdraw` has to be adapted", 既存のテストも修正. English and
+Japanese; if in doubt, no.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from agentrunner.verification.inputs.asked import MOST, SENTENCE, VERB, outside_of_checks
+from agentrunner.verification.inputs.asked_kinds import MOST_HITS, is_wanted
+
+_OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?))?"
+TESTS = re.compile(
+    rf"(?i)\b(?:unit\s+)?(?P<of>test)(?P<many>s)?\b{_OF_TESTS}(?!\s*`)|(?P<ja>テスト)(?:コード|ケース)?"
+)
+ONE = r"`?(?P<of>{name})(?P<many>)(?:\(\))?`?(?P<ja>)(?!\w)"
+REMOVES = re.compile(r"(?i)delet|remov|drop|get|renam|mov|merg|split|port|convert|migrat")
+"""Verbs of change that do not adapt a test."""
+STAY = re.compile(
+    r"(?i)\btests?\b[^.;\n]{0,40}\b(?:unchanged|untouched|as\s+they\s+are|not\s+be\s+(?:changed|modified"
+    r"|edited|touched))|\bnot?\b[^.;\n]{0,20}\b(?:chang|modif|edit|touch)\w*[^.;\n]{0,20}\btests?\b"
+    r"|テスト[^。\n]{0,20}(?:変更しない|変えない|触らない|そのまま)"
+)
+JA_ALSO = re.compile(r"テスト(?:コード|ケース)?も(?:あわせて|合わせて)?(?:修正|直)")
+"""What Japanese says of tests that follow the code; of a path it would be "mend"."""
+NOUN = re.compile(
+    r"(?i)(?:\b(?:existing|old|current|unit)\s+)*\btests?(?:\s+(?:cases?|functions?))?\s+$"
+)
+"""Before the name of a test."""
+
+
+def asks_to_adapt(prd_text: str, changed: Collection[str]) -> bool:
+    """Whether the PRD wants each of these tests adapted, by their names or as "the tests".
+
+    "The test" in the singular permits a single test.
+    """
+    text = JA_ALSO.sub("テストも更新", outside_of_checks(prd_text[:MOST]))
+    if not changed or STAY.search(text):
+        return False
+    for hit in list(TESTS.finditer(text))[:MOST_HITS]:
+        enough = hit["many"] or hit["ja"] or len(changed) == 1
+        if enough and _adapts(text, hit.start()) and is_wanted(text, hit):
+            return True
+    return all(_is_named(text, name) for name in changed)
+
+
+def _is_named(text: str, name: str) -> bool:
+    pattern = re.compile(rf"(?<!\w){ONE.format(name=re.escape(name))}")
+    return any(
+        _adapts(text, hit.start()) and is_wanted(_without_noun(text, hit), hit)
+        for hit in list(pattern.finditer(text))[:MOST_HITS]
+    )
+
+
+def _without_noun(text: str, hit: re.Match[str]) -> str:
+    """The text with blanks for "existing test" before a name."""
+    head = NOUN.sub(lambda found: " " * len(found[0]), text[: hit.start()])
+    return head + text[hit.start() :]
+
+
+def _adapts(text: str, place: int) -> bool:
+    """Whether the last verb of change before a place, if there is one, does not remove."""
+    before = SENTENCE.split(text[max(place - 300, 0) : place])[-1]
+    verb = next(iter(reversed(list(VERB.finditer(before)))), None)
+    return verb is None or not REMOVES.match(verb[0])

@@ -1,0 +1,107 @@
+"""Tests that were green all the time and belong to the work: what they compare with followed it.
+
+The PRD asks for another output and lets a golden file change. A test that compares with this file
+passed before and passes now; it is red with the new code and the old file, and with the old code
+and the new file. So it asks for the new output. The worker wrote what it expects, so it is worth
+what a test of the worker's own is worth.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from agentrunner.verification.inputs.asked import outside_of_checks
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.new_in_green import QUOTED
+from agentrunner.verification.results.model import Results
+
+MOST_NAMES = 50
+MOST_LINES = 5_000
+WORD = re.compile(r"\w+")
+WRITTEN = "what it expects was written by the worker: {} changed with the code, as the PRD permits"
+UNSTATED = "{} says “{}” now, which is not what the requirements state in quotes"
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Tests whose expected data followed the work."""
+
+    names: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    """The data."""
+    why: str = ""
+    """Why no test counts as such, although expected data followed the work."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the proof has to know."""
+        return [WRITTEN.format(", ".join(self.paths[:3]))]
+
+
+async def that_follow(exam: Examination, case: Case, now: Results) -> Followed:
+    """Tests that passed before, pass now, and fail now with the expected data as it was.
+
+    That they also fail on the old code with the new data is left to `TakenOut.shown`. Raises what
+    running in rooms raises.
+    """
+    world, differential = exam.world, exam.differential
+    if case.before is None:
+        return Followed()
+    paths = await asyncio.to_thread(differential.rewritten_data, world, case.target, person=True)
+    if not paths:
+        return Followed()
+    tree = await asyncio.to_thread(differential.with_paths, world.new, world.old, paths)
+    ran = await exam.run(case.target, tree)
+    if ran.results is None:
+        return Followed()
+    green = [name for name in now.names if now.passed(name) and case.before.passed(name)]
+    names = [
+        name for name in green if any(test.outcome == "failed" for test in ran.results.named(name))
+    ]
+    if not names:
+        return Followed()
+    if why := await asyncio.to_thread(_why_unstated, exam, paths):
+        return Followed(why=why)
+    return Followed(names[:MOST_NAMES], paths)
+
+
+def _why_unstated(exam: Examination, paths: Sequence[str]) -> str:
+    """What data says that the PRD does not state, where it states texts in quotes. Blocks."""
+    stated = QUOTED.findall(outside_of_checks(exam.verifier.spec.wanted))
+    was = exam.differential.snapshots.reader(exam.world.old)
+    now = exam.differential.snapshots.reader(exam.world.new)
+    for path in paths:
+        before, after = was(path) or b"", now(path) or b""
+        if line := unstated(
+            before.decode("utf-8", "replace"), after.decode("utf-8", "replace"), stated
+        ):
+            return UNSTATED.format(path, line[:80])
+    return ""
+
+
+def unstated(before: str, after: str, stated: Sequence[str]) -> str:
+    """The first changed line with other words that states none of these texts anew. Pure.
+
+    "" where there is none, and where nothing is stated.
+    """
+    old, new = before.splitlines(), after.splitlines()
+    if not stated or max(len(old), len(new)) > MOST_LINES:
+        return ""
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        pairs = [(old[a:b], new[c:d])]
+        if b - a == d - c:
+            pairs = [([x], [y]) for x, y in zip(old[a:b], new[c:d], strict=True)]
+        for was, now in pairs:
+            one, other = "\n".join(was), "\n".join(now)
+            if WORD.findall(one) == WORD.findall(other):
+                continue
+            if not any(other.count(text) > one.count(text) for text in stated):
+                return next((line.strip() for line in now if line.strip()), "less than before")
+    return ""
