@@ -78,6 +78,9 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     )
     if shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):
         return
+    if shown.hollow and not stood and _is_named_by_person(exam, target):
+        report.stopped_by(unasked_work(f"{target.id}: {shown.why}"), target.id)
+        return
     names = [*stood, *shown.names]
     if not names:
         claimed = sorted(exam.claims(case).claimed)
@@ -151,6 +154,11 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                     notes=[*notes, *shown.notes, *dead.notes, *how],
                 )
             )
+
+
+def _is_named_by_person(exam: Examination, target: Target) -> bool:
+    """Whether a person named the tests of a command, so that no word stands in for them."""
+    return any(one.id == target.id and one.check_origin != "model" for one in exam.criteria)
 
 
 def _asked_of(exam: Examination, case: Case) -> tuple[str, Target]:

@@ -94,6 +94,8 @@ class ShownTests:
     """Why the first of the other tests shows nothing."""
     unasked: str = ""
     """Which function that the requirements name is not there, or is asked by no test."""
+    hollow: bool = False
+    """Whether all of them pass where the work has no bodies, or only raises."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,11 @@ class TakenOut:
                 return ShownTests(why=unasked, unasked=unasked)
         why = next((f"{name}: {text}" for name, text in refused.items() if text), "")
         return ShownTests(
-            candidates, {one for name in candidates for one in uses[name]}, notes, why
+            candidates,
+            {one for name in candidates for one in uses[name]},
+            notes,
+            why,
+            hollow=bool(names) and all(refused[name] in (EMPTIED, RAISING) for name in names),
         )
 
     async def _unasked(
