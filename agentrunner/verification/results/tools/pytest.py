@@ -36,10 +36,6 @@ VERBOSE = re.compile(
 )
 
 
-FRAME = re.compile(r"^=+ .* =+$|^(?:\d+ [a-z]+|no tests ran)[a-z0-9, ]* in [\d.]+s", re.MULTILINE)
-"""A heading or the last line of pytest's; other programs, too, print lines like `VERBOSE`."""
-
-
 class Pytest(Tool):
     """Results by node id, relative to the folder that the command runs in."""
 
@@ -139,11 +135,8 @@ def _case(case: Case) -> TestResult:
 def _text(ran: Ran) -> Results | None:
     """Read lines of -v and of the -rA summary; a name counts once for each of the two."""
     lists: tuple[list[TestResult], list[TestResult]] = ([], [])
-    output = re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout.replace("\r", ""))
-    if FRAME.search(output) is None:
-        return None
-    for line in output.splitlines():
-        hit = VERBOSE.match(line)
+    for line in ran.stdout.replace("\r", "").splitlines():
+        hit = VERBOSE.match(re.sub(r"\x1b\[[0-9;]*m", "", line))
         if hit is None:
             continue
         word = hit["first"] or hit["last"]

@@ -140,20 +140,3 @@ def test_long_texts_are_cut_while_they_are_read() -> None:
         f"<a>{text}</a>".encode(), lambda _: None, lambda p: seen.append(len(p[-1].text))
     )
     assert seen == [xml.MOST_TEXT]
-
-
-@pytest.mark.parametrize(
-    ("output", "known"),
-    [
-        ("ok checks check_f\nFAILED checks check_c\n", False),
-        ("FAILED t.py::test_c - assert 1\n1 failed in 0.02s\n", True),
-        ("===== test session starts =====\nFAILED t.py::test_c\n", True),
-    ],
-)
-def test_lines_of_another_program_are_no_results_of_pytest(
-    tmp_path: Path, output: str, known: bool
-) -> None:
-    means = READERS[0].means.index("text")
-    shell = "python3 run_checks.py"
-    results = read_results(shell, ".", lambda path: None, tmp_path, output, "", 1, means)
-    assert (results is not None) is known
