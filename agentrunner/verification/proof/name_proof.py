@@ -78,7 +78,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     )
     if shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):
         return
-    if shown.hollow and not stood and _is_named_by_person(exam, target):
+    if shown.asks_nothing and not stood and _is_named_by_person(exam, target):
         report.stopped_by(unasked_work(f"{target.id}: {shown.why}"), target.id)
         return
     names = [*stood, *shown.names]

@@ -94,7 +94,7 @@ class ShownTests:
     """Why the first of the other tests shows nothing."""
     unasked: str = ""
     """Which function that the requirements name is not there, or is asked by no test."""
-    hollow: bool = False
+    asks_nothing: bool = False
     """Whether all of them pass where the work has no bodies, or only raises."""
 
 
@@ -188,7 +188,7 @@ class TakenOut:
             {one for name in candidates for one in uses[name]},
             notes,
             why,
-            hollow=bool(names) and all(refused[name] in (EMPTIED, RAISING) for name in names),
+            asks_nothing=bool(names) and all(refused[name] in (EMPTIED, RAISING) for name in names),
         )
 
     async def _unasked(
