@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import cache
+
 import jsonschema
 import pytest
 
@@ -37,6 +39,17 @@ STATE = TaskContext(
 QUESTION = Question(id="abc", kind="ask_human", text="?", subject="{}", state=TaskState.PLANNING)
 
 
+@cache
+def of_results() -> jsonschema.Draft202012Validator:
+    """A validator made once: `jsonschema.validate` checks the whole schema again each time."""
+    return jsonschema.Draft202012Validator(results.result_schema())
+
+
+@cache
+def of_events() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(events.event_schema())
+
+
 def test_schemas_are_schemas() -> None:
     for one in (results.result_schema(), events.event_schema()):
         jsonschema.Draft202012Validator.check_schema(one)
@@ -45,7 +58,7 @@ def test_schemas_are_schemas() -> None:
 @pytest.mark.parametrize("error", [UsageError("x"), EnvironmentNotReady("y", path="z")])
 def test_a_result_without_a_run_has_every_key(error: UsageError | EnvironmentNotReady) -> None:
     told = Result.of_error(error).as_dict()
-    jsonschema.validate(told, results.result_schema())
+    of_results().validate(told)
     assert tuple(told) == tuple(results.Result.model_fields)
     assert told["run_id"] is None and told["state"] is None
     assert told["exit_code"] == error.exit_code and told["error"]["code"] == error.code
@@ -54,7 +67,7 @@ def test_a_result_without_a_run_has_every_key(error: UsageError | EnvironmentNot
 def test_the_engine_keeps_what_the_schema_promises() -> None:
     for waiting in (None, QUESTION):
         told = build_result(STATE, SPEC, waiting=waiting).as_dict()
-        jsonschema.validate(told, results.result_schema())
+        of_results().validate(told)
 
 
 def test_what_an_examined_tree_came_to_is_in_the_schema_to_the_last_key() -> None:
@@ -77,7 +90,7 @@ def test_what_an_examined_tree_came_to_is_in_the_schema_to_the_last_key() -> Non
         ),
     }  # fmt: skip
     told = build_result(whole, SPEC).as_dict()
-    jsonschema.validate(told, results.result_schema())
+    of_results().validate(told)
     assert told["grade"] == "shown"
     assert told["acceptance_criteria"][0]["mapped_by"] == "planner"
     assert told["test"]["known_red"] == ["c::d"]
@@ -87,11 +100,11 @@ def test_what_an_examined_tree_came_to_is_in_the_schema_to_the_last_key() -> Non
 
 
 def test_sample_results_and_events_are_valid() -> None:
-    jsonschema.validate(sample().as_dict(), results.result_schema())
+    of_results().validate(sample().as_dict())
     for event in story_events():
-        jsonschema.validate(event, events.event_schema())
+        of_events().validate(event)
 
 
 def test_an_event_of_another_shape_is_refused() -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**story_events()[0], "event": "surprise"}, events.event_schema())
+        of_events().validate({**story_events()[0], "event": "surprise"})
