@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agentrunner.execution.quota import seconds_of
 from agentrunner.state.worker_runs import Wait
-from tests.graph.test_waits import HAPPY, VirtualClock, at, tries, waits
+from tests.graph.test_waits import HAPPY, VirtualClock, at, clock, run, tries, waits
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
-from tests.kit.project import Project
-from tests.kit.runs import FIX, SMALL, TEST, Run
+from tests.kit.runs import FIX, TEST, Run
 
-__all__ = ["faulty_worker"]
-
-
-@pytest.fixture
-def run(tmp_path: Path, faulty_worker: None) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
-
-
-@pytest.fixture
-def clock(run: Run) -> VirtualClock:
-    clock = VirtualClock()
-    run.adjust = lambda options: replace(options, clock=clock)
-    return clock
+__all__ = ["clock", "faulty_worker", "run"]
 
 
 def begin(run: Run, first: tuple[str, ...], second: tuple[str, ...], **runner: Any) -> None:

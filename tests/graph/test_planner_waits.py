@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,10 +14,12 @@ from agentrunner.errors import InfraError
 from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.workers.base import FailureKind
-from tests.graph.test_waits import VirtualClock, at, waits
+from tests.graph.test_waits import VirtualClock, at, clock, waits
 from tests.kit.metas import LiarPlanner
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
+
+__all__ = ["clock"]
 
 
 class Moody(LiarPlanner):
@@ -63,13 +64,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         cls.refusals, cls.asked = {}, []
         monkeypatch.setitem(registry.PLANNERS, kind, f"{__name__}:{cls.__name__}")
     return Run(Project.make(tmp_path, SMALL))
-
-
-@pytest.fixture
-def clock(run: Run) -> VirtualClock:
-    clock = VirtualClock()
-    run.adjust = lambda options: replace(options, clock=clock)
-    return clock
 
 
 def begin(run: Run, *candidates: str, **runner: object) -> None:
