@@ -104,6 +104,12 @@ RENAMES = re.compile(
     r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:]*)"
 )
 """A name in code, and its new name."""
+BARE_RENAMES = re.compile(
+    r"\b[Rr]enam(?:e|es|ed|ing)\s+(?:the\s+)?(?:(?:function|method|class|type)\s+)?"
+    r"(?P<old>[A-Za-z_]\w*)(?:\(\))?\s+(?:to|into|as)\s+(?P<new>[A-Za-z_]\w*)(?:\(\))?(?![\w/]|\.\w)"
+)
+"""The same without back quotes, where both are spelt as no plain word is: `byTag`, `by_tag`."""
+CODE_NAME = re.compile(r"\w*[a-z0-9][A-Z]\w*|\w*[A-Za-z0-9]_\w+")
 JA_CHANGES = (
     r"(?:変更|改名|リネーム|移動|削除|更新|書き換|書き直|置き換|置換|消[すし]|消去"
     r"|変え|移[すし]|移植|改訂|再生成|作り直|分割|統合|調整|追従|適合)"
@@ -248,7 +254,12 @@ def renames_in(prd_text: str) -> dict[str, str]:
     """Return names in code that the PRD wants changed, new by old: `render` to `render_text`."""
     found: dict[str, str] = {}
     text = outside_of_checks(prd_text[:MOST])
-    for hit in RENAMES.finditer(text):
+    bare = [
+        hit
+        for hit in BARE_RENAMES.finditer(text)
+        if CODE_NAME.fullmatch(hit["old"]) and CODE_NAME.fullmatch(hit["new"])
+    ]
+    for hit in [*bare, *RENAMES.finditer(text)]:
         before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
         old, new = (re.split("[.:]", name)[-1] for name in (hit["old"], hit["new"]))
         if old != new and not NEGATED.search(before):

@@ -206,3 +206,14 @@ def test_a_test_may_not_take_the_name_of_another_one() -> None:
     more = GO + b"func TestSum(t *testing.T) {\n\tt.Fatal()\n}\n"
     after = more.replace(b"Total", b"Sum")
     assert not names_follow("cart_test.go", more, after, {"Total": "Sum"})
+
+
+def test_names_of_code_are_renamed_without_back_quotes_as_well() -> None:
+    assert renames_in("# Rename byTag to sumByTag") == {"byTag": "sumByTag"}
+    assert renames_in("Rename the function by_tag() to sum_by_tag.") == {"by_tag": "sum_by_tag"}
+    for text in (
+        "Don't rename byTag to sumByTag.",
+        "Rename foo to bar.",
+        "Rename byTag to src/by.js",
+    ):
+        assert not renames_in(text)
