@@ -317,7 +317,6 @@ def _run_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
         "unseen": block("unseen", "\n".join(seen.unseen)) if seen.unseen else "",
         "to_look_at": seen.to_look_at,
         "green": _green(prompt.facts),
-        "given": bool(prompt.task.get("acceptance_criteria")),
         "statuses": {one.get("status") for one in prompt.facts.get("acceptance_criteria", ())},
     }
 

@@ -487,19 +487,6 @@ def test_a_judge_is_told_what_is_left_to_it(language: Language) -> None:
     assert unknown not in told("passed") and passed not in told("unknown", "failed")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_who_plans_where_criteria_are_given_is_told_in_the_request(language: Language) -> None:
-    """A small model added two in other words, though the system message says not to."""
-    words = "criteria of its own" if language == "en" else "すでに受け入れ条件があります"
-    made = prompt("plan_task", language)
-    made = replace(made, facts={**made.facts, "notes": []})
-    assert words in assemble(made)[-1].content
-    noted = replace(made, facts={**made.facts, "notes": ["Reply with these once more."]})
-    assert words not in assemble(noted)[-1].content
-    task = {name: value for name, value in made.task.items() if name != "acceptance_criteria"}
-    assert words not in assemble(replace(made, task=task))[-1].content
-
-
 def _in_order(schema: Any) -> Iterator[str]:
     """Yield the keys of a schema in the order in which a model writes them."""
     for name, part in schema.get("properties", {}).items():
