@@ -244,7 +244,7 @@ def test_only_runs_that_a_command_can_be_about_are_offered(
     for run_id, known in present.items():
         RunFolder.create(index.state_dir, run_id)
         row = RunRow(run_id, "x", "T", str(place.resolve()), "", rounds=1)
-        index.record(replace(row, **known))  # type: ignore[arg-type]
+        index.record(replace(row, **known))
     offered = {run for run in words(verb, "") if "-" not in run}
     assert offered == expected
     # What it waits for is in the folder before the index knows.

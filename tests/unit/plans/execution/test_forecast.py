@@ -87,7 +87,7 @@ def test_a_run_that_was_answered_by_its_own_name_does_not_wait(
     """`agentrunner approve RUN`, and the terminal was closed before the run came to its end."""
     folder = RunFolder.create(store.path.parent, "r2")
     row = RunRow("r2", FAILED, "Task 2", "/repo", "RUNNING", started_at=AT)
-    RunIndex(store.path.parent).record(replace(row, **present))  # type: ignore[arg-type]
+    RunIndex(store.path.parent).record(replace(row, **present))
     assert folder.root.is_dir() and look(store).waiting == waiting
 
 
