@@ -231,7 +231,18 @@ def _choices(
         new_tests=has_suite,
         own_checks=_questionable_checks(state),
         at_fault=at_fault,
+        may_complete=_may_be_changed(state),
     )
+
+
+def _may_be_changed(state: TaskContext) -> bool:
+    """Return whether a worker or a person may have changed anything since the run began.
+
+    Small models ask for completion before any work, and call it done as judges.
+    """
+    baseline, tree = state.get("baseline"), state.get("tree")
+    edited = baseline is not None and tree is not None and tree != baseline.tree
+    return edited or state["counters"].worker_runs > 0
 
 
 def kinds_for(has_suite: bool, has_names: bool, has_red: bool) -> list[str]:

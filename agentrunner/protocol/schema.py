@@ -138,6 +138,8 @@ class Choices:
     """Ids of criteria whose checks the planner wrote; only these can be withdrawn or replaced."""
     at_fault: tuple[str, ...] = ()
     """Ids of criteria that a plan is asked for once more; empty for a whole plan."""
+    may_complete: bool = True
+    """Whether completion can be asked for: nothing that was not changed is complete."""
     whole_run: bool = False
     """For a schema that stays the same all the run: then checks can be changed although no such ids
     are known yet, and one object has the keys of all actions.
@@ -198,7 +200,7 @@ def _build_schema(
         payload["properties"]["looks"] = copy.deepcopy(list_of(look, AT_ONCE))
         payload["required"].append("looks")
     if type == "next_action" and choices is not None and not choices.whole_run:
-        payload = _split_by_action(payload)
+        payload = _split_by_action(payload, may_complete=choices.may_complete)
     return closed(
         type=one_of(type), version={"type": "integer", "enum": [VERSION]}, payload=payload
     )
@@ -224,7 +226,7 @@ def _narrow_action(payload: Schema, choices: Choices) -> None:
         payload["required"].append("changed_checks")
 
 
-def _split_by_action(payload: Schema) -> Schema:
+def _split_by_action(payload: Schema, *, may_complete: bool) -> Schema:
     """Return the payload with the keys of its action only, so that none contradicts it."""
     keys = payload["properties"]
     common = {name: keys[name] for name in ("changed_checks", "looks") if name in keys}
@@ -238,7 +240,7 @@ def _split_by_action(payload: Schema) -> Schema:
     return {
         "anyOf": [
             form(["run_worker"], worker_call=call, **patterns),
-            form(["mark_complete", "abort"]),
+            form(["mark_complete", "abort"] if may_complete else ["abort"]),
             form(["ask_human"], question=text(), options=keys["options"]),
         ]
     }

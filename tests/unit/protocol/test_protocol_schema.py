@@ -342,3 +342,14 @@ def test_who_may_not_look_is_not_read_as_one_who_does() -> None:
     with pytest.raises(ProtocolError) as caught:
         take_reply(json.dumps(value), "next_action")
     assert caught.value.fault == "wrong_type"
+
+
+def test_completion_cannot_be_asked_for_before_anything_may_have_changed() -> None:
+    def actions(choices: Choices) -> set[str]:
+        schema = message_schema("next_action", choices)
+        forms = schema["properties"]["payload"]["anyOf"]
+        enums = [one["properties"]["decision"]["properties"]["action"]["enum"] for one in forms]
+        return {action for enum in enums for action in enum}
+
+    assert "mark_complete" in actions(Choices())
+    assert actions(Choices(may_complete=False)) == {"run_worker", "abort", "ask_human"}
