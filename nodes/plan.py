@@ -16,13 +16,14 @@ from agentrunner.config.spec import CriterionSpec, TestSpec
 from agentrunner.discovery.context import repository_context
 from agentrunner.discovery.services import lacking, likely_lacking
 from agentrunner.errors import EnvironmentNotReady
+from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.decisions import keep, messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.proposals import asked_by_people, check_of, settled
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.seeing import CONTEXT_FILE, seeing
-from agentrunner.protocol import CriterionDraft, PlanTask
+from agentrunner.protocol import CriterionDraft, Message, PlanTask
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import People
 from agentrunner.state.run_state import Baseline, Criterion, TaskContext
@@ -67,7 +68,9 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         criteria = own or [Criterion(id="AC-1", description=deps.spec.title)]
     else:
         with keeping({"baseline": baseline}):
-            message, counters = await ask(asking, deps, "plan_task", counters, repository=known)
+            message, counters = await ask(
+                asking, deps, "plan_task", counters, None if own else _has_criteria, known
+            )
         assert isinstance(message.payload, PlanTask)
         known_names = set(names.names) if names else set()
         criteria = merged(own, message.payload, known_names)
@@ -89,6 +92,12 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         update["question"] = _approval(state, criteria)
         return Command(update=update, goto="approve")
     return Command(update={**update, "state": TaskState.RUNNING}, goto="decide")
+
+
+def _has_criteria(message: Message) -> None:
+    """Raise ReplyInvalid where a plan has no criterion although the task has none of its own."""
+    if isinstance(message.payload, PlanTask) and not message.payload.acceptance_criteria:
+        raise ReplyInvalid("payload.acceptance_criteria", "at least one: the task has none itself")
 
 
 def names_for_planner(results: Results) -> dict[str, object]:

@@ -156,9 +156,8 @@ class PlanTask(Wire):
 
     task_id: Id | None = None
     """What the planner calls the task; ours is authoritative."""
-    acceptance_criteria: Annotated[
-        list[CriterionDraft], Field(min_length=1, max_length=MAX_CRITERIA)
-    ]
+    acceptance_criteria: Annotated[list[CriterionDraft], Field(max_length=MAX_CRITERIA)]
+    """Empty where the task's own criteria lack nothing; whoever asks knows whether it has any."""
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:

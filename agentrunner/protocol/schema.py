@@ -254,6 +254,8 @@ def _narrow_assessment(payload: Schema, choices: Choices) -> None:
 def _narrow_plan(payload: Schema, choices: Choices) -> None:
     criteria = payload["properties"]["acceptance_criteria"]
     criterion = criteria["items"]
+    if choices.criteria and not choices.at_fault:  # those of people may lack nothing
+        del criteria["minItems"]
     if words := words_of(choices.at_fault):
         criterion["properties"]["id"] = words
         criteria["maxItems"] = len(choices.at_fault)

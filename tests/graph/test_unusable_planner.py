@@ -282,6 +282,28 @@ def test_a_person_may_go_on_without_a_plan(run: Run, serve: Callable[..., ModelS
     assert criterion["origin"] == "task"
 
 
+EMPTY = reply("plan_task", {"acceptance_criteria": []}).text
+
+
+def test_a_plan_adds_nothing_where_people_gave_all_criteria(
+    run: Run, serve: Callable[..., ModelServer]
+) -> None:
+    given = [{"id": "AC-1", "description": "It adds.", "check": {"kind": "test"}}]
+    meta = {"kind": "openai-chat", "model": "m-1"}
+    meta["base_url"] = serve(EMPTY, WORK, DONE, YES).base_url
+    run.start(None, FIX, test=TEST, acceptance_criteria=given, runner={"meta": meta})
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert [one["id"] for one in run.result["acceptance_criteria"]] == ["AC-1"]
+
+
+def test_a_plan_without_any_criterion_is_asked_for_again(
+    run: Run, serve: Callable[..., ModelServer]
+) -> None:
+    begin(run, serve(EMPTY, PLAN, WORK, DONE, YES).base_url)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["meta_calls"] == 5
+
+
 def test_complete_of_a_person_is_a_request_like_any_other(
     run: Run, serve: Callable[..., ModelServer]
 ) -> None:

@@ -353,3 +353,11 @@ def test_completion_cannot_be_asked_for_before_anything_may_have_changed() -> No
 
     assert "mark_complete" in actions(Choices())
     assert actions(Choices(may_complete=False)) == {"run_worker", "abort", "ask_human"}
+
+
+def test_a_plan_may_be_empty_only_where_the_task_has_criteria() -> None:
+    def least(choices: Choices) -> int:
+        return int(payload_of("plan_task", choices)["acceptance_criteria"].get("minItems", 0))
+
+    assert (least(Choices()), least(Choices(criteria=("AC-1",)))) == (1, 0)
+    assert least(Choices(criteria=("AC-1",), at_fault=("AC-1",))) == 1
