@@ -86,13 +86,41 @@ async def answered_from_data(
     return ""
 
 
+async def green_by_data(
+    run: Run, target: Target, snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
+) -> str:
+    """Why a command without test names is green by the data it compares with; "" where it is not.
+
+    It is green on the new tree and red on the old. Raises what `run` does.
+    """
+    files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs)
+    if not files:
+        return ""
+    tree = await asyncio.to_thread(_with_other_lines, snapshots, world.new, files)
+    if not (await run(target, tree, ())).passed:
+        return ""
+    # A command that does not look at the files says the same on the old tree with other ones.
+    old = await asyncio.to_thread(_with_other_lines, snapshots, world.old, files)
+    before, after = await run(target, world.old, ()), await run(target, old, ())
+    if (before.ran.stdout, before.ran.stderr) == (after.ran.stdout, after.ran.stderr):
+        return ""
+    return f"it is green whatever {files[0]} says, which the product reads since the work"
+
+
 def _messages(results: Results, name: str) -> list[str]:
     return [one.message for one in results.named(name)]
 
 
 def _data_read_by_work(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> list[str]:
     """Data of the tests that the changed code leads to, and did not lead to before. Blocks."""
-    code = [path for path in world.product if family_of(path)]
+    first = snapshots.read_many(world.new, list(world.product))
+    # A program often has no ending; its first line says that it is one.
+    code = [
+        path
+        for path in world.product
+        if family_of(path)
+        or ("." not in PurePosixPath(path).name and (first.get(path) or b"").startswith(b"#!"))
+    ]
     was, now = (
         {path: (raw or b"").decode("utf-8", "replace") for path, raw in texts.items()}
         for texts in (

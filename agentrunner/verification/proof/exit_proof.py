@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from agentrunner.state.run_state import Author, Criterion, Grade, Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
+from agentrunner.verification.canaries.fixture_canary import green_by_data
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import (
     flaky,
@@ -221,6 +222,10 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     if written and report.stopped_by(inputs_written(written), target.id):
         return
     if not await holds_with_old_packages(exam, case, ()):
+        return
+    inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
+    answers = await green_by_data(exam.run, target, exam.differential.snapshots, world, inputs)
+    if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return
     dead = await canaries_of_programs(exam, target)
     if report.stopped_by(dead.finding, target.id):
