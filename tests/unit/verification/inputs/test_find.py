@@ -784,7 +784,7 @@ def test_lists_of_cmake_that_grow_or_call_themselves_end() -> None:
             True,
         ),
         (
-            "<?php\ndeclare(strict_types=1);\nuse A\\B;\n// runs()\nfunction f(int $a = 1): ?int { }\n",
+            "<?php\ndeclare(strict_types=1);\nuse A\\B;\n// runs()\nfunction f(?int $a): int { }\n",
             True,
         ),
         ("<?php\nclass A { }\nf();\n", False),
