@@ -180,10 +180,11 @@ def _items(text: str, file_name: str, first_line: int, *, boxes: bool) -> Iterat
     sections: list[tuple[MarkdownLine, list[MarkdownLine]]] = []
     other: list[MarkdownLine] = []
     """The current heading that opens no section, and the lines under it."""
+    others: list[list[MarkdownLine]] = []
     lines = list(lines_of(text, first_line))
     for line in lines:
         if line.kind == "heading" and (opened is None or line.level <= level):
-            _refuse_lost(other, file_name)
+            others.append(other)
             opened = line if section_title(line.title) in HEADINGS else None
             level, other = line.level, [] if opened else [line]
             if opened is not None:
@@ -192,25 +193,32 @@ def _items(text: str, file_name: str, first_line: int, *, boxes: bool) -> Iterat
             sections[-1][1].append(line)
         else:
             other.append(line)
-    _refuse_lost(other, file_name)
+    for lost in [*others, other]:
+        _refuse_lost(lost, file_name, boxes=boxes and not sections)
     for heading, section in sections:
         yield from _section_items(heading, section, file_name)
     if boxes and not sections:
         yield from _list_items(lines, file_name, is_item=_TO_DO)
 
 
-def _refuse_lost(lines: Sequence[MarkdownLine], file_name: str) -> None:
-    """Raise UsageError (`lost-criteria`) for criteria in a place where none are read."""
+def _refuse_lost(lines: Sequence[MarkdownLine], file_name: str, *, boxes: bool) -> None:
+    """Raise UsageError (`lost-criteria`) for criteria in a place where none are read.
+
+    With `boxes` the unticked check boxes are read wherever they stand.
+    """
     heading = lines[0] if lines and lines[0].kind == "heading" else None
     checks: list[MarkdownLine] = []
-    inside = items = False
+    inside = items = is_read = False
     for line in lines:
         if line.kind == "text" and len(line.text) <= MAX_LINE:
             masked = mask(line.text)
-            bullet = _BULLET.match(masked) is not None and not _RULE.match(masked)
+            match = _BULLET.match(masked)
+            bullet = match is not None and not _RULE.match(masked)
+            if match is not None and bullet:
+                is_read = boxes and bool(_TO_DO.match(masked[match.end() :]))
             inside = bullet or (inside and line.indent > 0)
             items = items or bullet
-            if inside and _has_check(masked.strip(), own_line=not bullet):
+            if inside and not is_read and _has_check(masked.strip(), own_line=not bullet):
                 checks.append(line)
         else:
             inside = inside and line.kind == "blank"

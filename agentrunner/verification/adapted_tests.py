@@ -2,8 +2,9 @@
 
 Where the PRD asks in ordinary words for tests to be adapted, a file of tests may change if all of
 its tests are still there, nothing but imports changed beside them, and each value that a test lost
-or got is one that the PRD states. Whether the old wording fails on the new code, and the new one
-on the old code, is seen by running both.
+or got is one that the PRD states. A value that it does not state may give way to a stated one
+where the PRD names what it belongs to. Whether the old wording fails on the new code, and the new
+one on the old code, is seen by running both.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ VALUE = re.compile(
     r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*"
     r"|\b(?:True|False|None|true|false|null|nil|undefined)\b"
 )
+
+TOKEN = re.compile(rf"{VALUE.pattern}|\w+|\S")
+WORD = re.compile(r"[\"']?[^\W\d]\w*[\"']?")
+"""A name in code, or one that is quoted as a key is."""
 
 
 def adapted_in(before: bytes, after: bytes, language: str, wanted: str) -> set[str]:
@@ -101,10 +106,32 @@ def _beside_tests(source: bytes, language: str) -> list[str]:
 
 
 def _unstated(before: str, after: str, wanted: str) -> bool:
-    """Whether a test lost or got a value that is not stated in what is wanted."""
+    """Whether a test lost or got a value that is not stated in what is wanted.
+
+    "5 retries" explains what `"retries": 3` lost when it became `"retries": 5`.
+    """
     was, now = (Counter(VALUE.findall(text)) for text in (before, after))
-    for value in [*(was - now), *(now - was)]:
-        bare = value.strip("\"'").removeprefix("^").removesuffix("$")  # as in a pattern
-        if not bare or not re.search(rf"(?<![\w.]){re.escape(bare)}(?!\w)", wanted):
-            return True
-    return False
+    if any(not _is_stated(value, wanted) for value in now - was):
+        return True
+    lost = Counter({value: n for value, n in (was - now).items() if not _is_stated(value, wanted)})
+    return bool(lost - _replaced(before, after, wanted))
+
+
+def _is_stated(value: str, wanted: str) -> bool:
+    bare = value.strip("\"'").removeprefix("^").removesuffix("$")  # as in a pattern
+    return bool(bare and re.search(rf"(?<![\w.]){re.escape(bare)}(?!\w)", wanted))
+
+
+def _replaced(before: str, after: str, wanted: str) -> Counter[str]:
+    """Count values in whose very place a stated one is, if what stands before them is named."""
+    old, new = (TOKEN.findall(text) for text in (before, after))
+    found: Counter[str] = Counter()
+    if len(old) != len(new):
+        return found
+    subject = ""
+    for was, now in zip(old, new, strict=True):
+        if was != now and VALUE.fullmatch(was) and VALUE.fullmatch(now):
+            found[was] += _is_stated(now, wanted) and _is_stated(subject, wanted)
+        elif was == now and WORD.fullmatch(was):
+            subject = was
+    return found

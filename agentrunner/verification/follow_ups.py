@@ -10,7 +10,12 @@ from dataclasses import dataclass
 
 from agentrunner.verification.adapted_tests import adapted_in, adapts_snapshots
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.asked import moves_in, outside_of_checks, renames_in
+from agentrunner.verification.inputs.asked import (
+    moves_in,
+    outside_of_checks,
+    parts_moved_in,
+    renames_in,
+)
 from agentrunner.verification.inputs.asked_kinds import (
     asked_by_kind,
     differs_by_snapshots,
@@ -20,9 +25,11 @@ from agentrunner.verification.inputs.asked_tests import asks_to_adapt
 from agentrunner.verification.inputs.changes import ProofChange
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.moves import (
+    MOST_COMPARED,
     asked_moves,
     imports_follow,
     names_follow,
+    parts_follow,
     places_follow,
     says_the_same,
 )
@@ -49,7 +56,8 @@ class FollowUps:
         These are imports of modules that moved, names in code, and paths in a Makefile.
         """
         words, names = moves_in(self.wanted), renames_in(self.wanted)
-        if not words and not names:
+        parts = parts_moved_in(self.wanted)
+        if not words and not names and not parts:
             return set()
         moves = asked_moves(
             words, self.wanted, sorted(self.total.deleted), sorted(self.total.added)
@@ -62,11 +70,27 @@ class FollowUps:
             if language_of(path) is None:
                 if not family_of(path) and places_follow(before, after, moves):
                     found.add(path)
-            elif names_follow(path, before, after, names) or imports_follow(
-                path, before, after, moves
+            elif (
+                names_follow(path, before, after, names)
+                or imports_follow(path, before, after, moves)
+                or (
+                    parts
+                    and language_of(path) == "python"
+                    and parts_follow(before, after, parts, self._changed_code())
+                )
             ):
                 found.add(path)
         return found
+
+    def _changed_code(self) -> dict[str, tuple[bytes, bytes]]:
+        """Files of Python that the run changed, before and after."""
+        total = self.total
+        paths = sorted({*total.modified, *total.added, *total.deleted})
+        return {
+            path: (self.was(path) or b"", self.now(path) or b"")
+            for path in paths[:MOST_COMPARED]
+            if path.endswith(".py")
+        }
 
     def _moved_along(self, moves: Sequence[tuple[str, str]]) -> set[str]:
         """Old and new paths of tests that went, saying the same, where the PRD wants their place.

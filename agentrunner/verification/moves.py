@@ -9,7 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS, own_name
-from agentrunner.verification.syntax.carried import carried, lines_of_imports
+from agentrunner.verification.syntax.carried import (
+    carried,
+    defined,
+    imported,
+    lines_of_imports,
+    without_imports,
+)
 from agentrunner.verification.syntax.definitions import definition, definitions
 from agentrunner.verification.syntax.languages import language_of
 
@@ -160,6 +166,54 @@ def imports_follow(
     only_before = old_lines - new_lines
     renamed = [{_renamed(line, names) for names in renames} & new_lines for line in only_before]
     return all(renamed) and new_lines - old_lines <= set().union(*renamed)
+
+
+def parts_follow(
+    before: bytes,
+    after: bytes,
+    parts: Sequence[tuple[str, str, str]],
+    changed: Mapping[str, tuple[bytes, bytes]],
+) -> bool:
+    """Whether a file of Python imports moved names from their new module, and is else the same.
+
+    `parts` are names with the places that they leave and get. One counts that its old module no
+    longer has and the new one defines. `changed` holds files before and after the run.
+    """
+    was, now = imported(before, "python"), imported(after, "python")
+    bare = without_imports(before, "python")
+    if was.keys() != now.keys() or bare is None or bare != without_imports(after, "python"):
+        return False
+    moved = [name for name in was if was[name] != now[name]]
+    for old, new in ((was[name].split(), now[name].split()) for name in moved):
+        if len(old) != 2 or len(new) != 2 or old[1] != new[1]:
+            return False
+        home, place = (one[0].replace(".", "/") for one in (old, new))
+        if not any(
+            part == old[1] and _is_module(home, left) and _is_module(place, gets)
+            for part, left, gets in parts
+        ):
+            return False
+        source, target = _module(home, changed), _module(place, changed)
+        if source is None or target is None or old[1] not in defined(target[1], "python"):
+            return False
+        if old[1] not in defined(source[0], "python") or old[1] in defined(source[1], "python"):
+            return False
+    return bool(moved)
+
+
+def _is_module(place: str, word: str) -> bool:
+    """Whether a text's word, a path or a dotted name, is the module of this path."""
+    path = word.removesuffix(".py").replace(".", "/")
+    return path == place or path.endswith(f"/{place}")
+
+
+def _module(place: str, changed: Mapping[str, tuple[bytes, bytes]]) -> tuple[bytes, bytes] | None:
+    """Return a changed module, by its dotted name as a path, before and after."""
+    for path, texts in changed.items():
+        name = path.removesuffix(".py").removesuffix("/__init__")
+        if path.endswith(".py") and (name == place or name.endswith(f"/{place}")):
+            return texts
+    return None
 
 
 def places_follow(before: bytes, after: bytes, renames: Sequence[tuple[str, str]]) -> bool:

@@ -104,6 +104,13 @@ RENAMES = re.compile(
     r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:]*)"
 )
 """A name in code, and its new name."""
+PART_MOVES = re.compile(
+    r"(?:\b[Mm]ov(?:e|ing)\s+(?:the\s+)?(?:\w+\s+)?`(?P<first>\w+)(?:\(\))?`"
+    r"|`(?P<name>[A-Za-z_]\w*)(?:\(\))?`\s+(?:(?:is|gets|must\s+be|has\s+to\s+be)\s+moved|moves))"
+    r"\s+(?:out\s+of|from)\s+`(?P<old>[\w./]+)`\s+(?:in)?to\s+(?:(?:an?|the|new|own|module|file)\s+)*"
+    r"`(?P<new>[\w./]+)`"
+)
+"""A name in code that goes from one file or module to another."""
 BARE_RENAMES = re.compile(
     r"\b[Rr]enam(?:e|es|ed|ing)\s+(?:the\s+)?(?:(?:function|method|class|type)\s+)?"
     r"(?P<old>[A-Za-z_]\w*)(?:\(\))?\s+(?:to|into|as)\s+(?P<new>[A-Za-z_]\w*)(?:\(\))?(?![\w/]|\.\w)"
@@ -248,6 +255,17 @@ def moves_in(prd_text: str) -> list[str]:
             places += [index, index + 1]
     words = dict.fromkeys(_as_path(tokens[index][0], ()).rstrip("/") for index in places)
     return [word for word in words if not is_glob(word)][:MOST_NAMED]
+
+
+def parts_moved_in(prd_text: str) -> list[tuple[str, str, str]]:
+    """Return names in code that the PRD moves, each with the path it leaves and the one it gets."""
+    text = outside_of_checks(prd_text[:MOST])
+    found = []
+    for hit in PART_MOVES.finditer(text):
+        before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
+        if not NEGATED.search(before):
+            found.append((hit["first"] or hit["name"], hit["old"], hit["new"]))
+    return found[:MOST_NAMED]
 
 
 def renames_in(prd_text: str) -> dict[str, str]:

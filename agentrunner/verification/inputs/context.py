@@ -62,6 +62,8 @@ class Context:
     executed: list[Executed] = field(default_factory=list)
     data: dict[str, str] = field(default_factory=dict)
     """Files that are passed to a program, and how."""
+    loaded: set[str] = field(default_factory=set)
+    """Code that is loaded for the tests as if each of them imported it."""
     programs: set[str] = field(default_factory=set)
     scripts: set[str] = field(default_factory=set)
     python_path: set[str] = field(default_factory=set)

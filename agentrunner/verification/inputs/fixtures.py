@@ -267,7 +267,7 @@ class Fixtures:
     def _helpers(self, test: str) -> None:
         """Add modules outside test folders that only tests import, and that decide for them."""
         text = self.context.tree.text(test) or ""
-        files = self.leads.imports(test)[0]
+        files = self.leads.imports(test)[0] | self.context.loaded
         for path in sorted(files):
             if self._belongs(path) or self.product.imported.get(path):
                 continue
@@ -309,6 +309,7 @@ class Fixtures:
         files, missing = self.leads.imports(reader)
         todo = {
             *files,
+            *(self.context.loaded if reader in self.tests else ()),
             *(path for path, _ in self.leads.mentioned(reader) if self.leads.family(path)),
         }
         todo.update(path for name in missing for path in self.leads.only_file(name, reader))

@@ -52,6 +52,19 @@ def ruby(context: Context, step: Step, words: list[str], by: str) -> None:
         context.collect(join(step.folder, word), f"{by} names {word}")
 
 
+PHP_QUIET = re.compile(
+    r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|/\*.*?\*/|//[^\n]*|\#\[[^\]]*\]|\#[^\n]*", re.S
+)
+"""Strings, comments and attributes of PHP."""
+PHP_DECLARES = re.compile(
+    r"(?:namespace\s+[\w\\]+|use\s[^()]+|declare\s*\(\s*strict_types\s*=\s*\d\s*\)"
+    r"|(?P<code>(?:(?:abstract|final|readonly)\s+)*(?:class|interface|trait|enum)\s+[\w\\\s,:]+"
+    r"|function\s+&?\s*\w+\s*\([^{};]*))",
+    re.I,
+)
+"""A statement of PHP, without its block, that runs nothing."""
+
+
 def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
     """PHPUnit collects the test suites of its configuration, or the folders that are named."""
     tree = context.tree
@@ -64,13 +77,13 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
             configs.insert(0, str(path))
             context.add(str(path), f"{by} names it", "config")
         elif option == "--bootstrap" and path in tree.paths:
-            context.add(str(path), "PHPUnit loads it before the tests", "runner")
+            _bootstrap(context, str(path))
     named = [path for path in _named(context, step, words, by) if path not in configs]
     config = next((path for path in configs if path in tree.paths), "")
     text = tree.text(config) or ""
     place = folder_of(config) if config else step.folder
     if found := re.search(r"bootstrap=\"([^\"]+)\"", text):
-        context.add(join(place, found[1]), "PHPUnit loads it before the tests", "runner")
+        _bootstrap(context, join(place, found[1]))
     suites = "".join(re.findall(r"<testsuites?\b.*?</testsuites?>", text, re.S))
     folders = [
         join(place, found.strip()) for found in re.findall(r"<directory[^>]*>([^<]+)<", suites)
@@ -86,6 +99,29 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
             context.collect(inside(path, "**/*.phpt"), "PHPUnit collects *.phpt")
     if re.search(r"pest", step.words[0]):
         context.collect(inside(step.folder, "tests/**"), "Pest collects it")
+
+
+def _bootstrap(context: Context, path: str) -> None:
+    """A file that only declares is code that the tests reach; any other one sets them up."""
+    if only_declares(context.tree.text(path) or ""):
+        context.loaded.add(path)
+    else:
+        context.add(path, "PHPUnit loads it before the tests", "runner")
+
+
+def only_declares(source: str) -> bool:
+    """Whether a file of PHP declares classes and functions and runs nothing; if in doubt, no."""
+    text = source.lstrip()
+    if not text.startswith("<?php") or "?>" in text or "<<<" in text:
+        return False
+    text = PHP_QUIET.sub(lambda found: "''" if found[0][0] in "'\"" else " ", text[5:])
+    size = -1
+    while size != len(text):
+        size = len(text)
+        text = re.sub(r"\{[^{}]*\}", ";", text)
+    statements = [one.strip() for one in text.split(";") if one.strip()]
+    declared = [PHP_DECLARES.fullmatch(one) for one in statements]
+    return all(declared) and any(one and one["code"] for one in declared)
 
 
 def prove(context: Context, step: Step, words: list[str], by: str) -> None:

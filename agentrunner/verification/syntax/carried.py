@@ -78,6 +78,32 @@ def defined_instead(before: bytes, after: bytes, language: str) -> list[str]:
     return sorted(dropped & set(_defined(new)))
 
 
+def imported(source: bytes, language: str) -> dict[str, str]:
+    """Return where each imported name comes from; none if a file imports all names of a module."""
+    parsed = parse(source, language)
+    if parsed is None or any("*" in parsed.text(node) for node in _imports(parsed)):
+        return {}
+    return imports_in(parsed)
+
+
+def defined(source: bytes, language: str) -> set[str]:
+    """Return the names that the top-level statements of a file define or import."""
+    parsed = parse(source, language)
+    return set() if parsed is None else {*_defined(parsed), *imports_in(parsed)}
+
+
+def without_imports(source: bytes, language: str) -> bytes | None:
+    """Return a file without the lines of its imports; None if it cannot be parsed."""
+    parsed = parse(source, language)
+    if parsed is None or parsed.root.has_error:
+        return None
+    edits = []
+    for node in _imports(parsed):
+        end = node.end_byte + (source[node.end_byte : node.end_byte + 1] == b"\n")
+        edits.append(Edit(node.start_byte, end, ""))
+    return applied(source, edits)
+
+
 def bound_otherwise(
     before: bytes,
     after: bytes,

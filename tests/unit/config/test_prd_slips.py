@@ -86,6 +86,16 @@ def test_a_list_with_checks_under_another_heading_is_an_error(heading: str) -> N
     assert (error.code, error.path) == ("lost-criteria", "p.md:5")
 
 
+@pytest.mark.parametrize("heading", ["# T\n", "# T\n## Tasks\n", ""])
+def test_open_boxes_with_checks_are_criteria_whatever_stands_above_them(heading: str) -> None:
+    found = read_criteria(f"{heading}\n- [ ] one (check: `true`)\n- [ ] two\n", "p.md")
+    assert [(one.id, one.check is not None) for one in found] == [("AC-1", True), ("AC-2", False)]
+    lost = refused(f"{heading}\n- [ ] one (check: `true`)\n- two (check: `true`)\n")
+    assert lost.code == "lost-criteria" and "two" in (lost.source_line or "")
+    lost = refused(f"{heading}\n- [ ] one (check: `true`)\n\n## Done when\n- two\n")
+    assert lost.code == "lost-criteria"  # there is a section, so boxes elsewhere are not read
+
+
 def test_checks_under_no_heading_are_an_error_too() -> None:
     assert refused("- one (check: `true`)\n").path == "p.md:1"
 

@@ -46,6 +46,25 @@ def test_a_change_is_an_adaptation(old: str, new: str, expected: bool) -> None:
     assert bool(found) == expected
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('"retries": 3', '"retries": 5', True),
+        ('"port": 8080', '"port": 5', False),
+        ('"retries": 3', '"retries": 4', False),
+        ('"retries": 3, ', "", False),
+    ],
+    ids=["stated of it", "stated of something else", "not stated", "left out"],
+)
+def test_a_value_that_is_not_stated_gives_way_to_one_that_is(
+    old: str, new: str, expected: bool
+) -> None:
+    before = 'def test_all():\n    assert load() == {"retries": 3, "port": 8080}\n'
+    wanted = "Operations asks for 5 retries. The test of the defaults follows."
+    found = adapted_in(before.encode(), before.replace(old, new).encode(), "python", wanted)
+    assert bool(found) == expected
+
+
 def test_a_name_that_cannot_be_imported_leaves_the_others_alone() -> None:
     source = b"import os.path as path, nowhere\nfrom json import (\n    dumps,\n    nothing,\n)\n"
     guarded = with_guarded_imports(source, "python")

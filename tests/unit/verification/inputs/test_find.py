@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agentrunner.verification.inputs.find import find_inputs
 from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.inputs.tools_other import only_declares
 
 
 @dataclass
@@ -773,3 +774,24 @@ def test_lists_of_cmake_that_grow_or_call_themselves_end() -> None:
     begun = time.monotonic()
     find_inputs([("ctest", ".")], files, files.get)
     assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    ("source", "declares"),
+    [
+        (
+            "<?php\nnamespace Shop;\n\nclass A\n{\n    function a() { if (1) { b(); } }\n}\n",
+            True,
+        ),
+        (
+            "<?php\ndeclare(strict_types=1);\nuse A\\B;\n// runs()\nfunction f(?int $a): int { }\n",
+            True,
+        ),
+        ("<?php\nclass A { }\nf();\n", False),
+        ("<?php\nif (1) { function f() { } }\n", False),
+        ("<?php\nrequire 'a.php';\nclass A { }\n", False),
+        ("<?php\n", False),
+    ],
+)
+def test_a_file_of_php_that_only_declares(source: str, declares: bool) -> None:
+    assert only_declares(source) == declares
