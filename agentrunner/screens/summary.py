@@ -370,7 +370,7 @@ def _accept_steps(result: Result, name: str) -> list[tuple[str, str]]:
     return [(f'{words} --reason "..."', what)]
 
 
-_YES = "your yes is recorded; ends COMPLETE"
+_YES = "your yes is recorded; COMPLETE, or asks of changed tests"
 
 
 def _known_reds(result: Result, name: str) -> list[tuple[str, str]]:
