@@ -49,7 +49,9 @@ def apply_options(tree: YamlTree, options: Mapping[str, Any], cwd: Path) -> None
         value = options.get(name)
         if value is not None:
             text = str(cwd / Path(value).expanduser()) if name == "repo" else str(value)
-            _put(tree, path, text, Place(f"--{name.replace('_', '-')}"))
+            # Saved plans keep the planner's option under its first name.
+            spelt = "planner" if name == "meta" else name.replace("_", "-")
+            _put(tree, path, text, Place(f"--{spelt}"))
     if options.get("strict"):
         _put(tree, ("runner", "completion"), "strict", Place("--strict"))
     for moment in _moments(options.get("approve")):

@@ -168,7 +168,8 @@ def _kind(task: Narrowing, place: str, section: str, kinds: Sequence[str] | None
     if kinds is None or kind is None or kind in kinds or (kind == AUTO and kinds):
         return
     own = place == f"runner.{section}"
-    remedy = f"--{section} {kinds[0]}" if own and kinds else "remove it"
+    option = "planner" if section == "meta" else section
+    remedy = f"--{option} {kinds[0]}" if own and kinds else "remove it"
     task.refuse(
         f"{place}.kind",
         f"The {section} {kind} is not allowed; the policy allows {enumeration(kinds)}.",

@@ -1,0 +1,185 @@
+"""Typical mistakes of a new user, each with the whole screen that answers it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.kit.bwrap import require_bwrap
+from tests.kit.model_server import Fault, ModelServer
+
+PRD = "# Free delivery\n\nOrders of 5000 cents and more have no delivery fee.\n"
+CHECK = "- Free from 5000 ({word}: `python3 -m unittest`)\n"
+TEST = """\
+import unittest
+
+
+class Shop(unittest.TestCase):
+    def test_fee(self):
+        self.fail()
+"""
+TASK = "version: 1\ntask:\n  prd: {{text: Make delivery free.}}\n{more}"
+
+
+def prd(heading: str, word: str = "check") -> str:
+    """A PRD whose list of criteria stands under some heading, each with a check."""
+    return f"{PRD}\n## {heading}\n{CHECK.format(word=word)}"
+
+
+def task(more: str) -> dict[str, str]:
+    """A task file with these further lines."""
+    return {"task.yaml": TASK.format(more=more)}
+
+
+def front(key: str) -> dict[str, str]:
+    """A PRD with a front matter of one line."""
+    return {"users-api.md": f"---\n{key}\n---\n{PRD}"}
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A command line in a repository with a PRD, a test and a few other files."""
+
+    arguments: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    shell: str = ""
+    """Run in the repository first."""
+    fault: Fault | None = None
+    """What the planner's server answers, always."""
+    in_sandbox: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+OPENAI = ("--planner", "openai-chat", "--set", "runner.worker.kind=mock", "--no-input")
+RUN = ("run", "users-api.md", "--no-input")
+STEERED = (*RUN, "--planner", "checklist", "--set", "runner.worker.kind=mock")
+MISTAKES = {
+    "file-nearly-named": Mistake(("run", "user-api.md")),
+    "file-not-there": Mistake(("run", "zebra.yaml")),
+    "key-missing": Mistake(("run", "users-api.md", *OPENAI)),
+    "key-refused": Mistake(
+        ("run", "users-api.md", *OPENAI),
+        fault=Fault(401, "Incorrect API key provided"), in_sandbox=True,
+    ),
+    "model-unknown": Mistake(
+        ("run", "users-api.md", *OPENAI),
+        fault=Fault(404, "The model does not exist"), in_sandbox=True,
+    ),
+    "key-of-a-task-unknown": Mistake(("validate", "task.yaml"), task("  tset: pytest\n")),
+    "tab-in-yaml": Mistake(("validate", "task.yaml"), task("runner:\n\tworker: codex-cli\n")),
+    "worker-unknown": Mistake((*RUN, "--worker", "codexx")),
+    "planner-unknown": Mistake((*RUN, "--planner", "chatgpt")),
+    "sandbox-unknown": Mistake((*RUN, "--sandbox", "dokcer")),
+    "budget-unknown": Mistake((*RUN, "--budget", "dollars=5")),
+    "budget-no-number": Mistake((*RUN, "--budget", "usd=many")),
+    "approve-unknown": Mistake((*RUN, "--approve", "everything")),
+    "rounds-no-number": Mistake((*RUN, "--max-loops", "several")),
+    "option-unknown": Mistake((*RUN, "--dryrun")),
+    "command-unknown": Mistake(("rnu", "users-api.md")),
+    "test-command-not-there": Mistake(
+        (*STEERED, "--test", "pytset -q"), in_sandbox=True
+    ),
+    "test-file-not-there": Mistake(
+        (*STEERED, "--test", "python3 nope.py"), in_sandbox=True
+    ),
+    "bare-repository": Mistake(
+        ("run", "../shop/users-api.md", "--repo", ".", *STEERED[2:]),
+        shell="git clone -q --bare . ../bare.git && cd ../bare.git",
+    ),
+    "merge-in-progress": Mistake(
+        STEERED,
+        shell="git checkout -qb a && echo a > x && git add x && git commit -qm a"
+        " && git checkout -q - && echo b > x && git add x && git commit -qm b"
+        " && ! git merge -q a >/dev/null 2>&1",
+    ),
+    "heading-nearly-right": Mistake(
+        ("validate", "p.md"), {"p.md": prd("Acceptance criterias")}
+    ),
+    "heading-of-another-kind": Mistake(("validate", "p.md"), {"p.md": prd("Requirements")}),
+    "check-misspelt": Mistake(
+        ("validate", "p.md"), {"p.md": prd("Acceptance criteria", "chekc")}
+    ),
+    "check-in-another-word": Mistake(
+        ("validate", "p.md"), {"p.md": prd("Acceptance criteria", "verify")}
+    ),
+    "setting-of-a-prd-unknown": Mistake(("validate", "users-api.md"), front("tset: pytest -q")),
+    "prd-empty": Mistake(("run", "p.md"), {"p.md": ""}),
+    "run-not-known": Mistake(("show", "nothing-0000")),
+    "nothing-waits": Mistake(("approve",)),
+    "home-folder": Mistake(("run", "users-api.md", "--repo", "~"), environ={"SHELL": "/bin/sh"}),
+}  # fmt: skip
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder whose path always has the same length, so that lines break in the same places."""
+    with tempfile.TemporaryDirectory(prefix="mistake-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def repo(place: Path) -> Path:
+    repo = place / "shop"
+    (repo / "tests").mkdir(parents=True)
+    (repo / "users-api.md").write_text(PRD)
+    (repo / "tests/test_shop.py").write_text(TEST)
+    for command in (
+        ["init", "-q", "-b", "main"], ["config", "user.name", "U"], ["config", "user.email", "u@x"],
+        ["add", "-A"], ["commit", "-qm", "Begin"],
+    ):  # fmt: skip
+        subprocess.run(["git", "-C", str(repo), *command], check=True)
+    return repo
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_answered_with_what_to_do(
+    name: str, repo: Path, place: Path, golden: Callable[[str, str], None]
+) -> None:
+    mistake = MISTAKES[name]
+    if mistake.in_sandbox:
+        require_bwrap()
+    for path, text in mistake.files.items():
+        (repo / path).write_text(text)
+    environ = {
+        "PATH": os.environ["PATH"], "HOME": str(place / "home"), "LANG": "C.UTF-8",
+        "COLUMNS": "88", "AGENTRUNNER_STATE_DIR": str(place / "state"), **mistake.environ,
+    }  # fmt: skip
+    (place / "home").mkdir()
+    server = ModelServer(chat_script=[mistake.fault] * 9) if mistake.fault else None
+    if server is not None:
+        server.start()
+        environ |= {"OPENAI_API_KEY": "sk-" + 40 * "x", "OPENAI_BASE_URL": server.base_url}
+    words = [one.replace("~", str(place / "home")) for one in mistake.arguments]
+    script = f'{mistake.shell or "true"} && exec "$@"'
+    try:
+        ran = subprocess.run(
+            ["sh", "-c", script, "sh", sys.executable, "-m", "agentrunner", *words],
+            cwd=repo, env=environ, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            timeout=120, check=False,
+        )  # fmt: skip
+    finally:
+        if server is not None:
+            server.stop()
+    assert ran.returncode in (2, 3, 4, 5), ran
+    shown = f"$ agentrunner {' '.join(mistake.arguments)}\nexit {ran.returncode}\n"
+    golden(f"mistakes/{name}.txt", shown + _steady(ran.stdout + ran.stderr, place))
+
+
+def _steady(text: str, place: Path) -> str:
+    """The text without the log, and without folders, ids, ports, times, versions and names."""
+    text = text.replace(str(place), "FOLDER")
+    text = re.sub(r"\b([a-z]+(?:-[a-z]+)+)-[0-9a-z]{4}\b", r"\1-ID", text)
+    text = re.sub(r"127\.0\.0\.1:\d+", "SERVER", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+(?:\+00:00|Z)", "TIME", text)
+    text = re.sub(r"(?m)^TIME .*\n| on this machine only: .*$", "", text)
+    text = re.sub(r"bwrap \d.*", "bwrap …", text)
+    text = re.sub(r"(?:\d+ min )?\b\d+(?:\.\d+)? s\b", "N s", text)
+    return re.sub(r" {2,}(?=(?:\d+ rounds?, )?N s)", "  ", text)  # it is set to the right
