@@ -58,24 +58,26 @@ def asked(server: ModelServer) -> int:
 
 
 @pytest.mark.parametrize(
-    ("budget", "name"),
+    ("budget", "ending"),
     [
-        ({"tokens": 2 * CALL + 1, "on_spent": "fail"}, "tokens"),
-        ({"usd": 0.001, "on_spent": "fail"}, "usd"),
+        ({"tokens": 2 * CALL + 1, "on_spent": "fail"}, ("FAILED", "budget: tokens")),
+        ({"usd": 0.001, "on_spent": "fail"}, ("COMPLETE", "complete")),
     ],
     ids=["tokens", "usd"],
 )
 async def test_the_gateway_lets_no_call_begin_beyond_it(
-    tmp_path: Path, budget: dict[str, Any], name: str
+    tmp_path: Path, budget: dict[str, Any], ending: tuple[str, str]
 ) -> None:
-    """After the planner's two calls there is room for the beginning of one."""
+    """After the planner's two calls there is room for the beginning of one.
+
+    The planner is on this machine: its calls cost nothing, so that no limit of money stops them.
+    """
     require_bwrap()
     project = Project.make(tmp_path, SMALL)
     with ModelServer(ONE_ROUND, chat_script=(PLAN, FIX, DONE, JUDGEMENT)) as server:
         result = await spend(project, server, budget, {}, base_url=server.base_url)
     assert asked(server) == 1
-    assert (result["state"], result["exit_code"]) == ("FAILED", 1)
-    assert result["reason"] == f"budget: {name}"
+    assert (result["state"], result["reason"]) == ending
     assert "a + b" in project.read("calc.py")  # what was done is kept
 
 

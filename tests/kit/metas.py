@@ -39,7 +39,7 @@ class LiarPlanner:
                 "summary": "All criteria are met and all tests pass.",
                 "all_criteria_satisfied": True,
                 "by_criterion": verdicts,
-                "details": {"passed_criteria": ids, "remaining_risks": []},
+                "details": {"remaining_risks": []},
             }
             return reply("completion_assessment", payload)
         if request.facts["worker_runs_count"] == 0:
@@ -111,7 +111,7 @@ def assess(*, passed: tuple[str, ...] = ("AC-1",), failed: tuple[str, ...] = ())
         "summary": "Looked at it.",
         "all_criteria_satisfied": not failed,
         "by_criterion": verdicts,
-        "details": {"passed_criteria": list(passed), "remaining_risks": []},
+        "details": {"remaining_risks": []},
     }
     return _item("completion_assessment", payload)
 
