@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agentrunner.errors import LockHeld
-from agentrunner.sandboxes.enter import start_time
 from agentrunner.storage.run_folder import RunFolder, make_private
 
 OUTSIDE = "wait until it ends, or work outside of it: agentrunner run … --worktree"
@@ -48,7 +47,11 @@ UNKNOWN = Holder(run_id="", pid=0, start_time=0, boot_id="", host="", at="")
 
 def process_start_time(pid: int) -> int | None:
     """Return when a process started, in clock ticks since boot; None if there is none."""
-    return start_time(pid) or None
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    return int(stat.rpartition(b")")[2].split()[19])
 
 
 def boot_id() -> str:

@@ -22,7 +22,6 @@ from typing import Any, Literal, cast
 
 from agentrunner.gateway.gateway_process import GatewayCommand
 from agentrunner.sandboxes.base import Launch, OnOutput
-from agentrunner.sandboxes.enter import start_time
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import FileLock, boot_id
 from agentrunner.storage.worker_ledger import (
@@ -35,7 +34,7 @@ from agentrunner.storage.worker_ledger import (
     Standing,
     StillRunning,
 )
-from agentrunner.supervisor.processes import process_table, send
+from agentrunner.supervisor.processes import process_table, send, start_time
 from agentrunner.supervisor.streams import Tail
 from agentrunner.supervisor.watching import OutputWatch, ProcessOutcome
 

@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.disk import DiskWatch
-from agentrunner.sandboxes.enter import start_time
 from agentrunner.storage.failpoints import reach
 from agentrunner.supervisor.child import Child
 from agentrunner.supervisor.companion import Companion
@@ -38,6 +37,7 @@ from agentrunner.supervisor.processes import (
     descendants,
     prctl,
     process_table,
+    start_time,
 )
 from agentrunner.supervisor.streams import COUNTS, CappedStream, redactor_of
 from agentrunner.supervisor.watching import OutputWatch, Watcher
