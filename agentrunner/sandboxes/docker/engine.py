@@ -104,9 +104,9 @@ class Engine:
             words, remedy = f"it did not answer within {2 * PATIENCE_SEC:g} s", NO_ENGINE
         except _FAILURES as error:
             words = _words(error)
-            remedy = (
-                NO_ACCESS if isinstance(error, PermissionError) else remedy_without_engine(environ)
-            )
+            remedy = NO_ACCESS
+            if not isinstance(error, PermissionError):
+                remedy = await asyncio.to_thread(remedy_without_engine, environ)
         raise SandboxUnavailable(f"no container engine at {host}: {words}", remedy=remedy)
 
     async def call(self, op: str, do: Callable[[Any], T]) -> T:
@@ -233,7 +233,10 @@ def _knock(host: str) -> None:
 
 
 def remedy_without_engine(environ: Mapping[str, str]) -> str:
-    """Return how to get an engine that does not answer; where none is installed, how to get one."""
+    """Return how to get an engine that does not answer; where none is installed, how to get one.
+
+    Blocking.
+    """
     if environ.get("DOCKER_HOST"):
         return NO_ENGINE
     known = any(shutil.which(program, path=environ.get("PATH")) for program in PROGRAMS)

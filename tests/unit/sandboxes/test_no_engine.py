@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.docker.engine import NO_ENGINE, NONE_INSTALLED, remedy_without_engine
+from agentrunner.errors import SandboxUnavailable
+from agentrunner.sandboxes.docker.engine import (
+    NO_ENGINE,
+    NONE_INSTALLED,
+    Engine,
+    remedy_without_engine,
+)
+from tests.kit.missing import missing
 
 
 @pytest.mark.parametrize(
@@ -20,3 +27,16 @@ def test_an_engine_is_started_only_where_one_is_installed(
         (tmp_path / program).write_text("#!/bin/sh\n")
         (tmp_path / program).chmod(0o755)
     assert remedy_without_engine({"PATH": str(tmp_path), "DOCKER_HOST": host}) == remedy
+
+
+async def test_looking_for_an_engine_does_not_block_a_server(tmp_path: Path) -> None:
+    """Studio ends a run at the first blocking call on its event loop."""
+    try:
+        from blockbuster import blockbuster_ctx
+    except ImportError:
+        missing("blockbuster is not installed (the extra `studio`)")
+    environ = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    with blockbuster_ctx(), pytest.raises(SandboxUnavailable):
+        await Engine.connect({**environ, "DOCKER_HOST": f"unix://{tmp_path}/none.sock"})
+    with blockbuster_ctx(), pytest.raises(SandboxUnavailable):
+        await Engine.connect({**environ, "DOCKER_CONFIG": str(tmp_path)})
