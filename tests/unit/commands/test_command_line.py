@@ -125,7 +125,7 @@ def test_validate_needs_no_engine(shell: Shell) -> None:
         (["resume", "--max-loops", "-1"], "--max-loops must be greater than or equal to 0.\n"),
         (["resume", "--on-change", "go"], "'go' is not one of 'replan', 'continue'.\n"),
         (["logs", "--round", "x"], "try: agentrunner logs --help"),
-        (["answer"], "try: agentrunner answer --help"),
+        (["answer"], "try: agentrunner list --all"),
         (["approve", "x-0000"], "error[usage]"),
         (["run", "t.yaml", "--goal", "x"], "one of FILE, --goal and --prd"),
         (["run", "users"], "agentrunner init users writes one; in words: agentrunner run"),
