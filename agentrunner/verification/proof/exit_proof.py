@@ -146,7 +146,7 @@ class ExitProof:
         if emptied is not None and (await self.run(target, emptied, ())).passed:
             added = [path for path in world.product if path not in world.old_paths]
             return "" if _is_any_named(added, about) else FILES_ONLY
-        without_bodies = await self.struck.emptied(world)
+        without_bodies = await self.struck.trees.emptied(world)
         if without_bodies is not None and await self._is_a_tool_of_the_person(target, world):
             return ""  # it reads the code by the worker's settings: emptied code leaves it nothing
         if without_bodies is not None and (await self.run(target, without_bodies, ())).passed:

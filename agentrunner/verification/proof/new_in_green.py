@@ -52,11 +52,11 @@ async def why_not_shown(
     with_text = await asyncio.to_thread(_with_new_text, exam, old)
     if with_text != old and (await exam.run(target, with_text)).passed:
         return BY_TEXT
-    struck = exam.struck
+    without = exam.struck.trees
     trees = [
-        await struck.emptied(world, added=True),
-        await struck.emptied(world, added=True, memory=True),
-        await struck.emptied(world),
+        await without.emptied(world, added=True),
+        await without.emptied(world, added=True, memory=True),
+        await without.emptied(world),
     ]
     emptied = list(dict.fromkeys(tree for tree in trees if tree is not None))
     for tree in emptied:

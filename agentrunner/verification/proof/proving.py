@@ -32,6 +32,7 @@ from agentrunner.verification.proof.nowhere import named_and_nowhere
 from agentrunner.verification.proof.old_inputs import with_old_inputs
 from agentrunner.verification.proof.struck import TakenOut
 from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
+from agentrunner.verification.proof.without_work import WithoutWork
 from agentrunner.verification.syntax import is_same_code, language_of
 from agentrunner.verification.target import TEST, target_of, test_target
 from agentrunner.verification.verdict import NO_CHANGE
@@ -258,7 +259,7 @@ def make_prover(verifier: Verifier) -> Prover:
         verifier,
         Differential(snapshots, verifier.spec),
         Canaries(snapshots),
-        TakenOut(snapshots),
+        TakenOut(WithoutWork(snapshots)),
     )
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from agentrunner.state.state_model import FileRef
-from agentrunner.verification.proof.struck import _is_sound, _turns_red, _why_not_red_on_old_code
+from agentrunner.verification.proof.struck import _is_sound, _why_not_red_on_old_code
+from agentrunner.verification.proof.without_work import turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import made
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
@@ -71,4 +72,4 @@ def test_a_test_that_is_left_out_is_not_red(outcomes: list[str], red: bool) -> N
     tests = tuple(made("a", one, "a.test.js") for one in outcomes)
     outcome = CommandOutcome(1, FileRef(path="out"), "", None, 1)
     ran = Measured(Target("test", "jest"), outcome, Results("jest", tests))
-    assert _turns_red(ran, ["a"]) is red
+    assert turns_red(ran, ["a"]) is red

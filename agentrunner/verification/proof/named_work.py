@@ -1,0 +1,214 @@
+"""Whether what the requirements name in code is there, and some test asks it.
+
+That is a function that they name, and what it makes of what it is handed, and a parameter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.proof.without_work import WithoutWork, turns_red
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.syntax.empty import changed_functions, last_name
+from agentrunner.verification.syntax.empty_c import ENDINGS, changed_in_c
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.raising import that_only_raise
+from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
+from agentrunner.verification.syntax.words import identifiers, signatures
+from agentrunner.verification.target import Run, Target
+from agentrunner.verification.world import SnapshotTrees
+
+NOT_ASKED = "no test asks `{}`, which the requirements name: with an empty body all stay green"
+ONE_ANSWER = "`{}`, which the requirements name with what it is handed, {}"
+SAME_ANSWER = "every test that asks `{}`, which the requirements name, also passes where it {}"
+NOT_THERE = "`{}`, which the requirements name, does nothing but raise an exception"
+UNUSED = "`{}` does not use its new `{}`, which the requirements name"
+MOST_NAMED = 5
+"""So many functions that the requirements name are emptied one by one."""
+
+
+@dataclass(frozen=True)
+class NamedWork:
+    """Functions of the work that people name. Methods raise what running in rooms raises."""
+
+    trees: WithoutWork
+    run: Run
+    target: Target
+    whole: Target
+    """The target of all tests, any of which may ask a function."""
+    world: SnapshotTrees
+    asked: str
+    """What people ask for."""
+    known: set[tuple[str, str]]
+    """Trees and functions of them that some test was seen to ask; it grows."""
+
+    async def unasked(
+        self,
+        now: Results,
+        candidates: Sequence[str],
+        stood: Sequence[str],
+        refused: Mapping[str, str],
+    ) -> str:
+        """Why a function is not there or asked by no test; else "".
+
+        `candidates` are tests of the worker that may show something, `refused` those that do not.
+        Beside tests of others (`stood`) alone, only functions that are new have to be asked.
+        """
+        world, read, read_old = self.world, *await self._readers()
+        names, added, idle = await asyncio.to_thread(
+            _named_functions, world, read_old, read, self.asked
+        )
+        if idle:
+            return NOT_THERE.format(idle[0])
+        if unused := await asyncio.to_thread(_unused, world, read_old, read, self.asked):
+            return UNUSED.format(*unused)
+        same = self.whole.id == self.target.id
+        elsewhere = _AllTests(self.run, self.whole, world, now if same else None, refused)
+        first = [*candidates, *stood]
+        unasked, is_asked = "", False
+        for name in [*added, *names][:MOST_NAMED]:
+            # A text may name what stood before in passing: that one such function is asked is
+            # enough, and none has to be where it asks for functions that are new.
+            if name not in added and (added or is_asked or not candidates):
+                continue
+            if (world.new, name) in self.known:
+                is_asked = True
+                continue
+            tree = await self.trees.emptied(world, name)
+            if tree is None:
+                continue
+            ran = await self.run(self.target, tree, first)
+            red = [one for one in first if turns_red(ran, [one])]
+            asking: bool | None = bool(red)
+            if not asking:
+                asking = await elsewhere.is_red(tree)
+            if asking is None:
+                continue  # it says nothing
+            if not asking:
+                unasked = unasked or NOT_ASKED.format(name)
+                if name in added:
+                    break
+                continue
+            if name in added and candidates:
+                alike = await self._answers_alike(elsewhere, first, name, several=len(red) > 1)
+                if alike:
+                    return alike
+            is_asked = True
+            self.known.add((world.new, name))
+        return unasked if added or not is_asked else ""
+
+    async def _answers_alike(
+        self, elsewhere: _AllTests, tests: Sequence[str], name: str, *, several: bool
+    ) -> str:
+        """Why the tests do not ask what a new function makes of what it is handed; else "".
+
+        One test may ask for one value; where `several` ask the function, they ask for several.
+        """
+        read, read_old = await self._readers()
+        for path in self.world.product:
+            language, after = language_of(path), read(path)
+            if language is None or after is None:
+                continue
+            for one in stand_ins(read_old(path), after, language, name, self.asked):
+                if one.own:
+                    return ONE_ANSWER.format(name, one.what)
+                if one.constant and not several:
+                    continue
+                tree = await self.trees.with_source(self.world, path, one.source)
+                if tree is None or turns_red(await self.run(self.target, tree, tests), tests):
+                    continue
+                if await elsewhere.is_red(tree) is False:
+                    return SAME_ANSWER.format(name, one.what)
+        return ""
+
+    async def _readers(self) -> tuple[ReadFile, ReadFile]:
+        """What reads the new tree, and the old one."""
+        snapshots = self.trees.snapshots
+        return (
+            await asyncio.to_thread(snapshots.reader, self.world.new),
+            await asyncio.to_thread(snapshots.reader, self.world.old),
+        )
+
+
+@dataclass
+class _AllTests:
+    """All tests of a task, for what the tests of one command do not ask."""
+
+    run: Run
+    target: Target
+    world: SnapshotTrees
+    now: Results | None
+    """Their results on the new tree, where they are known."""
+    refused: Mapping[str, str]
+    """Tests that show nothing, with the reason."""
+    passed: list[str] | None = None
+
+    async def is_red(self, tree: str) -> bool | None:
+        """Whether any of them that passes on the new tree, and shows something, does not here.
+
+        None where they do not pass on the new tree either, so that this would say nothing.
+        """
+        if self.passed is None:
+            results = self.now
+            if results is None:
+                ran = await self.run(self.target, self.world.new, ())
+                results = ran.results
+                if results is None and not ran.passed:
+                    return None
+            names = results.names if results else []
+            self.passed = [
+                one
+                for one in names
+                if results and results.passed(one) and not self.refused.get(one)
+            ]
+        return turns_red(await self.run(self.target, tree, ()), self.passed)
+
+
+def _named_functions(
+    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
+) -> tuple[list[str], list[str], list[str]]:
+    """Functions of the work that a text names in code; those of them that no file had before it,
+    and those that only raise."""
+    wanted = identifiers(asked)
+    found: set[str] = set()
+    known: set[str] = set()
+    idle: set[str] = set()
+    work: set[str] = set()
+    for path in world.product if wanted else ():
+        language, before, after = language_of(path), read_old(path), read(path)
+        if before is not None and language is not None:
+            known |= new_functions(None, before, language)
+        elif before is not None and path.endswith(ENDINGS):
+            known |= changed_in_c(None, before)
+        if after is None:
+            continue
+        if language is not None:
+            _, functions = changed_functions(before, after, language, inner=True)
+            names = {last_name(one) for one in functions}
+            raising = that_only_raise(before, after, language, asked)
+            idle |= raising
+            work |= names - raising
+        else:
+            names = changed_in_c(before, after) if path.endswith(ENDINGS) else set()
+        found |= names & wanted
+    return sorted(found), sorted(found - known), sorted((idle - work) & wanted)
+
+
+def _unused(
+    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
+) -> tuple[str, str] | None:
+    """A new parameter that a text names with its function, and that the function does not read:
+    that function and the parameter."""
+    wanted = signatures(asked)
+    for path in world.product if wanted else ():
+        language, before, after = language_of(path), read_old(path), read(path)
+        if language is None or before is None or after is None:
+            continue
+        for name, parameter in sorted(unread(before, after, language)):
+            if parameter in re.findall(r"\w+", wanted.get(name, "").partition("(")[2]):
+                return name, parameter
+    return None
