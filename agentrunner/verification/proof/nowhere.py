@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import sys
 from collections.abc import Iterable
 
 from agentrunner.git.snapshots import Snapshots
@@ -23,7 +24,7 @@ def named_and_nowhere(snapshots: Snapshots, world: SnapshotTrees, asked: str) ->
     These are functions with their parameters, and options. What the tree before the run has may
     have been removed on purpose. Blocks. Raises GitFailed and OSError.
     """
-    named = {one: text for one, text in signatures(asked).items() if not hasattr(builtins, one)}
+    named = {one: text for one, text in signatures(asked).items() if not _is_pythons_own(text)}
     given = options(asked)
     if not named and not given:
         return ""
@@ -43,6 +44,12 @@ def named_and_nowhere(snapshots: Snapshots, world: SnapshotTrees, asked: str) ->
     spelt = _not_in(snapshots, world.old, [*gone, *same], spelt)
     missing = [*wanted.values(), *spelt.values()]
     return NOWHERE.format(missing[0]) if missing else ""
+
+
+def _is_pythons_own(signature: str) -> bool:
+    """Whether a function is of Python or its library: `math.isclose(a, b)` says what is meant."""
+    first = re.split(r"\W", signature, maxsplit=1)[0]
+    return first in sys.stdlib_module_names or hasattr(builtins, first)
 
 
 def _defined(name: str) -> re.Pattern[bytes]:

@@ -10,7 +10,10 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.proof.nowhere import named_and_nowhere
 from agentrunner.verification.world import SnapshotTrees
 
-ASKED = "Add `percent(n)` and `--dry-run`; see `old(x)`, and never `eval(text)`."
+ASKED = (
+    "Add `percent(n)` and `--dry-run`; see `old(x)`, and never `eval(text)`."
+    " Compare as `math.isclose(a, b)` does."
+)
 
 
 class Trees:
