@@ -10,6 +10,7 @@ redirect `-m compileall` and `-m py_compile`, and start the real Python with eve
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -53,17 +54,25 @@ exec %(program)s "$@"
 
 
 def speaks_of_compiling(root: Path) -> bool:
-    """Whether a file of a tree names a program that only compiles. Blocks."""
+    """Whether a file of a tree names a program that only compiles. Blocks.
+
+    What an earlier command made unreadable, or removes meanwhile, names nothing.
+    """
     seen = 0
     folders = deque([root])
     while folders and seen < MOST_FILES:
-        for entry in sorted(os.scandir(folders.popleft()), key=lambda one: one.name):
+        entries: list[os.DirEntry[str]] = []
+        with contextlib.suppress(OSError):
+            entries = sorted(os.scandir(folders.popleft()), key=lambda one: one.name)
+        for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 folders.extend([Path(entry.path)] if entry.name != ".git" else [])
-            elif entry.is_file(follow_symlinks=False) and entry.stat().st_size <= MOST_BYTES:
+            elif entry.is_file(follow_symlinks=False):
                 seen += 1
-                if _SPEAKS.search(Path(entry.path).read_bytes()):
-                    return True
+                with contextlib.suppress(OSError):
+                    small = entry.stat().st_size <= MOST_BYTES
+                    if small and _SPEAKS.search(Path(entry.path).read_bytes()):
+                        return True
     return False
 
 

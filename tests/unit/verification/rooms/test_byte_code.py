@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,17 @@ def test_a_tree_speaks_of_compiling_in_any_file(tmp_path: Path) -> None:
     assert not speaks_of_compiling(tmp_path)
     (tmp_path / "tools" / "lint.sh").write_text("python3 -m compileall -q .\n")
     assert speaks_of_compiling(tmp_path)
+
+
+def test_what_cannot_be_read_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed/a").write_text("compileall")
+    scandir = os.scandir
+
+    def denied(folder: Path) -> Iterator[os.DirEntry[str]]:
+        if folder.name == "closed":
+            raise PermissionError(folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    assert not speaks_of_compiling(tmp_path)
