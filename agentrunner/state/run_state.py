@@ -245,6 +245,8 @@ class CheckOutcome(StateModel):
     """Of a run on the tree before the run: paths that it wrote into the repository by itself."""
     unstarted: bool = False
     """Whether it never decided anything, because its tool or shell could not start."""
+    disbelieved: bool = False
+    """Whether it exits 0 with no test reported red, and what it printed speaks against it."""
 
 
 class Proof(StateModel):

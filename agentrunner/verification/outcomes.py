@@ -60,6 +60,7 @@ def check_outcome(
         results=results,
         red=red_tests(by_name),
         unstarted=bool(why),
+        disbelieved=bool(doubt) and ran.exit_code == 0 and not red_tests(by_name),
     )
 
 

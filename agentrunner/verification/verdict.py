@@ -46,6 +46,7 @@ LAST_OUTCOMES = {
 """Of a check that was withdrawn: what its last outcome was."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
 NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
+BELIEVE = ". Where the output is as it should be: agentrunner accept --reason TEXT"
 NOT_EXAMINED = "What turned green is examined as a proof as soon as nothing is red."
 
 
@@ -125,6 +126,8 @@ class _CriterionState:
     grade: Grade = "none"
     author: Author = ""
     proof: str = ""
+    disbelieved: bool = False
+    """Whether it failed only because of what a command printed that exits 0."""
 
 
 def _settled(
@@ -148,9 +151,7 @@ def _settled(
             proof += f"; seen in part: not {_unseen_files(assessment)}"
         state = _CriterionState("passed", "judged", "judged", "planner", proof)
     acceptance = _accepted(criterion, evidence, acceptances)
-    weak = state.kind in ("judged", "none") or state.grade == "shown"
-    if state.status == "failed" and state.kind == "tested":
-        weak = evidence is not None and _is_disbelieved(criterion, evidence)
+    weak = state.kind in ("judged", "none") or state.grade == "shown" or state.disbelieved
     mapped = _by_mapping(criterion) and state.status != "failed"
     if acceptance is not None and (weak or mapped):
         proof = f"{acceptance.by}: {acceptance.reason}"
@@ -166,13 +167,6 @@ def _settled(
             "comment": comment,
         }
     )
-
-
-def _is_disbelieved(criterion: Criterion, evidence: Evidence) -> bool:
-    """Whether the criterion's command exits 0 and only its output speaks against it."""
-    if criterion.check is None or criterion.check.kind != "test" or criterion.check.name:
-        return False
-    return evidence.test is not None and evidence.test.disbelieved
 
 
 def _unseen_files(assessment: Assessment) -> str:
@@ -214,7 +208,7 @@ def _executed(
     detail = f"{outcome.what} → {outcome.detail or outcome.exit_code}"
     kind: EvidenceKind = "tested" if check.kind == "test" else "checked"
     if outcome.outcome == "failed":
-        return _CriterionState("failed", kind, proof=detail)
+        return _CriterionState("failed", kind, proof=detail, disbelieved=outcome.disbelieved)
     if late:
         return _CriterionState(proof=f"{detail}, but {LATE}")
     if proof is not None:
@@ -246,7 +240,8 @@ def _by_test_command(
     detail = f"{evidence.test.command} → {evidence.test.exit_code}"
     if not evidence.test.green:
         finding = f" ({evidence.test.finding})" * bool(evidence.test.finding)
-        return _CriterionState("failed", "tested", proof=detail + finding)
+        doubted = evidence.test.disbelieved
+        return _CriterionState("failed", "tested", proof=detail + finding, disbelieved=doubted)
     if late:
         return _CriterionState(proof=f"{detail}, but {LATE}")
     if proof is not None:
@@ -334,8 +329,9 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence, *, vouched: bool) ->
         red.append(
             f"`{evidence.test.command}` {why}{_red_names(evidence.test)}{_advice(evidence.test)}"
         )
+    doubted = {one.criterion_id for one in evidence.checks if one.disbelieved}
     red += [
-        f"{criterion.id} failed: {criterion.proof}"
+        f"{criterion.id} failed: {criterion.proof}{BELIEVE * (criterion.id in doubted)}"
         for criterion in criteria
         if criterion.critical and criterion.status == "failed"
     ]
@@ -358,7 +354,7 @@ def _advice(test: TestOutcome) -> str:
     """What would show more, and what a person can do where several tests were red before."""
     hint = f". {test.hint[:1].upper()}{test.hint[1:]}" * bool(test.hint)
     if test.disbelieved:
-        hint += ". Where the output is as it should be: agentrunner accept --reason TEXT"
+        hint += BELIEVE
     several = test.turned or len(test.still_red) > 1
     if test.still_red and several and not test.newly_red and not test.finding:
         hint += (

@@ -294,6 +294,17 @@ def test_a_person_may_believe_exit_0_where_only_the_output_speaks_against_it() -
         assert ("agentrunner accept --reason" in unsettled) is settled_
 
 
+def test_a_person_may_believe_a_check_that_exits_0() -> None:
+    for disbelieved in (True, False):
+        failed = outcome("failed").model_copy(update={"exit_code": 0, "disbelieved": disbelieved})
+        found, yes = evidence(examined=True, checks=[failed]), accepted()
+        rows = settle([criterion(COMMAND)], found, YES, TEST, [yes])
+        assert judge(rows, found, "evidence", acceptances=[yes]).complete is disbelieved
+        alone = settle([criterion(COMMAND)], found, YES, TEST)
+        (red,) = judge(alone, found, "evidence").red
+        assert ("agentrunner accept --reason" in red) is disbelieved
+
+
 @pytest.mark.parametrize(("trial", "complete_"), [(False, False), (True, True)])
 def test_a_tree_without_a_change_completes_nothing_whatever_the_planner_says(
     trial: bool, complete_: bool
