@@ -7,7 +7,7 @@ out of the test in normal flow fails: its last statement and every early return.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from tree_sitter import Node
 
@@ -62,7 +62,7 @@ def _still_parses(parsed: Parsed, changed: bytes) -> bool:
     return after is not None and not after.root.has_error
 
 
-def own_nodes(body: Node, functions: tuple[str, ...]) -> Iterator[Node]:
+def own_nodes(body: Node, functions: Collection[str]) -> Iterator[Node]:
     """Yield the nodes of a body, except those inside functions nested in it."""
     return walk(body, lambda node: node.type not in functions)
 

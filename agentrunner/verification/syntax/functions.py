@@ -12,6 +12,14 @@ from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, is
 from agentrunner.verification.syntax.scripts import FUNCTIONS
 from agentrunner.verification.syntax.values import STRINGS
 
+NESTED = frozenset(
+    (
+        "function_definition", "lambda", "class_definition", "class_declaration", "func_literal",
+        "closure_expression", "lambda_expression", *FUNCTIONS,
+    )
+)  # fmt: skip
+"""Nodes inside of a function whose statements are not the function's own."""
+
 
 @dataclass(frozen=True)
 class Function:

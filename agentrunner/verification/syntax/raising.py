@@ -9,9 +9,8 @@ from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, applied, replaced
 from agentrunner.verification.syntax.empty import changed_functions, emptied, last_name
-from agentrunner.verification.syntax.functions import Function, is_docstring
+from agentrunner.verification.syntax.functions import NESTED, Function, is_docstring
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, statements, walk
-from agentrunner.verification.syntax.scripts import FUNCTIONS
 from agentrunner.verification.syntax.stand_ins import new_functions, reads_a_parameter
 
 UNWRITTEN = {
@@ -30,10 +29,6 @@ STRING = re.compile(r"\"([^\"\n]{4,})\"|'([^'\n]{4,})'|`([^`\n]{4,})`")
 RAISES = {"python": "raise_statement", "java": "throw_statement"} | dict.fromkeys(
     SCRIPTS, "throw_statement"
 )
-NESTED = frozenset({"function_definition", "lambda", "class_definition", "class_declaration"})
-NESTED |= frozenset({*FUNCTIONS, "func_literal", "closure_expression", "lambda_expression"})
-
-
 ELSE = frozenset(
     "block statement_block else_clause expression_statement if_statement if_expression "
     "match_statement case_clause case_block match_block match_arm switch_statement switch_body "

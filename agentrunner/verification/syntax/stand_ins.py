@@ -14,7 +14,13 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.edits import Edit, applied, replaced
 from agentrunner.verification.syntax.empty import changed_functions, last_name
 from agentrunner.verification.syntax.ends import own_nodes
-from agentrunner.verification.syntax.functions import Function, altered, functions_of, is_docstring
+from agentrunner.verification.syntax.functions import (
+    NESTED,
+    Function,
+    altered,
+    functions_of,
+    is_docstring,
+)
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
@@ -23,20 +29,10 @@ from agentrunner.verification.syntax.languages import (
     statements,
     walk,
 )
-from agentrunner.verification.syntax.scripts import FUNCTIONS
 from agentrunner.verification.syntax.values import NOTHINGS, is_literal
 
 MOST = 2
 """The most stand-ins of one function: each costs a run of tests."""
-NESTED = (
-    "function_definition",
-    "lambda",
-    "class_definition",
-    "func_literal",
-    "closure_expression",
-    "lambda_expression",
-    *FUNCTIONS,
-)
 CHOOSES = frozenset({"conditional_expression", "ternary_expression", "parenthesized_expression"})
 PARAMETER = frozenset(
     "parameter parameter_declaration required_parameter optional_parameter typed_parameter "
