@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.proof.without_work import WithoutWork, turns_red
@@ -27,6 +27,7 @@ ONE_ANSWER = "`{}`, which the requirements name with what it is handed, {}"
 SAME_ANSWER = "every test that asks `{}`, which the requirements name, also passes where it {}"
 NOT_THERE = "`{}`, which the requirements name, does nothing but raise an exception"
 UNUSED = "`{}` does not use its new `{}`, which the requirements name"
+DOUBLED = "the tests put a double in place of `{}`, of which nothing was run"
 MOST_NAMED = 5
 """So many functions that the requirements name are emptied one by one."""
 
@@ -45,6 +46,10 @@ class NamedWork:
     """What people ask for."""
     known: set[tuple[str, str]]
     """Trees and functions of them that some test was seen to ask; it grows."""
+    texts: Sequence[bytes] = ()
+    """The files of the tests that may ask."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader of the proof has to know; it grows."""
 
     async def unasked(
         self,
@@ -88,6 +93,9 @@ class NamedWork:
                 asking = await elsewhere.is_red(tree)
             if asking is None:
                 continue  # it says nothing
+            if not asking and await asyncio.to_thread(self._is_doubled, name):
+                self.notes.append(DOUBLED.format(name))
+                continue
             if not asking:
                 unasked = unasked or NOT_ASKED.format(name)
                 if name in added:
@@ -100,6 +108,29 @@ class NamedWork:
             is_asked = True
             self.known.add((world.new, name))
         return unasked if added or not is_asked else ""
+
+    def _is_doubled(self, name: str) -> bool:
+        """Whether tests put a double in place of a function that another one of the work uses.
+
+        A network or a clock is asked that way: what calls it is tested with answers of the test's
+        own. Blocks.
+        """
+        quoted = rf"[\"'`](?:[\w./:]+[./:])?{re.escape(name)}[\"'`]"
+        doubled = re.compile(rf"{quoted}|(?<!\w){re.escape(name)}\s*[:=](?!=)".encode())
+        if not any(doubled.search(text) for text in self.texts):
+            return False
+        snapshots = self.trees.snapshots
+        read, read_old = snapshots.reader(self.world.new), snapshots.reader(self.world.old)
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)".encode())
+        for path in self.world.product:
+            language, after = language_of(path), read(path)
+            if language is None or after is None:
+                continue
+            _, functions = changed_functions(read_old(path), after, language, inner=True)
+            others = (one.body for one in functions if last_name(one) != name)
+            if any(word.search(after[body.start_byte : body.end_byte]) for body in others):
+                return True
+        return False
 
     async def _answers_alike(
         self, elsewhere: _AllTests, tests: Sequence[str], name: str, *, several: bool

@@ -17,6 +17,7 @@ from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.differential import in_repo
 from agentrunner.verification.proof.named_work import NamedWork
+from agentrunner.verification.proof.switched_on import that_switch_on
 from agentrunner.verification.proof.without_options import not_asked_for
 from agentrunner.verification.proof.without_work import WithoutWork, turns_red
 from agentrunner.verification.results.model import Results, TestResult
@@ -162,14 +163,22 @@ class TakenOut:
             places: dict[str, list[str]] = {}
             for name in [*candidates, *stood]:
                 places.setdefault(in_repo(files[name].file, target.cwd), []).append(name)
-            unasked = await not_asked_for(run, target, self.trees.snapshots, world, places, asked)
+            snapshots = self.trees.snapshots
+            refused |= await that_switch_on(run, target, snapshots, world, places, asked)
+            candidates = [name for name in candidates if not refused[name]]
+            unasked = await not_asked_for(run, target, snapshots, world, places, asked)
             if unasked:
                 return ShownTests(why=unasked, unasked=unasked)
         if candidates or stood:
-            named = NamedWork(self.trees, run, target, whole or target, world, asked, self.known)
+            paths = {in_repo(files[name].file, target.cwd) for name in [*candidates, *stood]}
+            texts = await asyncio.to_thread(lambda: [read(path) or b"" for path in sorted(paths)])
+            named = NamedWork(
+                self.trees, run, target, whole or target, world, asked, self.known, texts
+            )
             unasked = await named.unasked(now, candidates, stood, refused)
             if unasked:
                 return ShownTests(why=unasked, unasked=unasked)
+            notes += named.notes
         why = next((f"{name}: {text}" for name, text in refused.items() if text), "")
         return ShownTests(
             candidates,

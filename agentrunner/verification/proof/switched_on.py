@@ -1,0 +1,84 @@
+"""Whether tests turn on what the work adds and leaves off: the product as delivered does not do it.
+
+A switch is a name that the work sets to false. A test that sets it to true shows what the product
+would do. Where the requirements name the switch, that is what they ask for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.target import Run, Target
+from agentrunner.verification.world import SnapshotTrees
+
+OFF = re.compile(rb"(?<![\w-])(?P<name>[A-Za-z_]\w*)[\"']?\s*(?::\s*\w+\s*)?[:=]\s*(?:[Ff]alse)\b")
+WHERE_OFF = "it passes only where it turns on `{}`, which the work adds and leaves off"
+MOST = 5
+"""So many switches are tried."""
+
+
+async def that_switch_on(
+    run: Run,
+    target: Target,
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    places: Mapping[str, Sequence[str]],
+    asked: str,
+) -> dict[str, str]:
+    """Tests at `places`, by path, that fail where the switches stay off, each with the reason.
+
+    Raises what running in rooms raises.
+    """
+    found: dict[str, str] = {}
+    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
+    switches = await asyncio.to_thread(_switches, read, read_old, world.product, asked)
+    for switch in sorted(switches)[:MOST]:
+        made = await asyncio.to_thread(_left_off, snapshots, world, places, switch)
+        if made is None:
+            continue
+        tree, names = made
+        ran = await run(target, tree, names)
+        if ran.results is not None:
+            red = [name for name in names if any(one.red for one in ran.results.named(name))]
+            found |= dict.fromkeys(red, WHERE_OFF.format(switch))
+    return found
+
+
+def _switches(read: ReadFile, read_old: ReadFile, paths: Collection[str], asked: str) -> set[str]:
+    """Names that the work sets to false, and that neither the old files nor people name."""
+    added: set[str] = set()
+    for path in paths:
+        text, before = read(path) or b"", read_old(path) or b""
+        found = {hit["name"].decode() for hit in OFF.finditer(text)}
+        added |= {name for name in found if not re.search(rf"\b{name}\b".encode(), before)}
+    return {name for name in added if not re.search(rf"(?<!\w){name}(?!\w)", asked)}
+
+
+def _left_off(
+    snapshots: Snapshots, world: SnapshotTrees, places: Mapping[str, Sequence[str]], switch: str
+) -> tuple[str, list[str]] | None:
+    """The new tree whose tests leave a switch off, and the tests of the files that turned it on."""
+    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
+    changed, names = {}, list[str]()
+    for path, tests in places.items():
+        text = read(path)
+        if path in entries and text is not None and (off := left_off(text, switch)) != text:
+            changed[path] = (entries[path][0], snapshots.write_blob(off))
+            names += tests
+    return (snapshots.combine(world.new, changed), names) if changed else None
+
+
+def left_off(source: bytes, switch: str) -> bytes:
+    """A source that leaves a switch off where it turned it on: `"ACTIVE", True`, `active = true`.
+
+    An argument of that name is no switch: `run(active=True)` is what callers say.
+    """
+    on = re.compile(
+        rf"(?P<head>[\"'`](?:[\w./:]+[./:])?{switch}[\"'`]\s*,\s*|\.{switch}\s*=\s*)"
+        r"(?P<on>[Tt])rue\b".encode()
+    )
+    return on.sub(lambda hit: hit["head"] + (b"F" if hit["on"] == b"T" else b"f") + b"alse", source)
