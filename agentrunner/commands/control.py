@@ -10,7 +10,8 @@ from agentrunner import environment
 from agentrunner.commands.console import show
 from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.errors.command_line import NotReachable
-from agentrunner.storage.locks import Holder, boot_id, process_start_time
+from agentrunner.storage.locks import Holder, boot_id
+from agentrunner.storage.process_time import start_time
 
 if TYPE_CHECKING:
     from agentrunner.plans.control_words import ControlWord
@@ -54,4 +55,4 @@ def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
 def _is_here(holder: Holder) -> bool:
     """Whether the process is on this machine, and still the same one."""
     known = holder.pid > 0 and holder.boot_id == boot_id()
-    return known and process_start_time(holder.pid) == holder.start_time
+    return known and start_time(holder.pid) == holder.start_time

@@ -41,7 +41,8 @@ from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.people import People, PersonDecision, Question
 from agentrunner.state.run_state import Acceptance, Counters, RunInfo, TaskContext, Verdict
-from agentrunner.storage.locks import Holder, process_start_time, repository_lock, run_lock
+from agentrunner.storage.locks import Holder, repository_lock, run_lock
+from agentrunner.storage.process_time import start_time
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import Absent, Ledger, NotExecuted
@@ -351,7 +352,7 @@ async def stop_driver(folder: RunFolder, state_dir: Path, repo: Path) -> None:
 
 def _signal(holder: Holder) -> None:
     """Send SIGTERM to the driver, if the process of that number is still the same one."""
-    if process_start_time(holder.pid) == holder.start_time:
+    if start_time(holder.pid) == holder.start_time:
         os.kill(holder.pid, signal.SIGTERM)
 
 

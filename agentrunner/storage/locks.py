@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agentrunner.errors import LockHeld
+from agentrunner.storage.process_time import start_time
 from agentrunner.storage.run_folder import RunFolder, make_private
 
 OUTSIDE = "wait until it ends, or work outside of it: agentrunner run … --worktree"
@@ -45,15 +46,6 @@ UNKNOWN = Holder(run_id="", pid=0, start_time=0, boot_id="", host="", at="")
 """A holder that has not written its name yet."""
 
 
-def process_start_time(pid: int) -> int | None:
-    """Return when a process started, in clock ticks since boot; None if there is none."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    return int(stat.rpartition(b")")[2].split()[19])
-
-
 def boot_id() -> str:
     """Return the id of this boot of the machine; "" where the kernel does not give it."""
     try:
@@ -65,7 +57,7 @@ def boot_id() -> str:
 def me(run_id: str, at: str) -> Holder:
     """Return this process as a holder; `at` is now, UTC, ISO 8601."""
     pid = os.getpid()
-    return Holder(run_id, pid, process_start_time(pid) or 0, boot_id(), platform.node(), at)
+    return Holder(run_id, pid, start_time(pid) or 0, boot_id(), platform.node(), at)
 
 
 def try_flock(fd: int, operation: int) -> bool:

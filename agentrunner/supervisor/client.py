@@ -24,6 +24,7 @@ from agentrunner.gateway.gateway_process import GatewayCommand
 from agentrunner.sandboxes.base import Launch, OnOutput
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import FileLock, boot_id
+from agentrunner.storage.process_time import start_time
 from agentrunner.storage.worker_ledger import (
     Absent,
     Claim,
@@ -34,7 +35,7 @@ from agentrunner.storage.worker_ledger import (
     Standing,
     StillRunning,
 )
-from agentrunner.supervisor.processes import process_table, send, start_time
+from agentrunner.supervisor.processes import process_table, send
 from agentrunner.supervisor.streams import Tail
 from agentrunner.supervisor.watching import OutputWatch, ProcessOutcome
 
@@ -382,7 +383,7 @@ def end_session(folder: Path) -> None:
         facts = json.loads((folder / "started.json").read_bytes())
         session = int(facts["worker"]["pid"])
         # The number is not reused while the session has members. If it was, they are gone.
-        reused = start_time(session) not in (0, facts["worker"]["start_time"])
+        reused = start_time(session) not in (None, facts["worker"]["start_time"])
         if facts["boot_id"] == boot_id() and not reused:
             for pid, process in process_table().items():
                 if process.session == session:

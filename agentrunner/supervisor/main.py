@@ -29,6 +29,7 @@ from typing import Any
 
 from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.storage.failpoints import reach
+from agentrunner.storage.process_time import start_time
 from agentrunner.supervisor.child import Child
 from agentrunner.supervisor.companion import Companion
 from agentrunner.supervisor.loop import CHUNK, Loop
@@ -37,7 +38,6 @@ from agentrunner.supervisor.processes import (
     descendants,
     prctl,
     process_table,
-    start_time,
 )
 from agentrunner.supervisor.streams import COUNTS, CappedStream, redactor_of
 from agentrunner.supervisor.watching import OutputWatch, Watcher

@@ -23,18 +23,6 @@ def prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def start_time(pid: int) -> int:
-    """Return when a process started, in clock ticks since boot; 0 if there is none.
-
-    It is asked on the event loop of a served graph, too, which allows no `os.read`: so this is not
-    the function of `sandboxes/enter`, which starts without the module for paths.
-    """
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
-    except OSError:
-        return 0
-
-
 class ProcessIds(NamedTuple):
     """The ids of a living process."""
 
