@@ -227,10 +227,6 @@ class InboxItem(Contract):
         )
 
 
-NOT_SHOWN = "is not shown to be met"
-"""How a sentence of `Result.missing` goes on that begins with the id of a criterion."""
-
-
 class Result(Contract):
     """What a run came to. `state`, `run_id` and others are None where no run came to be."""
 

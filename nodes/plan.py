@@ -69,7 +69,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     else:
         with keeping({"baseline": baseline}):
             message, counters = await ask(
-                asking, deps, "plan_task", counters, None if own else _has_criteria, known
+                asking, deps, "plan_task", counters, None if own else _check_criteria, known
             )
         assert isinstance(message.payload, PlanTask)
         known_names = set(names.names) if names else set()
@@ -94,7 +94,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     return Command(update={**update, "state": TaskState.RUNNING}, goto="decide")
 
 
-def _has_criteria(message: Message) -> None:
+def _check_criteria(message: Message) -> None:
     """Raise ReplyInvalid where a plan has no criterion although the task has none of its own."""
     if isinstance(message.payload, PlanTask) and not message.payload.acceptance_criteria:
         raise ReplyInvalid("payload.acceptance_criteria", "at least one: the task has none itself")

@@ -83,7 +83,7 @@ def load_task_of(folder: RunFolder) -> TaskSpec:
     return spec
 
 
-def land_late(
+def commit_late(
     folder: RunFolder, spec: TaskSpec, state: TaskContext, environ: Mapping[str, str]
 ) -> None:
     """Make the commit of a run that is COMPLETE where that failed; do nothing where it exists.

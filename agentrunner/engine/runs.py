@@ -20,7 +20,7 @@ from agentrunner.engine import attempts
 from agentrunner.engine import known_reds as reds
 from agentrunner.engine.answers import checked_answer
 from agentrunner.engine.attempt_run import Options
-from agentrunner.engine.commits import land_late, load_task_of, prepared
+from agentrunner.engine.commits import commit_late, load_task_of, prepared
 from agentrunner.engine.driver import Driver, driving, open_driver
 from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.planner_change import renewed
@@ -122,7 +122,7 @@ async def resume(
         # Read under the lock: whoever held it until now may have continued the run.
         state = await _latest(folder, spec, options)
         if state["state"] == TaskState.COMPLETE and not replan:
-            await asyncio.to_thread(land_late, folder, spec, state, options.environ)
+            await asyncio.to_thread(commit_late, folder, spec, state, options.environ)
             return attempts.result_of(folder, spec, state)
         if max_loops is not None and not (replan or state["state"] in TERMINAL):
             raise UsageError(

@@ -172,12 +172,10 @@ def _reason_text(result: Result) -> str:
 
 def _open_where_not_shown(result: Result) -> list[CriterionResult]:
     """Return the criteria; one that a planner calls passed and code calls not shown is open."""
-    from agentrunner.results import NOT_SHOWN
-
-    not_shown = {sentence.partition(f" {NOT_SHOWN}")[0] for sentence in result.missing}
+    weak = result.completion == "strict" or (result.completion == "evidence" and not result.proofs)
     return [
         one.model_copy(update={"status": "unknown"})
-        if one.id in not_shown and one.evidence == "judged"
+        if weak and one.critical and (one.status, one.evidence) == ("passed", "judged")
         else one
         for one in result.acceptance_criteria
     ]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentrunner.config.spec import TestSpec
-from agentrunner.results import NOT_SHOWN
 from agentrunner.state.run_state import (
     Acceptance,
     Assessment,
@@ -394,7 +393,7 @@ def _why_unproven(criterion: Criterion, mode: Mode) -> str:
         if criterion.withdrawn is not None:
             return f"{criterion.id} {_BELOW_STRICT['judged']}; {criterion.proof}"
         return f"{criterion.id} {_BELOW_STRICT.get(criterion.grade, '')}: {criterion.description}"
-    return f"{criterion.id} {NOT_SHOWN}: {criterion.proof or criterion.description}"
+    return f"{criterion.id} is not shown to be met: {criterion.proof or criterion.description}"
 
 
 _BELOW_STRICT = {

@@ -90,9 +90,12 @@ def test_where_rows_are_summed_up_the_open_ones_stay() -> None:
 
 
 def test_what_only_the_planner_calls_passed_is_open_where_code_calls_it_not_shown() -> None:
-    missing = ["AC-4 is not shown to be met: the model's word only"]
-    ended = result(state="NEEDS_REVIEW", exit_code=3, reason="loop_limit", missing=missing)
+    ended = result(
+        state="NEEDS_REVIEW", exit_code=3, reason="loop_limit", proofs=[], completion="evidence"
+    )
     assert "AC-4  open    judged" in summary_screen(ended)
+    strict = {"completion": "strict", "state": "NEEDS_REVIEW", "exit_code": 3}
+    assert "AC-4  open    judged" in summary_screen(result(**strict))
     assert "AC-4  passed  judged" in summary_screen(result())
 
 
