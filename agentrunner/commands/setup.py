@@ -301,7 +301,7 @@ def _names() -> list[DoctorItem]:
     if found is None or not Path(found).is_absolute() or not Path(found).is_file():
         return []  # `.` on PATH: that would be a file of the repository, or a pipe
     try:
-        ours = b"agentrunner.cli" in Path(found).read_bytes()[:4096]
+        ours = b"agentrunner.__main__" in Path(found).read_bytes()[:4096]
     except OSError:
         ours = False
     if ours:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import signal
 import subprocess
 import sys
 import tomllib
@@ -555,9 +556,24 @@ def test_console_scripts_do_not_import_from_the_current_folder(tmp_path: Path) -
 def test_both_console_scripts_are_declared() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == {
-        "agentrunner": "agentrunner.cli:main",
-        "agent-runner": "agentrunner.cli:stdin_main",
+        "agentrunner": "agentrunner.__main__:main",
+        "agent-runner": "agentrunner.__main__:stdin_main",
     }
+
+
+def test_ctrl_c_while_modules_load_ends_without_a_traceback() -> None:
+    script = (
+        "import os, signal, sys\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'typer':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "from agentrunner.__main__ import main\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
 
 
 def test_surroundings_are_5(shell: Shell) -> None:
