@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from agentrunner import environment
 from agentrunner.commands import engine
 from agentrunner.commands.console import (
@@ -81,6 +83,8 @@ def _run_to_end(work: Work, console: Console) -> int:
         console.finish(result)
         show(f"\nInterrupted. {_kept(console)}", sys.stderr)
         return result.exit_code
+    except typer.Exit as left:  # the person who was asked which run picked none
+        return left.exit_code
     except Exception as raised:  # noqa: BLE001 - the last handler: reported in one line, and kept
         error = named(raised, output.state_dir)
         result = Result.of_error(error, run_id=console.run_id, state=console.state)

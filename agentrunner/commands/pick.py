@@ -12,6 +12,8 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from agentrunner import environment
 from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.commands.which_run import here, is_driven
@@ -94,7 +96,7 @@ def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) 
     """Return the id of the run that `verb` is about.
 
     Raises UsageError: `unknown-run` if none fits, `ambiguous-run` if several do and nobody can be
-    asked, or nobody picked one.
+    asked. Ends the command if the person who is asked picks none.
     """
     from agentrunner.storage.index import RunIndex
 
@@ -158,11 +160,8 @@ def _ask(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
                 return found[0].run_id
         elif picked := _pick(verb, found, driven):
             return picked
-    why = "no run was named" if len(found) > 1 else "nobody said yes"
-    raise AmbiguousRun(
-        f"{why}; nothing was changed.",
-        remedy=f"agentrunner {verb} {found[0].run_id}",
-    )
+    show("Nothing was changed.", sys.stderr)
+    raise typer.Exit
 
 
 def _pick(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
