@@ -205,7 +205,13 @@ class Verifier:
         target = test_target(self.test)
         self.awaits(target)
         measured = await self.measurer.find_reporter(target, room, read)
-        why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=True)
+        why = why_not_started(
+            target.shell,
+            measured.ran,
+            Path(self.spec.repo),
+            is_test=True,
+            wanted=self.spec.prd_text,
+        )
         if why and why != NO_TESTS and not (measured.results and measured.results.tests):
             raise not_ready(
                 target.shell,

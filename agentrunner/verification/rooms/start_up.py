@@ -39,6 +39,10 @@ NOT_WRITTEN = (
 )
 """Messages about a folder, script or target that the repository lacks. A test command that names
 one is mistaken; a check may wait for it to be written."""
+NO_SUCH_FILE = re.compile(
+    r"(?i)no such file|not found|cannot|can't|could not|does not exist|error processing file"
+)
+"""What programs say in the line that names the file they were to read."""
 MISSING = re.compile(
     r"(?m)^(?:.*?: )?(?:line \d+: |\d+: )?(?P<program>[^\s:]+): "
     r"(?:command not found|not found|No such file or directory)$"
@@ -123,10 +127,11 @@ class Ended(Protocol):
         """The counts of tests in its output."""
 
 
-def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool) -> str:
+def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool, wanted: str = "") -> str:
     """Why the command could not start and so decided nothing; "" where it did start.
 
-    A program of the repository that is not written yet is red, not a missing environment.
+    A program of the repository that is not written yet is red, not a missing environment; so is
+    a file that the command reads if `wanted`, the text of the PRD, names it.
     """
     ran_none = ran.counts is None or not ran.counts.ran
     if ran.exit_code in (126, 127):
@@ -145,7 +150,33 @@ def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool) -> str
     for pattern in NOT_WRITTEN:
         if hit := pattern.search(ran.tail):
             return hit[0].strip()
+    if ran_none and (why := _file_lacking(shell, ran.tail, repo, wanted)):
+        return why
     return tool_lacking(shell, ran)
+
+
+def _file_lacking(shell: str, output: str, repo: Path, wanted: str) -> str:
+    """The message about a file that the command itself names and that does not exist.
+
+    A program that the command starts by its path is another matter: it may be built first.
+    """
+    try:
+        words = shlex.split(shell)
+    except ValueError:
+        return ""
+    lacking = [
+        word
+        for word in words[1:]
+        if _names_a_file(word) and Path(word).name not in wanted and not (repo / word).exists()
+    ]
+    for line in output.splitlines():
+        if NO_SUCH_FILE.search(line) and any(word in line for word in lacking):
+            return line.strip()
+    return ""
+
+
+def _names_a_file(word: str) -> bool:
+    return bool(re.fullmatch(r"[\w@+./-]*\w\.\w+", word)) and not word.startswith(("-", "./"))
 
 
 def tool_lacking(shell: str, ran: Ended) -> str:

@@ -87,6 +87,16 @@ NOT_STARTED = {
         "go: go.work requires go >= 1.25.0 (running go 1.22.2; GOTOOLCHAIN=local)\n",
     ),
     "what conftest says how to install": ("pytest", 4, CONFTEST.format("httpx") + CURE),
+    "a script of Python that is not there": (
+        "python3 nope.py", 2, "python3: can't open file '/repo/nope.py': [Errno 2] No such file",
+    ),
+    "a script of Node that is not there": (
+        "node nope.js", 1, "Error: Cannot find module '/repo/nope.js'\n    at Module._load\n",
+    ),
+    "a shell script that is not there": ("sh t/no.sh", 2, "sh: 0: cannot open t/no.sh: No such"),
+    "a makefile that is not there": (
+        "make -f nope.mk", 2, "make: nope.mk: No such file or directory\n",
+    ),
     "a crash before a word": ("node --test", 139, "Segmentation fault\n"),
 }  # fmt: skip
 
@@ -109,6 +119,9 @@ RED = {
         "go test ./...", 1, "go: open /repo/x/go.mod: no such file or directory\n",
     ),
     "a module that conftest needs and nobody declares": ("pytest", 4, CONFTEST.format("shop")),
+    "a file that a test misses": (
+        "python3 run.py", 1, "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'",
+    ),
     "a failing test": ("tool", 1, "1 failed"),
     "tests that quote such words": (
         "pytest -q", 1, f"{VM}E assert\n1 failed, 3 passed in 0.1s\n",
@@ -120,6 +133,12 @@ RED = {
 def test_what_cannot_start_is_no_red_test(name: str) -> None:
     shell, code, tail = NOT_STARTED[name]
     assert why_not_started(shell, Ran(code, tail), Path("/repo"), is_test=True)
+
+
+def test_a_script_that_the_prd_asks_for_is_red() -> None:
+    shell, code, tail = NOT_STARTED["a script of Python that is not there"]
+    prd = "Write nope.py, which runs all tests."
+    assert not why_not_started(shell, Ran(code, tail), Path("/repo"), is_test=True, wanted=prd)
 
 
 @pytest.mark.parametrize("name", RED)
