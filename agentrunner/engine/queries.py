@@ -82,7 +82,7 @@ def _with_unrecorded(folder: RunFolder, values: dict[str, object]) -> dict[str, 
     if found is None:
         return values
     more: dict[str, object] = {"worker_runs": int(str(values.get("worker_runs") or 0)) + 1}
-    if found.tree:
+    if not found.at_work:
         changes = _snapshots(folder).changes(*_ends(folder))
         more["changed_files"] = [one.path for one in changes]
         more["deleted_files"] = [one.path for one in changes if one.kind == "deleted"]
@@ -193,7 +193,7 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
                 target = snapshots.combine(target, {path: entries.get(path) for path in by_person})
         present = snapshots.take().tree
         restored = snapshots.restore(source, target, force=force)
-        if not restored.refused:
+        if restored.files and not restored.refused:
             log.append(
                 "undo",
                 str(len(log.records("undo")) + 1),
@@ -318,7 +318,7 @@ def _worker_run(folder: RunFolder, number: int) -> Record:
 
 def _ends(folder: RunFolder) -> tuple[str, str]:
     """Return the tree before the run and the latest one that is known, also of a worker that ended
-    after its driver was killed."""
+    after its driver was killed; if its supervisor was killed too, the files as they are."""
 
     def read() -> dict[str, str]:
         from agentrunner.engine import attempts
@@ -339,4 +339,6 @@ def _ends(folder: RunFolder) -> tuple[str, str]:
             remedy=f"agentrunner resume {folder.run_id}",
         )
     found = unrecorded_run(folder)
+    if found and found.lost:
+        return ends["before"], _snapshots(folder).take().tree
     return ends["before"], (found.tree if found else "") or ends["after"]

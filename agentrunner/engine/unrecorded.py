@@ -21,6 +21,11 @@ class UnrecordedRun:
     tree: str
     """The snapshot that was taken after it; "" while it is at work, and where none was taken."""
 
+    @property
+    def lost(self) -> bool:
+        """Whether it was killed with its supervisor: nothing tells how it left the files."""
+        return not self.at_work and not self.tree
+
 
 def unrecorded_run(folder: RunFolder) -> UnrecordedRun | None:
     """Return the worker run that was started and is not in the run log; None for none.

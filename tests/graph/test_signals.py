@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.engine.queries import diff, undo
 from agentrunner.storage.locks import run_lock
 from agentrunner.storage.worker_ledger import RecordedEnd, StillRunning
-from tests.kit.process import WORKER, Drill, done, until
+from tests.kit.process import FILES, WORKER, Drill, done, until
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 SETUP = {"command": "sh hold.sh planning"}
@@ -108,3 +109,21 @@ def test_a_signal_before_anything_is_saved_leaves_nothing_running(tmp_path: Path
         until(lambda: run_lock(drill.folder).probe() is None, "its lock is free")
         drill.nothing_runs()
         assert drill.resume()["state"] == "COMPLETE"
+
+
+def test_what_a_worker_did_that_died_with_its_supervisor_is_shown_and_undone(
+    tmp_path: Path,
+) -> None:
+    edits = "echo broken > check.sh; : > .work/held-worker; sleep 600"
+    with Drill.open(tmp_path, worker=edits) as drill:
+        process = drill.begin()
+        drill.until_held("worker")
+        os.kill(drill.supervisor(), signal.SIGKILL)
+        process.kill()
+        done(process)
+        drill.nothing_runs()
+        assert "+broken" in diff(drill.state_dir, drill.run_id)
+        assert undo(drill.state_dir, drill.run_id)["files"] == ["check.sh"]
+        assert drill.read("check.sh") == FILES["check.sh"]
+        assert undo(drill.state_dir, drill.run_id)["undo_taken_back"]
+        assert drill.read("check.sh") == "broken\n"
