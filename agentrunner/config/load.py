@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec, WorkerSpec
 from agentrunner.config.config_files import lay_under, read_layers
 from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
 from agentrunner.config.kinds import planner_kind
@@ -167,6 +168,8 @@ def _assemble(
     heading = document.title or first_heading(prd_text)
     task_id = task.id or task_id_from(document.stem, task.title or heading, today, prd_text)
     from_words = document.is_prd or document.name == "--goal"
+    for worker in (file.runner.worker, *file.runner.workers):
+        _name_outside_files_in_full(worker, repo)
     runner = file.runner.model_copy(update={"meta": with_environment(file.runner.meta, environ)})
     return TaskSpec(
         task_id=task_id,
@@ -184,6 +187,17 @@ def _assemble(
         places=_places(document.tree),
         **_named_texts(runner, document, within),
     )
+
+
+def _name_outside_files_in_full(worker: WorkerSpec, repo: Path) -> None:
+    """Make the words of its command absolute that lead to files outside of the repository.
+
+    `../agent.sh` would lead elsewhere in a work tree of its own, where `--worktree` and plans work.
+    """
+    if isinstance(worker.command, list):
+        for at, word in enumerate(worker.command):
+            if word.startswith("../") and (repo / word).exists():
+                worker.command[at] = os.path.normpath(repo / word)
 
 
 def _refuse_tests_without_command(

@@ -99,6 +99,17 @@ def test_r043_the_repository_is_the_git_root_else_the_folder(
     assert spec.repo == str(bare)
 
 
+def test_a_worker_outside_of_the_repository_is_found_from_every_work_tree(
+    load: Load, tmp_path: Path
+) -> None:
+    (tmp_path / "agent.sh").touch()
+    words = ["sh", "../agent.sh", "../missing.sh", "./mine.sh"]
+    command = f"runner.worker.command={json.dumps(words)}"
+    spec = load(MINIMAL, overrides=["runner.worker.kind=command", command])
+    found = ["sh", str(tmp_path / "agent.sh"), "../missing.sh", "./mine.sh"]
+    assert spec.runner.worker.command == found
+
+
 def test_r044_r045_the_prd_is_a_path_or_a_text(load: Load, repo: Path) -> None:
     (repo / "docs").mkdir()
     (repo / "docs" / "x.md").write_text("# Wanted\n")
