@@ -339,6 +339,7 @@ def not_ready(
         message = f"{what} finds no tests."
         remedy = "task.test.baseline: false, where the run is to write the first ones"
     elif NO_SUCH_FILE.search(why) and not MISSING.search(why):
+        message = f"{what} names a file that is not there."
         remedy = "correct the name; if the run is to write that file, the PRD has to name it"
     if path == TEST_COMMAND:
         remedy += "   |   --test none"
