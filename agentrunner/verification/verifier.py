@@ -210,7 +210,7 @@ class Verifier:
             measured.ran,
             Path(self.spec.repo),
             is_test=True,
-            wanted=self.spec.prd_text,
+            wanted=self.spec.wanted,
         )
         if why and why != NO_TESTS and not (measured.results and measured.results.tests):
             raise not_ready(

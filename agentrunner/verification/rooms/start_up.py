@@ -143,6 +143,8 @@ def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool, wanted
         return why
     if not is_test:
         return ""
+    if ran.exit_code and ran_none and (why := _file_lacking(shell, ran.tail, repo, wanted)):
+        return why
     if ran.counts is not None and ran.counts.ran == 0 and ran.counts.skipped == 0:
         return NO_TESTS
     if ran.exit_code == 0:
@@ -150,8 +152,6 @@ def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool, wanted
     for pattern in NOT_WRITTEN:
         if hit := pattern.search(ran.tail):
             return hit[0].strip()
-    if ran_none and (why := _file_lacking(shell, ran.tail, repo, wanted)):
-        return why
     return tool_lacking(shell, ran)
 
 
