@@ -12,6 +12,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from agentrunner.verification.inputs.asked_kinds import differs_by_snapshots
 from agentrunner.verification.syntax.carried import (
@@ -29,6 +31,8 @@ VALUE = re.compile(
     r"|\b(?:True|False|None|true|false|null|nil|undefined)\b"
 )
 
+ROW = re.compile(rf"[\[({{](?:[\s,]*(?:\w+\s*:\s*)?-?\s*(?:{VALUE.pattern}))+[\s,]*[\])}}]")
+"""A row of a table: values in brackets."""
 TOKEN = re.compile(rf"{VALUE.pattern}|\w+|\S")
 WORD = re.compile(r"[\"']?[^\W\d]\w*[\"']?")
 """A name in code, or one that is quoted as a key is."""
@@ -114,7 +118,7 @@ def _unstated(before: str, after: str, wanted: str) -> bool:
     if any(not _is_stated(value, wanted) for value in now - was):
         return True
     lost = Counter({value: n for value, n in (was - now).items() if not _is_stated(value, wanted)})
-    return bool(lost - _replaced(before, after, wanted))
+    return bool(lost - _replaced(before, after, wanted) - _in_other_rows(before, after, wanted))
 
 
 def _is_stated(value: str, wanted: str) -> bool:
@@ -135,3 +139,37 @@ def _replaced(before: str, after: str, wanted: str) -> Counter[str]:
         elif was == now and WORD.fullmatch(was):
             subject = was
     return found
+
+
+def _in_other_rows(before: str, after: str, wanted: str) -> Counter[str]:
+    """Count values of rows that gave way to rows with stated values in their place.
+
+    `[90, "green"]` may become `[80, "green"]`, with more rows beside it. A row that is only gone
+    explains nothing, and neither does a change beside the rows.
+    """
+    beside_before, beside_after = (ROW.sub("", text).replace(",", "") for text in (before, after))
+    if beside_before.split() != beside_after.split():
+        return Counter()
+    old, new = (
+        [tuple(VALUE.findall(row)) for row in ROW.findall(text)] for text in (before, after)
+    )
+    found: Counter[str] = Counter()
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        left = new[c:d]
+        for row in old[a:b] if tag in ("replace", "delete") else ():
+            at = next((i for i, one in enumerate(left) if _is_other_row(row, one, wanted)), None)
+            if at is None:
+                return Counter()
+            found.update(Counter(row) - Counter(left[at]))
+            left = left[at + 1 :]
+    return found
+
+
+def _is_other_row(before: Sequence[str], after: Sequence[str], wanted: str) -> bool:
+    """Whether a row says the same in part, and else what is wanted."""
+    if len(before) != len(after):
+        return False
+    same = [was == now for was, now in zip(before, after, strict=True)]
+    return any(same) and all(
+        kept or _is_stated(now, wanted) for kept, now in zip(same, after, strict=True)
+    )
