@@ -18,10 +18,14 @@ _ITS_TESTS = (
     r"|the\s+(?:unit\s+)?tests?\s+(?:of|for)\s+it\b)"
 )
 _KIND = r"(?:function|method|class|type|struct|helper|constant|trait|interface|macro)"
+_ASIDE = (
+    r"(?:,\s+(?:which|who|that)\b(?:[^.;:!?`\n]|\.\d){1,100},|\s+\([^()`\n]{1,80}\))?"
+)
+"""What a sentence says beside about a name: "which is deprecated since 0.9,"."""
 REMOVES = re.compile(
     r"(?i)\b(?:delete|remove|drop|get\s+rid\s+of)\s+"
     rf"(?:(?:the\s+)?(?:(?:old|deprecated|unused|obsolete|dead)\s+)*(?:{_KIND}\s+)?{_NAME}"
-    rf"(?:\s+{_KIND})?(?:\s+(?:from|in)\s+`?[\w./-]*[\w/-]`?)?|(?P<pronoun>it|this|that|(?:the|this|that)\s+{_KIND})){_ITS_TESTS}"
+    rf"(?:\s+{_KIND})?{_ASIDE}(?:\s+(?:from|in)\s+`?[\w./-]*[\w/-]`?)?|(?P<pronoun>it|this|that|(?:the|this|that)\s+{_KIND})){_ITS_TESTS}"
 )
 """An order to remove a name in code, or a pronoun for it, together with its tests."""
 JA_REMOVES = re.compile(
