@@ -18,9 +18,7 @@ _ITS_TESTS = (
     r"|the\s+(?:unit\s+)?tests?\s+(?:of|for)\s+it\b)"
 )
 _KIND = r"(?:function|method|class|type|struct|helper|constant|trait|interface|macro)"
-_ASIDE = (
-    r"(?:,\s+(?:which|who|that)\b(?:[^.;:!?`\n]|\.\d){1,100},|\s+\([^()`\n]{1,80}\))?"
-)
+_ASIDE = r"(?:,\s+(?:which|who|that)\b(?:[^.;:!?`\n]|\.\d){1,100},|\s+\([^()`\n]{1,80}\))?"
 """What a sentence says beside about a name: "which is deprecated since 0.9,"."""
 REMOVES = re.compile(
     r"(?i)\b(?:delete|remove|drop|get\s+rid\s+of)\s+"

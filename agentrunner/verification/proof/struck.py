@@ -17,6 +17,7 @@ from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.differential import in_repo
 from agentrunner.verification.proof.named_work import NamedWork
+from agentrunner.verification.proof.new_programs import new_programs
 from agentrunner.verification.proof.switched_on import that_switch_on
 from agentrunner.verification.proof.without_options import not_asked_for
 from agentrunner.verification.proof.without_work import WithoutWork, turns_red
@@ -197,7 +198,7 @@ def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> 
 
     For files without a grammar all words that are new in them.
     """
-    found: set[str] = set()
+    found = new_programs(world.product, world.old_paths, read)
     for path in world.product:
         stem = posixpath.basename(path).split(".")[0]
         if path not in world.old_paths:
