@@ -9,9 +9,13 @@ import re
 
 from agentrunner.verification.inputs.asked import MOST, NEGATED, outside_of_checks
 
-_NAME = r"`(?P<name>[A-Za-z_][\w.:#]*)(?:\([^`\n]*\))?`"
+_SPELT = r"(?-i:[A-Za-z]\w*_\w+|[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z_]\w*(?=\(\)))"
+_NAME = (
+    r"(?:`(?P<name>[A-Za-z_][\w.:#]*)(?:\([^`\n]*\))?`"
+    rf"|(?<![\w`./-])(?P<bare>{_SPELT})(?:\(\))?(?![\w`/]))"
+)
 NAME = re.compile(_NAME)
-"""A name in code, alone between back quotes."""
+"""A name in code, alone between back quotes, or spelt as no plain word is."""
 _ITS_TESTS = (
     r"[`'\"*_)]*,?\s+(?:and|plus|including|as\s+well\s+as|(?:(?:together|along)\s+)?with)\s+"
     r"(?:all\s+)?(?:(?:(?:of\s+)?its|their)\s+(?:own\s+|unit\s+|old\s+)*tests?\b(?!\s+\w+ing\b)"
@@ -48,8 +52,8 @@ def removed_with_tests(prd_text: str) -> set[str]:
         orders += [one for one in JA_REMOVES.finditer(sentence) if not JA_NOT.search(one["end"])]
         for hit in orders:
             meant = _names(sentence[: hit.start()]) or named
-            if hit["name"]:
-                found.add(last_name(hit["name"]))
+            if name := hit["name"] or hit["bare"]:
+                found.add(last_name(name))
             elif len(meant) == 1:
                 found |= meant
         named = _names(sentence) or named
@@ -66,4 +70,5 @@ def last_name(path: str) -> str:
 
 
 def _names(text: str) -> set[str]:
-    return {name for hit in NAME.finditer(text) if (name := last_name(hit["name"]))}
+    hits = NAME.finditer(text)
+    return {name for hit in hits if (name := last_name(hit["name"] or hit["bare"]))}
