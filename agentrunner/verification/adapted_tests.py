@@ -12,6 +12,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from agentrunner.verification.inputs.asked_kinds import differs_by_snapshots
 from agentrunner.verification.syntax.carried import (
@@ -29,6 +31,8 @@ VALUE = re.compile(
     r"|\b(?:True|False|None|true|false|null|nil|undefined)\b"
 )
 
+ROW = re.compile(rf"[\[({{](?:[\s,]*(?:\w+\s*:\s*)?-?\s*(?:{VALUE.pattern}))+[\s,]*[\])}}]")
+"""A row of a table: values in brackets."""
 TOKEN = re.compile(rf"{VALUE.pattern}|\w+|\S")
 WORD = re.compile(r"[\"']?[^\W\d]\w*[\"']?")
 """A name in code, or one that is quoted as a key is."""
@@ -111,10 +115,11 @@ def _unstated(before: str, after: str, wanted: str) -> bool:
     "5 retries" explains what `"retries": 3` lost when it became `"retries": 5`.
     """
     was, now = (Counter(VALUE.findall(text)) for text in (before, after))
-    if any(not _is_stated(value, wanted) for value in now - was):
+    explained, extra = _other_rows(before, after, wanted)
+    if any(not _is_stated(value, wanted) for value in now - was - extra):
         return True
     lost = Counter({value: n for value, n in (was - now).items() if not _is_stated(value, wanted)})
-    return bool(lost - _replaced(before, after, wanted))
+    return bool(lost - _replaced(before, after, wanted) - explained)
 
 
 def _is_stated(value: str, wanted: str) -> bool:
@@ -135,3 +140,69 @@ def _replaced(before: str, after: str, wanted: str) -> Counter[str]:
         elif was == now and WORD.fullmatch(was):
             subject = was
     return found
+
+
+def _other_rows(before: str, after: str, wanted: str) -> tuple[Counter[str], Counter[str]]:
+    """Count values that went with rows which gave way to others, and values that the others have.
+
+    `[90, "green"]` may become `[80, "green"]`, and more rows may stand beside it: these are tests
+    of the worker's own. A row that is only gone explains nothing, and neither does a change beside
+    the rows.
+    """
+    beside_before, beside_after = (ROW.sub("", text).replace(",", "") for text in (before, after))
+    nothing: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    if beside_before.split() != beside_after.split():
+        return nothing
+    old, new = (
+        [tuple(VALUE.findall(row)) for row in ROW.findall(text)] for text in (before, after)
+    )
+    gone: list[tuple[str, ...]] = []
+    others: list[tuple[str, ...]] = []
+    added: list[tuple[str, ...]] = []
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        left = new[c:d]
+        for row in old[a:b]:
+            at = next((i for i, one in enumerate(left) if _is_other_row(row, one, wanted)), None)
+            if at is None:
+                return nothing
+            gone.append(row)
+            others.append(left[at])
+            added += left[:at]
+            left = left[at + 1 :]
+        added += left
+    added = [one for one in added if not any(_contradicts(one, row, old) for row in gone)]
+    lost = Counter(value for row in gone for value in row)
+    return lost, Counter(value for row in [*others, *added] for value in row)
+
+
+def _contradicts(row: Sequence[str], gone: Sequence[str], table: Sequence[Sequence[str]]) -> bool:
+    """Whether a row asks what a row asked that is gone, and expects something else.
+
+    What a table asks is told by a column in which each value stands once, while others repeat.
+    """
+    if len(row) != len(gone):
+        return False
+    differ = [k for k, (one, other) in enumerate(zip(row, gone, strict=True)) if one != other]
+    columns = [*zip(*(one for one in table if len(one) == len(row)), strict=True)]
+    once = [len(set(column)) == len(column) for column in columns]
+    return len(differ) == 1 and (all(once) or not once[differ[0]])
+
+
+def _is_other_row(before: Sequence[str], after: Sequence[str], wanted: str) -> bool:
+    """Whether a row says the same in part, and else what is wanted.
+
+    Where the last value stays, "up to 10" explains an 11 before it.
+    """
+    if len(before) != len(after):
+        return False
+    same = [was == now for was, now in zip(before, after, strict=True)]
+    return any(same) and all(
+        kept or _is_stated(now, wanted) or (same[-1] and _is_next_to_stated(now, wanted))
+        for kept, now in zip(same, after, strict=True)
+    )
+
+
+def _is_next_to_stated(value: str, wanted: str) -> bool:
+    return value.isdecimal() and any(_is_stated(str(int(value) + step), wanted) for step in (-1, 1))

@@ -29,6 +29,8 @@ class FailingTree:
     """Whether programs were changed, not only texts that something may compare with."""
     whole: bool = False
     """Whether all programs that decide were changed."""
+    old: str = ""
+    """The old tree with the same texts; "" where programs were changed."""
 
 
 def failing_trees(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> list[FailingTree]:
@@ -66,5 +68,7 @@ def failing_trees(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) ->
         if changed:
             tree = snapshots.combine(world.new, changed)
             whole = changed.keys() >= set(programs)
-            found.append(FailingTree(tree, what, not changed.keys() <= set(texts), whole))
+            by_program = not changed.keys() <= set(texts)
+            old = "" if by_program else snapshots.combine(world.old, changed)
+            found.append(FailingTree(tree, what, by_program, whole, old))
     return found

@@ -97,6 +97,11 @@ WITH_TESTS = re.compile(
     r"(?:all\s+)?(?:(?:of\s+)?its|their)\s+(?:own\s+|unit\s+|old\s+)*tests?\b(?!\s+\w+ing\b)"
 )
 """After something to be removed: its tests are removed as well."""
+THEIR_TESTS = re.compile(
+    r"(?i)[`'\"*_)]*,?\s+(?:and|plus|with)\s+(?:(?:the\s+)?tests?\s+(?:of|for)\s+(?:it|them|both|these)"
+    r"|(?:its|their)\s+tests?),?\s*(?:\(|in\s)[`'\"*_]*"
+)
+"""Between something to be removed and the path of its tests."""
 NOW_CALLED = re.compile(r"[`'\"*_)]*\s+(?:becomes?|turns\s+into|→|->|=>)\s+[`'\"*_(]*")
 """Between a path and the path that it becomes."""
 RENAMES = re.compile(
@@ -446,7 +451,10 @@ def _requests(
             gap = text[tokens[index].end() : tokens[index + 1].start()]
             target = moved and TO.fullmatch(gap) and not ANOTHER.search(gap)
             target = target and len(INTO.findall(gap)) == 1
-            if ITEM.search(gap) or not (target or _continues_list(text, gap, tokens[index + 1])):
+            listed = target or _continues_list(text, gap, tokens[index + 1])
+            if REMOVES.match(verb[0]):
+                listed = listed or bool(THEIR_TESTS.fullmatch(gap))
+            if ITEM.search(gap) or not listed:
                 break
             index += 1
             yield index, verb[0]

@@ -12,9 +12,10 @@ from collections.abc import Collection
 from agentrunner.verification.inputs.asked import MOST, SENTENCE, VERB, outside_of_checks
 from agentrunner.verification.inputs.asked_kinds import MOST_HITS, is_wanted
 
-_OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?))?"
+_OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?|tables?))?"
+_TABLE = r"(?:(?:tables?|lists?|sets?|rows?|cases)\s+(?:of|in)\s+(?:(?:the|our|existing)\s+)*)?"
 TESTS = re.compile(
-    rf"(?i)\b(?:unit\s+|inline\s+)?(?P<of>test|snapshot)(?P<many>s)?\b{_OF_TESTS}(?!\s*`)|(?P<ja>テスト)(?:コード|ケース)?"
+    rf"(?i)\b{_TABLE}(?:unit\s+|inline\s+)?(?P<of>test|snapshot)(?P<many>s)?\b{_OF_TESTS}(?!\s*`)|(?P<ja>テスト)(?:コード|ケース)?"
 )
 FOLLOW = re.compile(
     r"(?i)(?:\s+(?:of|for)\s+(?:[\w`'-]+\s+){0,4}[\w`'-]+)?\s+"

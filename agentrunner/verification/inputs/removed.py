@@ -9,19 +9,25 @@ import re
 
 from agentrunner.verification.inputs.asked import MOST, NEGATED, outside_of_checks
 
-_NAME = r"`(?P<name>[A-Za-z_][\w.:#]*)(?:\([^`\n]*\))?`"
+_SPELT = r"(?-i:[A-Za-z]\w*_\w+|[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z_]\w*(?=\(\)))"
+_NAME = (
+    r"(?:`(?P<name>[A-Za-z_][\w.:#]*)(?:\([^`\n]*\))?`"
+    rf"|(?<![\w`./-])(?P<bare>{_SPELT})(?:\(\))?(?![\w`/]))"
+)
 NAME = re.compile(_NAME)
-"""A name in code, alone between back quotes."""
+"""A name in code, alone between back quotes, or spelt as no plain word is."""
 _ITS_TESTS = (
     r"[`'\"*_)]*,?\s+(?:and|plus|including|as\s+well\s+as|(?:(?:together|along)\s+)?with)\s+"
     r"(?:all\s+)?(?:(?:(?:of\s+)?its|their)\s+(?:own\s+|unit\s+|old\s+)*tests?\b(?!\s+\w+ing\b)"
     r"|the\s+(?:unit\s+)?tests?\s+(?:of|for)\s+it\b)"
 )
 _KIND = r"(?:function|method|class|type|struct|helper|constant|trait|interface|macro)"
+_ASIDE = r"(?:,\s+(?:which|who|that)\b(?:[^.;:!?`\n]|\.\d){1,100},|\s+\([^()`\n]{1,80}\))?"
+"""What a sentence says beside about a name: "which is deprecated since 0.9,"."""
 REMOVES = re.compile(
     r"(?i)\b(?:delete|remove|drop|get\s+rid\s+of)\s+"
     rf"(?:(?:the\s+)?(?:(?:old|deprecated|unused|obsolete|dead)\s+)*(?:{_KIND}\s+)?{_NAME}"
-    rf"(?:\s+{_KIND})?(?:\s+(?:from|in)\s+`?[\w./-]*[\w/-]`?)?|(?P<pronoun>it|this|that|(?:the|this|that)\s+{_KIND})){_ITS_TESTS}"
+    rf"(?:\s+{_KIND})?{_ASIDE}(?:\s+(?:from|in)\s+`?[\w./-]*[\w/-]`?)?|(?P<pronoun>it|this|that|(?:the|this|that)\s+{_KIND})){_ITS_TESTS}"
 )
 """An order to remove a name in code, or a pronoun for it, together with its tests."""
 JA_REMOVES = re.compile(
@@ -46,8 +52,8 @@ def removed_with_tests(prd_text: str) -> set[str]:
         orders += [one for one in JA_REMOVES.finditer(sentence) if not JA_NOT.search(one["end"])]
         for hit in orders:
             meant = _names(sentence[: hit.start()]) or named
-            if hit["name"]:
-                found.add(last_name(hit["name"]))
+            if name := hit["name"] or hit["bare"]:
+                found.add(last_name(name))
             elif len(meant) == 1:
                 found |= meant
         named = _names(sentence) or named
@@ -64,4 +70,5 @@ def last_name(path: str) -> str:
 
 
 def _names(text: str) -> set[str]:
-    return {name for hit in NAME.finditer(text) if (name := last_name(hit["name"]))}
+    hits = NAME.finditer(text)
+    return {name for hit in hits if (name := last_name(hit["name"] or hit["bare"]))}

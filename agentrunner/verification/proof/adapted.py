@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from agentrunner.git.restore import Entry
 from agentrunner.verification.adapted_tests import with_guarded_imports
@@ -17,6 +18,7 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.carried import carried
 from agentrunner.verification.syntax.definitions import definition
+from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.world import InputChange
 
@@ -50,47 +52,76 @@ async def _problem(exam: Examination, case: Case, paths: Sequence[str]) -> str:
     """Why a test did not have to change; "" where each had to."""
     if case.now is None:
         return UNKNOWN.format(paths[0])
-    names = await asyncio.to_thread(_reworded, exam, case, case.now, paths)
-    before = [name for name in names if case.before and case.before.passed(name)]
-    if not before:
-        return "" if names else UNKNOWN.format(paths[0])
-    world = exam.world
+    tests = await asyncio.to_thread(_reworded, exam, case, case.now, paths)
+    if not tests:
+        return UNKNOWN.format(paths[0])
+    cwd, world = case.target.cwd, exam.world
+    tests = [one for one in tests if case.before and one.any_of(case.before, cwd, "passed")]
+    if not tests:
+        return ""
     old_words = await asyncio.to_thread(_with_files, exam, world.new, paths, _as_worded_before)
     ran = await exam.run(case.target, old_words)
     if ran.results is None:
-        return UNKNOWN.format(before[0])
-    if needless := [name for name in before if not _is_red(ran.results, name)]:
-        return NEEDLESS.format(needless[0])
+        return UNKNOWN.format(tests[0].name)
+    for one in tests:
+        if not one.any_of(ran.results, cwd, "failed"):
+            return NEEDLESS.format(one.name)
     new_words = await asyncio.to_thread(_with_files, exam, world.mixed, paths, _guarded)
     ran = await exam.run(case.target, new_words)
     if ran.results is None:
-        return UNKNOWN.format(before[0])
-    if needless := [name for name in before if ran.results.passed(name)]:
-        return NOT_OF_THE_WORK.format(needless[0])
+        return UNKNOWN.format(tests[0].name)
+    red = [one for one in tests if one.any_of(ran.results, cwd, "failed")]
+    for one in tests:
+        if one not in red and one.any_of(ran.results, cwd, "passed"):
+            return NOT_OF_THE_WORK.format(one.name)
     # Where the file cannot be loaded, that says nothing of any single test.
-    if len(before) > 1 and not all(_is_red(ran.results, name) for name in before):
-        return UNKNOWN.format(before[0])
-    return ""
+    return "" if len(tests) == 1 or red == tests else UNKNOWN.format(tests[0].name)
 
 
-def _is_red(results: Results, name: str) -> bool:
-    return any(test.outcome == "failed" for test in results.named(name))
+@dataclass(frozen=True)
+class _Reworded:
+    """A test that says something else now, perhaps with cases that have names of their own."""
+
+    name: str
+    """The name of it, or of one of its cases, as it is reported."""
+    path: str
+    own_name: str
+    """Its name in its file."""
+    before: bytes
+    """The file as it was."""
+
+    def any_of(self, results: Results, cwd: str, outcome: str) -> bool:
+        """Whether it, or one of its cases, has this outcome."""
+        return any(
+            test.outcome == outcome
+            and in_repo(test.file, cwd) == self.path
+            and _name_in(self.path, self.before, test.name) == self.own_name
+            for test in results.tests
+        )
 
 
-def _reworded(exam: Examination, case: Case, now: Results, paths: Sequence[str]) -> list[str]:
-    """Names of tests of these files that say something else now, as they are reported. Blocks."""
+def _reworded(exam: Examination, case: Case, now: Results, paths: Sequence[str]) -> list[_Reworded]:
+    """The tests of these files that say something else now. Blocks."""
     was = exam.verifier.snapshots.reader(exam.world.old)
     read = exam.verifier.snapshots.reader(exam.world.new)
-    found = []
+    found: dict[tuple[str, str], _Reworded] = {}
     for test in now.tests:
         path = in_repo(test.file, case.target.cwd)
-        language = language_of(path)
-        if path not in paths or language is None:
+        language, text = language_of(path), was(path) if path in paths else None
+        if language is None or text is None:
             continue
-        before = definition(was(path) or b"", language, test.name)
-        if before is not None and before != definition(read(path) or b"", language, test.name):
-            found.append(test.name)
-    return list(dict.fromkeys(found))
+        before = definition(text, language, test.name)
+        if before is None or before == definition(read(path) or b"", language, test.name):
+            continue
+        name = _name_in(path, text, test.name)
+        found.setdefault((path, name), _Reworded(test.name, path, name, text))
+    return list(found.values())
+
+
+def _name_in(path: str, source: bytes, name: str) -> str:
+    """The name in its file of a test that is reported; "" for none."""
+    span = find_test(source, language_of(path) or "", name)
+    return span.name if span else ""
 
 
 def _as_worded_before(path: str, before: bytes, after: bytes) -> bytes:

@@ -112,7 +112,7 @@ class _Programs:
             Input(path, "the command holds it", "runner") for path in files if path not in seen
         ]
         inputs = replace(inputs, tests=[*inputs.tests, *own_programs])
-        world = replace(exam.world, new=tree)
+        world = replace(exam.world, new=tree, old=await self._tree({}, exam.world.old))
         return await exam.canaries.program_is_dead(self.run, target, world, inputs)
 
     async def run(self, _: Target, tree: str, only: Sequence[str]) -> Measured:

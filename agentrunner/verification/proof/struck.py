@@ -17,13 +17,15 @@ from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.differential import in_repo
 from agentrunner.verification.proof.named_work import NamedWork
+from agentrunner.verification.proof.new_programs import new_programs
 from agentrunner.verification.proof.switched_on import that_switch_on
 from agentrunner.verification.proof.without_options import not_asked_for
 from agentrunner.verification.proof.without_work import WithoutWork, turns_red
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.syntax.calls import names_called, names_changed
+from agentrunner.verification.syntax.calls import names_called, names_changed, users_of
 from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.mutants import changed_lines
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Measured, Run, Target
@@ -120,9 +122,9 @@ class TakenOut:
         read = await asyncio.to_thread(self.trees.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.trees.snapshots.reader, world.old)
         names_of_work = await asyncio.to_thread(_changed_names, world, read_old, read)
-        wanted = names_of_work | {
-            i for c in criteria for i in identifiers(f"{c.description} {c.detail}")
-        }
+        touched = await asyncio.to_thread(_touched_names, world, read_old, read)
+        wanted = names_of_work | touched | identifiers(asked)
+        wanted |= {i for c in criteria for i in identifiers(f"{c.description} {c.detail}")}
         files = {test.name: test for test in now.tests}
         refused: dict[str, str] = {}
         uses: dict[str, set[str]] = {}
@@ -146,7 +148,9 @@ class TakenOut:
                 notes.append("not struck: no function was changed in a language that is known")
                 # What is no function may be named in a text of the test: a column, a key.
                 refused |= {
-                    n: "" if names_of_work & words[n] else _why_unrelated(uses[n], wanted)
+                    n: ""
+                    if (names_of_work | touched) & words[n]
+                    else _why_unrelated(uses[n], wanted)
                     for n in candidates
                 }
             else:
@@ -194,7 +198,7 @@ def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> 
 
     For files without a grammar all words that are new in them.
     """
-    found: set[str] = set()
+    found = new_programs(world.product, world.old_paths, read)
     for path in world.product:
         stem = posixpath.basename(path).split(".")[0]
         if path not in world.old_paths:
@@ -206,6 +210,26 @@ def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> 
             found |= names_changed(read_old(path), after, language)
         else:
             found |= _words(after) - _words(read_old(path) or b"")
+    return found
+
+
+def _touched_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+    """Names of functions that use what the work altered beside functions in their file.
+
+    For files without a grammar, such as tables of settings, all words of the changed lines.
+    """
+    found: set[str] = set()
+    for path in world.product:
+        language, before, after = language_of(path), read_old(path), read(path)
+        if before is None or after is None:
+            continue
+        if language is not None:
+            found |= users_of(after, language, names_changed(before, after, language))
+        else:
+            lines = changed_lines(before, after)
+            found |= _words(
+                b"\n".join(text for i, text in enumerate(after.split(b"\n"), 1) if i in lines)
+            )
     return found
 
 
@@ -288,7 +312,8 @@ def _is_sound(test: TestResult, names_of_work: set[str]) -> bool:
     missing = MISSING.search(text) and not ASSERTED.match(text)
     if test.outcome == "error" or missing:
         return _names_missing(test.message, names_of_work, test.file)
-    return not SAYS_NOTHING.search(test.message)
+    # An assertion quotes the code, which may well be called `timeout`.
+    return bool(ASSERTED.match(text)) or not SAYS_NOTHING.search(test.message)
 
 
 def _names_missing(text: str, names_of_work: set[str], file: str = "") -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
@@ -140,6 +140,18 @@ def names_changed(before: bytes | None, after: bytes, language: str) -> set[str]
         else:
             names.add(name)
     return names
+
+
+def users_of(source: bytes, language: str, names: Collection[str]) -> set[str]:
+    """Return the last names of the functions of a source that use one of these names."""
+    parsed = parse(source, language)
+    if parsed is None or not names:
+        return set()
+    return {
+        one.name.rpartition(".")[2]
+        for one in functions_of(parsed)
+        if any(not node.named_child_count and parsed.text(node) in names for node in walk(one.body))
+    }
 
 
 def names_declared(source: bytes, language: str) -> set[str]:

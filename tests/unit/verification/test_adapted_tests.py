@@ -81,3 +81,39 @@ def test_an_inline_snapshot_is_told_from_the_rest_of_its_test() -> None:
         before, shown + b"it('zero', () => { expect(f(0)).toBe(0); });\n", "typescript"
     )
     assert not adapts_snapshots(before, shown.replace(b"f(90)", b"f(30)"), "typescript")
+
+
+TABLE = """\
+import pytest
+from color import color
+
+
+@pytest.mark.parametrize("n, name", [(100, "green"), (90, "green"), (89, "yellow"), (0, "red")])
+def test_color(n, name):
+    assert color(n) == name
+"""
+GONE = '(90, "green"), (89, "yellow")'
+STATED = '(80, "green"), (79, "yellow")'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (GONE, STATED, True),
+        (GONE, f'{STATED}, (60, "yellow"), (59, "red"), (33, "red")', True),
+        (GONE, '(81, "green"), (79, "yellow")', True),
+        (GONE, '(82, "green"), (79, "yellow")', False),
+        (GONE, '(80, "green")', False),
+        (', (0, "red")', "", False),
+        (f'{GONE}, (0, "red")', f'{STATED}, (59, "red"), (0, "none")', False),
+        (GONE, f'{STATED}, (90, "blue")', False),
+    ],
+    ids=[
+        "stated", "with more rows", "next to a stated one", "not stated", "one row less", "dropped",
+        "as it came out", "the same asked, else answered",
+    ],
+)  # fmt: skip
+def test_rows_give_way_to_rows_that_are_stated(old: str, new: str, expected: bool) -> None:
+    wanted = "Green starts at 80 percent now, yellow at 60. `color(79)` is yellow, `color(59)` red."
+    found = adapted_in(TABLE.encode(), TABLE.replace(old, new).encode(), "python", wanted)
+    assert bool(found) == expected

@@ -25,6 +25,8 @@ from agentrunner.verification.inputs.asked import asked_in, data_asked_in, wante
         ("`tests/test_old.py` を削除する", "tests/test_old.py"),
         ("discount のテストを削除する", "tests/test_discount.py"),
         ("Delete shop.py and its tests tests/test_shop.py.", "tests/test_shop.py"),
+        ("Remove it, shop.py, and the tests of both (tests/test_shop.py)", "tests/test_shop.py"),
+        ("Remove shop.py and its tests in tests/test_shop.py", "tests/test_shop.py"),
         ("Delete shop.py and its tests (tests/test_shop.py).", "tests/test_shop.py"),
         ("Delete shop.py together with tests/test_shop.py.", "tests/test_shop.py"),
         ("Remove shop.py along with its test file tests/test_shop.py", "tests/test_shop.py"),

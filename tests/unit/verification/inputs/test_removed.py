@@ -16,12 +16,21 @@ from agentrunner.verification.inputs.removed import removed_with_tests
         "Remove the function `show` from money/show.py together with its tests.",
         "`show` is old. Please delete it and the tests of it.",
         "`Money.show` is deprecated; remove it with its tests.",
+        "Remove `show`, which has been deprecated since 0.0.9, together with its test. Bump it.",
+        "Remove `show` (deprecated) and its tests.",
+        "show() is deprecated; please delete it and its test.",
         "`show` は非推奨です。関数とそのテストを削除してください。",
         "`show` とそのテストを削除する。",
     ],
 )
 def test_code_with_its_tests(text: str) -> None:
     assert removed_with_tests(text) == {"show"}
+
+
+@pytest.mark.parametrize("name", ["old_show", "oldShow", "OldShow", "old_show()"])
+def test_a_name_spelt_as_code_needs_no_back_quotes(name: str) -> None:
+    text = f"{name} is deprecated; please delete it and its test."
+    assert removed_with_tests(text) == {name.removesuffix("()")}
 
 
 @pytest.mark.parametrize(
@@ -31,6 +40,8 @@ def test_code_with_its_tests(text: str) -> None:
         "Do not remove `show` and its tests.",
         "`show` and `tell` are old. Delete it and its tests.",
         "Delete it and its tests.",
+        "Old is deprecated. Delete it and its tests.",
+        "Remove `show`, which is old. Fix it, together with its test.",
         "Fix `show` and its tests. Delete the log.",
         "`show` とそのテストを削除しない。",
         "It is gone (check: `rm x`). Delete it and its tests.",

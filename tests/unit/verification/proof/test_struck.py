@@ -18,6 +18,8 @@ QUOTED = "AssertionError: Regex pattern did not match.\n  Actual: 'M' object has
     [
         ("failed", "assert 2 == 3", True),
         ("failed", QUOTED, True),
+        ("failed", "assert 10 == 30\n +  where 10 = timeout()", True),
+        ("failed", "Failed: Timeout >1.0s", False),
         ("failed", "assert 'is not a function' in 'no'", True),
         ("failed", "AttributeError: module 'shop' has no attribute 'other'", False),
         ("failed", "AttributeError: module 'shop' has no attribute 'total'", True),
