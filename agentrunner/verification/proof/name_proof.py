@@ -27,7 +27,13 @@ from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import gone, is_of_others, stable, unstable_names
+from agentrunner.verification.results.names import (
+    gone,
+    is_of_others,
+    put_aside,
+    stable,
+    unstable_names,
+)
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
 from agentrunner.verification.target import Target, test_target
@@ -199,17 +205,20 @@ def _words_about(
 
 
 async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
-    """Tests that are gone and neither moved nor settled; claimed tests that failed are included.
+    """Tests that are gone or skipped, and neither moved nor settled.
 
-    Before they count as lost, the old tree runs once more: names that differ between two runs of
-    one tree are compared by the part that stays the same.
+    Tests that were red are included: claimed tests that failed, and all that are reported and
+    not run now, unless a person listed them as known reds. Before they count as lost, the old tree
+    runs once more: names that differ between two runs of one tree are compared by the part that
+    stays the same.
     """
     if case.before is None:
         return []
     # A test that could not even be loaded is no test yet.
     failed = {test.name for test in case.before.red if test.outcome == "failed"}
-    claimed = sorted(failed.intersection(exam.claims(case).claimed))
-    red = [name for name in claimed if not _is_still_run(name, now)]
+    claims = exam.claims(case)
+    red = [name for name in sorted(failed & claims.claimed) if not _is_still_run(name, now)]
+    red += put_aside(case.before, now, claims.listed)
     if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now), *red])):
         return []
     again = await exam.run(case.target, exam.world.old)
