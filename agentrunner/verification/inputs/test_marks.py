@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
+
 WORD = re.compile(r"[A-Za-z_]\w*")
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 QUOTED = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`\n]*)`|/([^/\s][^/\n]*)/")
@@ -111,8 +113,14 @@ def is_word_of(word: str, text: str) -> bool:
 
 
 def is_quoted_in(word: str, text: str) -> bool:
-    """Whether a text writes this word in quotes."""
-    return any(is_word_of(word, one) for hit in QUOTED.findall(text) for one in hit if word in one)
+    """Whether a text writes this word in quotes, other than to import something."""
+    return any(
+        is_word_of(word, one)
+        for line in text.splitlines()
+        if word in line and not IMPORT_LINE.match(line)
+        for hit in QUOTED.findall(line)
+        for one in hit
+    )
 
 
 def with_other_words(before: str, after: str, words: Collection[str], end: str) -> str:

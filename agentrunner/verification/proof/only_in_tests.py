@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.environment import PLAIN
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.inputs.interpreters import INTERPRETERS
@@ -107,14 +108,15 @@ def _marks(
         return _Marks({})
     inputs = differential.inputs(world.old, [target])
     counted = {path: inputs.counts(path) for path in sorted(world.old_paths)}
-    tests = [path for path, one in counted.items() if one and not one.region]
     others = [path for path, one in counted.items() if one is None or one.region]
-    tools = path_words(path for path in tests if (one := counted[path]) and one.kind == "test")
-    tools -= path_words([*others, *changed])
+    tests = [path for path, one in counted.items() if one and not one.region and one.kind == "test"]
+    helpers = [path for path, one in counted.items() if one and one.kind == "fixture"]
+    tools = path_words(tests) - path_words([*others, *changed])
     if now and not INTERPRETERS.match(now.reader):
         tools.add(now.reader)
-    old_tests = [_text(one) for one in snapshots.read_many(world.old, tests[:MOST_FILES]).values()]
-    defined = defined_by_tests(old_tests)
+    old_tests = _texts(snapshots, world.old, tests)
+    of_tests_alone = [*old_tests, *_texts(snapshots, world.old, helpers)]
+    defined = defined_by_tests(of_tests_alone)
     read_of_environment: dict[str, str] = {}
     of_tests: dict[str, str] = {}
     for path, added in lines.items():
@@ -126,24 +128,21 @@ def _marks(
             of_tests[word] = path
     if not read_of_environment and not of_tests:
         return _Marks({})
-    old = snapshots.read_many(world.old, others[:MOST_FILES])
-    code = "\n".join(_text(text) for path, text in old.items() if _is_code(path, text))
-    whole = "\n".join([asked, *map(_text, old.values())])
-    whole += "\n".join(
-        _text(was(path)) for path in tests if (one := counted[path]) and one.kind == "test"
-    )
+    code = "\n".join(_texts(snapshots, world.old, [path for path in others if family_of(path)]))
+    documents = [path for path in others if not family_of(path)]
+    named = "\n".join([asked, code, *old_tests, *_texts(snapshots, world.old, documents)])
     words = {
-        word: path for word, path in read_of_environment.items() if not is_word_of(word, whole)
+        word: path for word, path in read_of_environment.items() if not is_word_of(word, named)
     }
     words |= {
         word: path
         for word, path in of_tests.items()
         if not is_word_of(word, asked)
         and not is_word_of(word, code)
-        and not any(is_quoted_in(word, text) for text in old_tests)
+        and not any(is_quoted_in(word, text) for text in of_tests_alone)
     }
     new = [change.path for change in world.changes if change.test]
-    return _Marks(words, "\n".join(_text(read(path)) for path in new[:MOST_FILES]))
+    return _Marks(words, "\n".join(_texts(snapshots, world.new, new)))
 
 
 def _without(differential: Differential, world: SnapshotTrees, words: Collection[str]) -> str:
@@ -161,6 +160,10 @@ def _without(differential: Differential, world: SnapshotTrees, words: Collection
         if (text := with_other_words(old, new, words, end)) != new:
             made[path] = (entries[path][0], snapshots.write_blob(text.encode("latin-1")))
     return snapshots.combine(world.new, made)
+
+
+def _texts(snapshots: Snapshots, tree: str, paths: Sequence[str]) -> list[str]:
+    return [_text(one) for one in snapshots.read_many(tree, paths[:MOST_FILES]).values()]
 
 
 def _is_code(path: str, source: bytes | None) -> bool:
