@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+PLAIN = frozenset({"PATH", "HOME", "LANG", "TERM", "TMPDIR"})
+"""Those of the variables that programs find everywhere."""
+
 
 def base_environment(
     path: Sequence[Path], *, home: Path, repo: Path, pycache: Path

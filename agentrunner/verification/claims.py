@@ -29,6 +29,8 @@ class Claims:
 
     claimed: frozenset[str] = frozenset()
     known: frozenset[str] = frozenset()
+    listed: frozenset[str] = frozenset()
+    """Those of the known reds that a person listed."""
 
 
 def claims_of(
@@ -51,11 +53,10 @@ def claims_of(
     listed_red = {name for name in red if any(_matches(name, one) for one in listed)} - set(mapped)
     rest = {name: test for name, test in red.items() if name not in listed_red}
     if only_listed or before.weak:
-        return Claims(frozenset(rest), frozenset(listed_red))
-    named = asked_for(rest, wanted, mapped)
-    if not named:
-        return Claims(frozenset(rest), frozenset(listed_red))
-    return Claims(frozenset(named), frozenset(listed_red | (rest.keys() - named)))
+        return Claims(frozenset(rest), frozenset(listed_red), frozenset(listed_red))
+    named = asked_for(rest, wanted, mapped) or rest.keys()
+    others = rest.keys() - named
+    return Claims(frozenset(named), frozenset(listed_red | others), frozenset(listed_red))
 
 
 def asked_for(

@@ -20,6 +20,7 @@ EXAMINED = frozenset(
         "editable_install",
         "packages_changed",
         "work_unasked",
+        "only_in_tests",
     }
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
@@ -173,6 +174,16 @@ def unasked_work(what: str) -> Finding:
         code="work_unasked",
         message=what[:1].upper() + what[1:],
         remedy="have a test that asks it; or agentrunner approve, after looking at it",
+    )
+
+
+def only_in_tests(what: str) -> Finding:
+    """A finding: the work passes by what only a tested program has around it."""
+    return Finding(
+        code="only_in_tests",
+        message=what,
+        remedy="name it in the task, where it is wanted; or agentrunner approve, after looking at"
+        " agentrunner diff",
     )
 
 

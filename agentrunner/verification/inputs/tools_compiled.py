@@ -115,6 +115,9 @@ def cmake_project(context: Context, folder: str, by: str) -> None:
     tree = context.tree
     lists = [path for path in tree.under(folder)
              if path.endswith(("CMakeLists.txt", ".cmake"))][:300]  # fmt: skip
+    for path in tree.under(folder):
+        if path.endswith((".cmake.in", "Presets.json")):
+            context.add(path, "CMake or CTest reads what it says about tests", "recipe")
     programs: dict[str, list[str]] = {}
     tests: list[tuple[str, str, list[str]]] = []
     installed: set[str] = set()

@@ -19,8 +19,10 @@ from agentrunner.verification.findings import (
     flaky,
     inputs_written,
     looks_at_nothing,
+    only_in_tests,
     tool_changed,
 )
+from agentrunner.verification.inputs.asked import outside_of_checks
 from agentrunner.verification.inputs.follow import only_reads
 from agentrunner.verification.inputs.speakers import speakers
 from agentrunner.verification.proof.case import Case, label
@@ -35,6 +37,7 @@ from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.moved_back import red_where_it_was
 from agentrunner.verification.proof.new_in_green import why_not_shown
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
+from agentrunner.verification.proof.only_in_tests import right_only_in_tests
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silence import gone_silent
 from agentrunner.verification.proof.struck import TakenOut
@@ -232,6 +235,12 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     silent = await gone_silent(exam, target)
     if silent and report.stopped_by(tool_changed(target, silent), target.id):
+        return
+    asked = outside_of_checks(exam.verifier.spec.wanted)
+    only = await right_only_in_tests(
+        exam.run, exam.differential, target, exam.world, None, (), (), asked
+    )
+    if only and report.stopped_by(only_in_tests(only), target.id):
         return
     # A tool that reads sources can be blinded by them. A command that only looks reports the text.
     # Where the output of a program is looked at, its silence was seen to turn the command red.

@@ -9,7 +9,12 @@ from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.differential import in_repo, in_tree
-from agentrunner.verification.findings import tests_gone, tool_changed, unasked_work
+from agentrunner.verification.findings import (
+    only_in_tests,
+    tests_gone,
+    tool_changed,
+    unasked_work,
+)
 from agentrunner.verification.inputs.asked import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.asked_before import not_asked_again
@@ -25,9 +30,16 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.followed_data import that_follow
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
+from agentrunner.verification.proof.only_in_tests import right_only_in_tests
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import gone, is_of_others, stable, unstable_names
+from agentrunner.verification.results.names import (
+    gone,
+    is_of_others,
+    put_aside,
+    stable,
+    unstable_names,
+)
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
 from agentrunner.verification.target import Target, test_target
@@ -90,8 +102,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         return
     # A test that existed before and has moved since passes only with the old inputs.
     here = [name for name in names if now.passed(name)]
-    only = here if exam.by_names(case) else ()
-    if not await exam.confirmed_green(case, here, only):
+    alone = here if exam.by_names(case) else ()
+    if not await exam.confirmed_green(case, here, alone):
         return
     if not await holds_with_old_packages(exam, case, here):
         return
@@ -106,9 +118,15 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
     if report.stopped_by(dead.finding, target.id):
         return
-    if await _stopped_for_other_questions(
-        exam, case, now, [name for name in stood if name in here]
-    ):
+    turned_now = [name for name in stood if name in here]
+    if await _stopped_for_other_questions(exam, case, now, turned_now):
+        return
+    own_tests = [name for name in shown.names if name in here]
+    wanted_words = outside_of_checks(exam.verifier.spec.wanted)
+    only = await right_only_in_tests(
+        exam.run, exam.differential, target, world, now, turned_now, own_tests, wanted_words
+    )
+    if only and report.stopped_by(only_in_tests(only), target.id):
         return
     how = [BY_NAMES] if exam.by_names(case) else []
     words = await asyncio.to_thread(_words_about, exam, case, now, names[:MOST_NAMES])
@@ -199,17 +217,20 @@ def _words_about(
 
 
 async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
-    """Tests that are gone and neither moved nor settled; claimed tests that failed are included.
+    """Tests that are gone or skipped, and neither moved nor settled.
 
-    Before they count as lost, the old tree runs once more: names that differ between two runs of
-    one tree are compared by the part that stays the same.
+    Tests that were red are included: claimed tests that failed, and all that are reported and
+    not run now, unless a person listed them as known reds. Before they count as lost, the old tree
+    runs once more: names that differ between two runs of one tree are compared by the part that
+    stays the same.
     """
     if case.before is None:
         return []
     # A test that could not even be loaded is no test yet.
     failed = {test.name for test in case.before.red if test.outcome == "failed"}
-    claimed = sorted(failed.intersection(exam.claims(case).claimed))
-    red = [name for name in claimed if not _is_still_run(name, now)]
+    claims = exam.claims(case)
+    red = [name for name in sorted(failed & claims.claimed) if not _is_still_run(name, now)]
+    red += put_aside(case.before, now, claims.listed)
     if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now), *red])):
         return []
     again = await exam.run(case.target, exam.world.old)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.words import options, signatures
+from agentrunner.verification.syntax.words import options, signatures, things
 from agentrunner.verification.world import SnapshotTrees
 
 NOWHERE = "`{}`, which the requirements name, is nowhere in the tree"
@@ -21,12 +21,14 @@ MOST_FILES = 5_000
 def named_and_nowhere(snapshots: Snapshots, world: SnapshotTrees, asked: str) -> str:
     """What a text names as it is to be called or given, and what neither tree has; else "".
 
-    These are functions with their parameters, and options. What the tree before the run has may
+    These are functions with their parameters, options, and what is called an attribute, a header or
+    the like. What the tree before the run has may
     have been removed on purpose. Blocks. Raises GitFailed and OSError.
     """
     named = {one: text for one, text in signatures(asked).items() if not _is_pythons_own(text)}
     given = options(asked)
-    if not named and not given:
+    called = things(asked)
+    if not named and not given and not called:
         return ""
     new, old = snapshots.list(world.new), snapshots.list(world.old)
     changed = [path for path, entry in new.items() if old.get(path) != entry]
@@ -40,6 +42,7 @@ def named_and_nowhere(snapshots: Snapshots, world: SnapshotTrees, asked: str) ->
     wanted = _not_in(snapshots, world.new, others, wanted)
     wanted = _not_in(snapshots, world.old, [*gone, *same], wanted)
     spelt = {_spelt(one): text for one, text in given.items()}
+    spelt |= {_in_any_case(one): text for one, text in called.items()}
     spelt = _not_in(snapshots, world.new, changed, spelt)
     spelt = _not_in(snapshots, world.old, [*gone, *same], spelt)
     missing = [*wanted.values(), *spelt.values()]
@@ -69,6 +72,13 @@ def _spelt(option: str) -> re.Pattern[bytes]:
     return re.compile(
         rf"--{name}\b|[\"']{name}[\"']|(?<![\w.]){name}\s*[:=](?!=)".encode(), re.IGNORECASE
     )
+
+
+def _in_any_case(name: str) -> re.Pattern[bytes]:
+    """A name as it may be spelt: `aria-label`, `ariaLabel`, `ARIA_LABEL`."""
+    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
+    pattern = "[-_]?".join(map(re.escape, re.split(r"[-_]+", parts.strip("-_"))))
+    return re.compile(pattern.encode(), re.IGNORECASE)
 
 
 def _not_in(

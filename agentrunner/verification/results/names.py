@@ -152,6 +152,17 @@ def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[
     return list(dict.fromkeys(shown.get(name, name) for name in missing))
 
 
+def put_aside(before: Results, now: Results, listed: Collection[str] = ()) -> list[str]:
+    """Names that were red before and are only skipped or expected to fail now, without `listed`."""
+    return [
+        name
+        for name in dict.fromkeys(test.name for test in before.red)
+        if name not in listed
+        and (found := now.named(name))
+        and not any(test.outcome == "passed" or test.red for test in found)
+    ]
+
+
 def _takes_other_place(name: str, numbered: set[str], by_case: Counter[str]) -> bool:
     """Whether the case has another place in its list now; that place is then used up."""
     wanted = _without_places(name, numbered)

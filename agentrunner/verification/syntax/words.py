@@ -24,6 +24,26 @@ _PARAMETER = re.compile(r"[&*.]*[A-Za-z_]\w*\??(?:[ :]+[&*]*[A-Za-z_][\w.\[\]<>&
 _OPTION = re.compile(
     r"(?:-\w(?:,| |\|)? ?)?--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?:[ =][\w<>\[\]./]+)?"
 )
+_KIND = (
+    r"(?:headers?|attributes?|keys?|fields?|propert(?:y|ies)|columns?|cookies?|elements?"
+    r"|events?|parameters?)\b|属性|ヘッダ|キー|フィールド|列|プロパティ|パラメータ"
+)
+_WANTED = re.compile(
+    rf"`([A-Za-z][\w-]*)`[- ]?(?:という)?(?:{_KIND})"
+    rf"|\b(?:{_KIND})(?: (?:named|called))? `([A-Za-z][\w-]*)`"
+    r"|\ban? `([A-Za-z]\w*(?:-\w+)+)`"
+    r"|\b(?:gets?|has|have|sets?|adds?|carr(?:y|ies)|gains?|needs?|and|with)"
+    r" `([A-Za-z][\w-]*)=[\"'][^`]*`",
+    re.IGNORECASE,
+)
+"""A name in back quotes, with the word for what it names, or with the value that it gets."""
+_SILENT = re.compile(
+    r"(?i)\b(?:remov|delet|drop|obsolete|renam|replac)|\b(?:instead of|no longer|without|not|never"
+    r"|e\.g\.|for (?:example|instance)|such as|like|unknown|any|other|some|if|when|where)\b|n't\b"
+    r"|削除|廃止|例えば|など|ない|場合|のような"
+)
+"""Sentences that name what shall go, or what somebody may hand over."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|。|\n\s*\n|\n\s*(?=[-*+] |\d+[.)] )")
 _KEYWORDS = (
     frozenset(keyword.kwlist)
     | frozenset(keyword.softkwlist)
@@ -76,6 +96,20 @@ def options(text: str) -> dict[str, str]:
     """Names of options that a text writes alone in back quotes, without dashes; and how."""
     hits = [(_OPTION.fullmatch(one.strip()), one.strip()) for one in _TICKED.findall(text)]
     return {hit[1]: one for hit, one in hits if hit is not None}
+
+
+def things(text: str) -> dict[str, str]:
+    """Names in back quotes that a text calls an attribute, a header, a key or the like; and how.
+
+    Hyphenated names after "a" or "an" are among them, and attributes that get a value. Sentences
+    that take something away, give an example or a condition are left out.
+    """
+    found: dict[str, str] = {}
+    for sentence in _SENTENCE.split(text):
+        if not _SILENT.search(sentence):
+            for hit in _WANTED.findall(sentence):
+                found |= {name: name for name in hit if len(name) > 1}
+    return found
 
 
 def _plain(text: str) -> set[str]:

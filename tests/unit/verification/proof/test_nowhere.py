@@ -29,9 +29,9 @@ class Trees:
         return lambda path: self.trees[tree][path].encode()
 
 
-def _missing(old: dict[str, str], new: dict[str, str]) -> str:
+def _missing(old: dict[str, str], new: dict[str, str], asked: str = ASKED) -> str:
     world = SnapshotTrees("old", "new", "new", "old", (), frozenset(old), ())
-    return named_and_nowhere(cast(Snapshots, Trees(old, new)), world, ASKED)
+    return named_and_nowhere(cast(Snapshots, Trees(old, new)), world, asked)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,26 @@ def test_what_is_named_is_somewhere(file: str, new: str, missing: str) -> None:
 
 def test_what_stood_before_may_be_gone() -> None:
     assert _missing({"a": "percent old --dry-run"}, {"a": ""}) == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "new", "missing"),
+    [
+        ('The svg gets `role="img"` and an `aria-label` with the text.', "role=img", "aria-label"),
+        ('The svg gets `role="img"` and an `aria-label` with the text.', "role, ariaLabel", ""),
+        ("Answers carry the `X-Request-Id` header.", "send()", "X-Request-Id"),
+        ("Answers carry the `X-Request-Id` header.", "env['HTTP_X_REQUEST_ID']", ""),
+        ("The report has a column `per_cent`.", "row(total)", "per_cent"),
+        ("結果に `per_cent` 列を追加する。", "row(total)", "per_cent"),
+        ("The `X-Old` header is removed.", "send()", ""),
+        ("Keep headers such as `X-Any` header.", "send()", ""),
+        ("If a client sends the `X-Debug` header, log it.", "send()", ""),
+        ('`slug("A b")` gives `a-b`.', "send()", ""),
+        ("It returns a `Promise`.", "async", ""),
+    ],
+)
+def test_what_is_called_a_thing_is_somewhere(asked: str, new: str, missing: str) -> None:
+    said = _missing({"b": "old"}, {"a.js": new}, asked)
+    assert said == (
+        f"`{missing}`, which the requirements name, is nowhere in the tree" * bool(missing)
+    )

@@ -1,7 +1,14 @@
 import pytest
 
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import clean, gone, made, stable, unstable_names
+from agentrunner.verification.results.names import (
+    clean,
+    gone,
+    made,
+    put_aside,
+    stable,
+    unstable_names,
+)
 
 
 def results(*each: tuple[str, str]) -> Results:
@@ -113,3 +120,12 @@ def test_a_case_that_is_skipped_now_is_not_at_another_place() -> None:
         ("t.py::test_a[one2]", "skipped"), ("t.py::test_a[one3]", "passed"),
     )  # fmt: skip
     assert gone(cases("one0", "one1", "one2"), now) == ["t.py::test_a[one2]"]
+
+
+def test_a_red_test_is_put_aside_when_it_is_only_skipped_or_expected_to_fail_now() -> None:
+    outcomes = {"a": "skipped", "b": "xfailed", "c": "xpassed", "d": "passed", "e": "failed"}
+    before = Results("x", tuple(made(name, "failed") for name in [*outcomes, "gone", "listed"]))
+    now = Results("x", tuple(made(*one) for one in [*outcomes.items(), ("listed", "skipped")]))
+    assert put_aside(before, now, {"listed"}) == ["a", "b", "c"]
+    twice = Results("x", (made("a", "skipped"), made("a", "passed")))
+    assert put_aside(before, twice) == []

@@ -1,0 +1,133 @@
+"""Words of new product code by which it could notice that it is tested. Pure.
+
+They are names of environment variables that it reads, words of the test tool and of the paths of
+tests, and names that only test code defines. Such a word says nothing by itself: without it what
+was red has to be red again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
+
+WORD = re.compile(r"[A-Za-z_]\w*")
+PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+QUOTED = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`\n]*)`|/([^/\s][^/\n]*)/")
+COMMENT = re.compile(r"\s*(?://|\*|/\*|#\s)")
+ENVIRONMENT = re.compile(
+    r"\benviron\b|(?i:\bget_?env\w*\b|\blookup_?env\b|getenvironmentvariable)|\b(?:env|ENV|_ENV)\b"
+    r"\s*[.\[({:]|\benv!|%ENV|\$_SERVER|\bprocess\.env\b|\bgetProperty\b"
+)
+"""Where a language's own library reads the environment."""
+READ_NAME = re.compile(
+    rf"(?:{ENVIRONMENT.pattern})[^\"'`\n;]{{0,12}}?[\"'`](\w+)[\"'`]|\b(?:env|environ)\.([A-Za-z_]\w*)"
+    r"|\bENV[\[{]:?[\"']?(\w+)|[\"'](\w+)[\"'] (?:not )?in (?:os\.)?environ\b"
+)
+SHOUTED = re.compile(r"(?<!\w)[A-Z][A-Z0-9]*_[A-Z0-9_]+(?!\w)")
+SHELL_READ = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
+SHELL_SET = r"(?:^|[\s;&|(]){}=|\bfor {} in\b|\bread\b[^\n]*\b{}\b"
+ASKED_WHETHER_THERE = re.compile(
+    r"\btypeof\s*\(?\s*(?:[A-Za-z]\w*\.)?([A-Za-z_$]\w*)|\bdefined\?[\s(]+:*([A-Za-z_]\w*)"
+    r"|\bcfg!?\([^)\n]*?\b(test)\b"
+)
+ASSIGNED = re.compile(
+    r"\.([A-Za-z_]\w*)\s*=(?![=>])|\b(?:global|globalThis|window)\.([A-Za-z_]\w*)"
+)
+DEFINED = re.compile(
+    r"^(?:export\s+)?(?:async\s+)?(?:function\*?|def|class|sub|const|let|var)\s+([A-Za-z_]\w*)"
+    r"|^\s*(?:global|globalThis|window)\.([A-Za-z_]\w*)\s*=(?!=)|^([A-Za-z_]\w*)\s*\(\)\s*\{",
+    re.MULTILINE,
+)
+ENDINGS = ("", "s", "ing", "er")
+
+
+def path_words(paths: Iterable[str]) -> set[str]:
+    """The words of paths in small letters, with at least three letters."""
+    return {
+        part.lower() for path in paths for part in PART.findall(path) if len(part) > 2
+    }  # fmt: skip
+
+
+def defined_by_tests(texts: Iterable[str]) -> set[str]:
+    """Names that test code defines for a whole file or for all of them."""
+    return {name for text in texts for hit in DEFINED.findall(text) for name in hit if name}
+
+
+def added_lines(before: str, after: str) -> list[str]:
+    """The lines that only the new text has, without those that are comments."""
+    old = {line.strip() for line in before.splitlines()}
+    return [
+        line
+        for line in after.splitlines()
+        if line.strip() and line.strip() not in old and not COMMENT.match(line)
+    ]
+
+
+def variables(lines: Collection[str], *, shell: bool = False, text: str = "") -> set[str]:
+    """Names of environment variables that these lines read; `text` is the whole file."""
+    joined = "\n".join(lines)
+    if shell:
+        return {
+            name
+            for name in SHELL_READ.findall(joined)
+            if not re.search(SHELL_SET.format(name, name, name), text, re.MULTILINE)
+        }
+    if not ENVIRONMENT.search(joined):
+        return set()
+    return {name for hit in READ_NAME.findall(joined) for name in hit if name} | {
+        *SHOUTED.findall(joined)
+    }
+
+
+def words_of_tools(lines: Collection[str], tools: Collection[str]) -> set[str]:
+    """Words that these lines write in quotes, or use as names, and that contain one of `tools`."""
+    known = {f"{tool}{ending}" for tool in tools for ending in ENDINGS}
+    found: set[str] = set()
+    for line in lines:
+        quoted = " ".join(text for hit in QUOTED.findall(line) for text in hit)
+        found |= {
+            word
+            for word in WORD.findall(quoted)
+            if word.lower() in known or not known.isdisjoint(map(str.lower, PART.findall(word)))
+        }
+        found |= {name for hit in ASKED_WHETHER_THERE.findall(line) for name in hit if name}
+    return found
+
+
+def taken_from_tests(lines: Collection[str], defined: Collection[str]) -> set[str]:
+    """Names of test code that these lines assign to, or write in quotes."""
+    found: set[str] = set()
+    for line in lines:
+        found |= {name for hit in ASSIGNED.findall(line) for name in hit if name}
+        found |= {
+            word for hit in QUOTED.findall(line) for text in hit for word in WORD.findall(text)
+        }
+    return found & set(defined)
+
+
+def is_word_of(word: str, text: str) -> bool:
+    """Whether a text contains this word as a whole."""
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
+def is_quoted_in(word: str, text: str) -> bool:
+    """Whether a text writes this word in quotes, other than to import something."""
+    return any(
+        is_word_of(word, one)
+        for line in text.splitlines()
+        if word in line and not IMPORT_LINE.match(line)
+        for hit in QUOTED.findall(line)
+        for one in hit
+    )
+
+
+def with_other_words(before: str, after: str, words: Collection[str], end: str) -> str:
+    """The new text with `end` behind each of these words, in the lines that only it has."""
+    old = {line.strip() for line in before.splitlines()}
+    pattern = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, sorted(words)))})(?!\w)")
+    return "".join(
+        line if line.strip() in old else pattern.sub(rf"\g<1>{end}", line)
+        for line in after.splitlines(keepends=True)
+    )

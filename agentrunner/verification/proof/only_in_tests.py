@@ -1,0 +1,174 @@
+"""Whether the work is right only where tests run.
+
+Product code can notice that it is tested: by a variable of the test tool, by its name in the list
+of loaded modules, by a function of the tests. Such a word in the work is exchanged for one that
+nobody knows. Where the tests then fail, it is the word that lets them pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.sandboxes.environment import PLAIN
+from agentrunner.verification.differential import Differential
+from agentrunner.verification.inputs.interpreters import INTERPRETERS
+from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.test_marks import (
+    added_lines,
+    defined_by_tests,
+    is_quoted_in,
+    is_word_of,
+    path_words,
+    taken_from_tests,
+    variables,
+    with_other_words,
+    words_of_tools,
+)
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.target import Run, Target
+from agentrunner.verification.world import SnapshotTrees
+
+SHELL = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
+MOST_READ = 200_000
+"""Bytes of a file that are looked at."""
+MOST_FILES = 3_000
+MOST_WORDS = 6
+"""Words that are exchanged one by one."""
+WHY = (
+    "{} has to do with `{}`, which neither the task nor the code before the run names, and without"
+    " that {} fails: the work may be right only where tests run"
+)
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """Words of the work, each with the file that has it, and the texts of the new tests."""
+
+    words: Mapping[str, str]
+    texts: str = ""
+
+
+async def right_only_in_tests(
+    run: Run,
+    differential: Differential,
+    target: Target,
+    world: SnapshotTrees,
+    now: Results | None,
+    names: Sequence[str],
+    own: Sequence[str],
+    asked: str,
+) -> str:
+    """Why the work is taken to be right only in tests; "" for none.
+
+    `names` are claimed tests that turned green, `own` those of the worker; without both the command
+    is asked as a whole. `asked` is what people ask for. Raises what running in rooms raises.
+    """
+    marks = await asyncio.to_thread(_marks, differential, target, world, now, asked)
+    if not marks.words:
+        return ""
+
+    async def first_red(words: Collection[str]) -> str:
+        tree = await asyncio.to_thread(_without, differential, world, words)
+        seen = await run(target, tree, [*names, *own])
+        if seen.results is None or not (names or own):
+            return "" if seen.passed else f"`{target.shell}`"
+        red = [name for name in names if not seen.results.passed(name)]
+        # A variable that the worker's own test sets is a part of what it asks.
+        if not all(is_word_of(word, marks.texts) for word in words):
+            red += [name for name in own if not seen.results.passed(name)]
+        return red[0] if red else ""
+
+    if not await first_red(marks.words):
+        return ""
+    for word, path in list(marks.words.items())[:MOST_WORDS]:
+        if red := await first_red([word]):
+            return WHY.format(path, word, red)
+    return ""
+
+
+def _marks(
+    differential: Differential,
+    target: Target,
+    world: SnapshotTrees,
+    now: Results | None,
+    asked: str,
+) -> _Marks:
+    """The words of the work by which it may notice that it is tested. Blocks."""
+    snapshots = differential.snapshots
+    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    changed = [path for path in world.product if _is_code(path, read(path))][:MOST_FILES]
+    lines = {path: added_lines(_text(was(path)), _text(read(path))) for path in changed}
+    if not any(lines.values()):
+        return _Marks({})
+    inputs = differential.inputs(world.old, [target])
+    counted = {path: inputs.counts(path) for path in sorted(world.old_paths)}
+    others = [path for path, one in counted.items() if one is None or one.region]
+    tests = [path for path, one in counted.items() if one and not one.region and one.kind == "test"]
+    helpers = [path for path, one in counted.items() if one and one.kind == "fixture"]
+    tools = path_words(tests) - path_words([*others, *changed])
+    if now and not INTERPRETERS.match(now.reader):
+        tools.add(now.reader)
+    old_tests = _texts(snapshots, world.old, tests)
+    of_tests_alone = [*old_tests, *_texts(snapshots, world.old, helpers)]
+    defined = defined_by_tests(of_tests_alone)
+    read_of_environment: dict[str, str] = {}
+    of_tests: dict[str, str] = {}
+    for path, added in lines.items():
+        whole = _text(read(path))
+        shell = family_of(path) == "shell" or SHELL.match(whole) is not None
+        for word in variables(added, shell=shell, text=whole) - PLAIN:
+            read_of_environment[word] = path
+        for word in words_of_tools(added, tools) | taken_from_tests(added, defined):
+            of_tests[word] = path
+    if not read_of_environment and not of_tests:
+        return _Marks({})
+    code = "\n".join(_texts(snapshots, world.old, [path for path in others if family_of(path)]))
+    documents = [path for path in others if not family_of(path)]
+    named = "\n".join([asked, code, *old_tests, *_texts(snapshots, world.old, documents)])
+    words = {
+        word: path for word, path in read_of_environment.items() if not is_word_of(word, named)
+    }
+    words |= {
+        word: path
+        for word, path in of_tests.items()
+        if not is_word_of(word, asked)
+        and not is_word_of(word, code)
+        and not any(is_quoted_in(word, text) for text in of_tests_alone)
+    }
+    new = [change.path for change in world.changes if change.test]
+    return _Marks(words, "\n".join(_texts(snapshots, world.new, new)))
+
+
+def _without(differential: Differential, world: SnapshotTrees, words: Collection[str]) -> str:
+    """The tree that is handed over, with other words in place of these. Blocks."""
+    snapshots = differential.snapshots
+    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    entries, end = snapshots.list(world.new), f"_{secrets.token_hex(3)}"
+    made: dict[str, Entry | None] = {}
+    for path in world.product:
+        before, after = was(path), read(path)
+        if after is None or not _is_code(path, after):
+            continue
+        # Latin-1 keeps every byte as it is.
+        old, new = (before or b"").decode("latin-1"), after.decode("latin-1")
+        if (text := with_other_words(old, new, words, end)) != new:
+            made[path] = (entries[path][0], snapshots.write_blob(text.encode("latin-1")))
+    return snapshots.combine(world.new, made)
+
+
+def _texts(snapshots: Snapshots, tree: str, paths: Sequence[str]) -> list[str]:
+    return [_text(one) for one in snapshots.read_many(tree, paths[:MOST_FILES]).values()]
+
+
+def _is_code(path: str, source: bytes | None) -> bool:
+    return bool(family_of(path)) or (source or b"").startswith(b"#!")
+
+
+def _text(source: bytes | None) -> str:
+    return (source or b"")[:MOST_READ].decode("latin-1")
