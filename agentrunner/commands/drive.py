@@ -44,38 +44,51 @@ Work = Callable[["RunVerbs", "Options"], Awaitable["Result"]]
 TICK_SEC = 1.0
 
 
-def drive(work: Work, output: Output, *, left_alone: Callable[[str], str] | None = None) -> int:
+def drive(
+    work: Work,
+    output: Output,
+    *,
+    first: Callable[[], object] = lambda: None,
+    left_alone: Callable[[str], str] | None = None,
+) -> int:
     """Do `work`, show its progress and its end; return its exit code.
 
-    `work` may raise before it returns its awaitable (a refused task file). In every case exactly
-    one result is printed with --json. With `detach` the work runs in a process of its own;
-    `left_alone` then returns the message for the run's id.
+    `first` is what can be refused before the engine is imported (a task file), and `work` may
+    raise before it returns its awaitable. In every case exactly one result is printed with
+    --json. With `detach` all of it runs in a process of its own; `left_alone` then returns the
+    message for the run's id.
     """
     if not output.detach:
-        return _drive(work, output)
+        return _drive(work, output, first)
     from agentrunner.commands.detach import Begun, in_background, run_text
 
     def apart(begun: Begun) -> int:
         place = environment.state_dir(output.state_dir) / "runs"
-        return _drive(work, output, lambda run_id: begun(run_id, place / run_id))
+        return _drive(work, output, first, lambda run_id: begun(run_id, place / run_id))
 
     return in_background(apart, output, left_alone or run_text)
 
 
-def _drive(work: Work, output: Output, begun: Callable[[str], None] | None = None) -> int:
+def _drive(
+    work: Work,
+    output: Output,
+    first: Callable[[], object],
+    begun: Callable[[str], None] | None = None,
+) -> int:
     from agentrunner.commands.notify import notifier_of
 
     console = Console(output, notifier=notifier_of(output.notify), begun=begun)
     try:
-        return _run_to_end(work, console)
+        return _run_to_end(work, console, first)
     finally:
         console.close()
 
 
-def _run_to_end(work: Work, console: Console) -> int:
+def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> int:
     output = console.output
     try:
         with logging_to(console):
+            first()
             result = asyncio.run(_ticking(work, console))
     except KeyboardInterrupt:  # before the engine heeds signals itself
         known = {"run_id": console.run_id, "state": console.state}

@@ -129,14 +129,19 @@ def run(
 
     from agentrunner.commands.drive import drive  # asyncio, which `validate` must not pay
 
-    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
+    checked: list[tuple[TaskSpec, Cassette]] = []
+
+    def first() -> None:
         task = spec()
         _refuse_state(task)
         _refuse_events_inside(output.events, Path(task.repo))
-        cassette = _cassette(record, replay, Path(task.repo))
+        checked.append((task, _cassette(record, replay, Path(task.repo))))
+
+    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
+        ((task, cassette),) = checked
         return engine.run(task, replace(options, cassette=cassette, policy=policy))
 
-    return drive(work, opt.detached(output, detach))
+    return drive(work, opt.detached(output, detach), first=first)
 
 
 def with_landing(spec: TaskSpec, worktree: str | None, *, clean: bool, commit: bool) -> TaskSpec:

@@ -16,6 +16,7 @@ from tests.battery.play import Outcome, play
 from tests.battery.report import totals
 from tests.battery.tools import lacking
 from tests.kit.bwrap import require_bwrap
+from tests.kit.byte_code import begin_compiled
 from tests.kit.missing import missing
 
 SAMPLE = [case for case in load_cases() if case.sample]
@@ -23,8 +24,9 @@ RULES = get_args(Rule)
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.name)
-def test_battery(case: Case, tmp_path: Path) -> None:
+def test_battery(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_bwrap()
+    begin_compiled(monkeypatch)
     if reason := lacking(case.needs):
         missing(reason)
     outcome = play(case, tmp_path)

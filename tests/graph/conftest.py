@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import registry
+from tests.kit.byte_code import begin_compiled
 from tests.kit.project import Project
 
 
@@ -14,6 +15,11 @@ from tests.kit.project import Project
 def _metas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.PLANNERS, "liar", "tests.kit.metas:LiarPlanner")
     monkeypatch.setitem(registry.PLANNERS, "true-check", "tests.kit.metas:TrueCheckPlanner")
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin_compiled(monkeypatch)
 
 
 @pytest.fixture

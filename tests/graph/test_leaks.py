@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import pty
 import re
 import shlex
 import stat
@@ -28,6 +27,8 @@ from tests.kit.metas import Item, assess, finish, give_up, plan, work
 from tests.kit.process import at_point
 from tests.kit.project import Project, require_bwrap
 from tests.kit.runs import FIX, SMALL, TEST, Run
+from tests.kit.terminals import Terminal
+from tests.kit.warm import python_variables
 
 SECRET = "Tok/en+\"4\\2'é&<7>-bcdefgh"
 CANARY = "CANARY-of-the-host-77"
@@ -215,25 +216,12 @@ MARKS = (
 
 
 def terminal(folder: Path, env: dict[str, str], *arguments: str) -> bytes:
-    """What the installed command writes to a terminal."""
-    program = str(Path(sys.executable).with_name("agentrunner"))
-    pid, screen = pty.fork()
-    if pid == 0:
-        os.chdir(folder)
-        env = {**{k: v for k, v in env.items() if k != "CI"}, "TERM": "xterm-256color"}
-        os.execve(program, [program, *arguments], env)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(screen, 1 << 16)
-        except OSError:
-            break
-        if not chunk:
-            break
-        seen += chunk
-    os.close(screen)
-    os.waitpid(pid, 0)
-    return seen
+    """What the command writes to a terminal."""
+    env = {**python_variables(), **env, "TERM": "xterm-256color"}
+    env.pop("CI", None)
+    with Terminal([sys.executable, "-m", "agentrunner", *arguments], folder, env) as screen:
+        screen.end()
+        return screen.seen
 
 
 def hostile_run(place: Path, words: str, *looks: str) -> tuple[Project, bytes]:

@@ -20,6 +20,7 @@ from tests.kit.model_server import ModelServer
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.process import living, until
 from tests.kit.scenario import Scenario, Shell, Turn
+from tests.kit.warm import WarmPopen
 
 KEY = "sk-worker-" + "9d27" * 12
 DO = """\
@@ -74,16 +75,15 @@ def shared(server: ModelServer, codex: Path, repo: Path) -> PlanSettings:
     return PlanSettings(base_dir=str(repo), options=options, overrides=overrides)
 
 
-def begun(plan: PlanProject) -> subprocess.Popen[str]:
+def begun(plan: PlanProject) -> WarmPopen:
     """`agentrunner plan run --parallel 3` as a process of its own."""
     state = str(plan.project.state_dir)
-    return subprocess.Popen(
+    return WarmPopen(
         [sys.executable, "-m", "agentrunner", "plan", "run", "--parallel", "3", "--json"],
         cwd=plan.project.repo,
         env={**os.environ, "CODEX_API_KEY": KEY, "AGENTRUNNER_STATE_DIR": state},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     )
 
 

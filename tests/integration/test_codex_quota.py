@@ -30,8 +30,9 @@ from tests.kit.project import Project
 from tests.kit.runs import FIX as REPAIR
 from tests.kit.runs import SMALL, TEST
 from tests.kit.scenario import Scenario, Shell, Turn
+from tests.kit.warm import WarmPopen
 
-Commands = Callable[..., subprocess.Popen[str]]
+Commands = Callable[..., WarmPopen]
 RESET_SEC = 5
 PATIENCE_SEC = 120.0
 SCRIPT = (PLAN, FIX, DONE, JUDGEMENT)
@@ -74,17 +75,16 @@ def codex(tmp_path: Path) -> Quick:
 @pytest.fixture
 def commands(codex: Quick) -> Iterator[Commands]:
     """Starts commands; whatever a failed test leaves of them is ended."""
-    begun: list[subprocess.Popen[str]] = []
+    begun: list[WarmPopen] = []
 
-    def command(*arguments: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
+    def command(*arguments: str) -> WarmPopen:
+        process = WarmPopen(
             [sys.executable, "-m", "agentrunner", *arguments, "--json"],
             cwd=codex.project.repo,
             env={**os.environ, **KEYS, "AGENTRUNNER_STATE_DIR": str(codex.project.state_dir)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
         begun.append(process)
         return process

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from tests.kit.model_server import ModelServer
 from tests.kit.process import living
 from tests.kit.project import Project
 from tests.kit.scenario import Scenario, Shell, Turn
+from tests.kit.warm import warm_run
 
 CRITERION = {"id": "AC-1", "description": "add adds two numbers."}
 PLAN = reply("plan_task", {"acceptance_criteria": [CRITERION]}).text
@@ -171,13 +171,10 @@ def test_the_box_shows_the_installation_of_codex(codex: Codex) -> None:
 def test_the_command_line_does_the_same(codex: Codex) -> None:
     with ModelServer(Scenario(TWO_ROUNDS), chat_script=SCRIPT) as server:
         codex.spec(server)
-        ran = subprocess.run(
+        ran = warm_run(
             [sys.executable, "-m", "agentrunner", "run", str(codex.place / "task.yaml"), "--json"],
             cwd=codex.project.repo,
             env={**os.environ, **KEYS, "AGENTRUNNER_STATE_DIR": str(codex.project.state_dir)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
         )
     lines = [json.loads(line) for line in ran.stdout.splitlines()]
     assert ran.returncode == 0, ran.stderr

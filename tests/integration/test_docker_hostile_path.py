@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from tests.kit.docker import IN_DOCKER, require_docker
-from tests.kit.evil import agentrunner, machine, touched
+from tests.kit.evil import installed, machine, touched
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST
 
@@ -40,13 +40,13 @@ def test_no_program_of_the_repository_runs_on_the_host(tmp_path: Path) -> None:
         }
         project.spec(FIX, test={"command": TEST}, runner=runner)
         task = str(tmp_path / "task.yaml")
-        said = agentrunner("run", task, cwd=project.repo, env=env)
+        said = installed("run", task, cwd=project.repo, env=env)
         assert touched(canaries) == set()
         return said.code, said.err.decode()
 
     assert run()[0] == 0
     code, said = run(pull="missing")
     assert code == 5 and "error[image-helper]" in said
-    build = agentrunner("image", "build", cwd=project.repo, env=env)
+    build = installed("image", "build", cwd=project.repo, env=env)
     assert touched(canaries) == set()
     assert build.code == 5 and b"error[image-helper]" in build.err

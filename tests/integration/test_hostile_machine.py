@@ -20,7 +20,7 @@ import pytest
 from agentrunner import environment
 from agentrunner.errors import UsageError
 from agentrunner.storage.index import RunIndex
-from tests.kit.evil import Said, agentrunner, machine, touched
+from tests.kit.evil import Said, installed, machine, touched
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project, require_bwrap
 from tests.kit.runs import FIX, SMALL, TEST, Run
@@ -64,7 +64,7 @@ def test_programs_of_the_repository_do_not_run_on_the_host(project: Project) -> 
     env = machine(project.state_dir, PATH=search)
     task = task_of(project)
     for arguments in (["run", task], ["undo"], ["doctor"]):
-        said = agentrunner(*arguments, cwd=project.repo, env=env)
+        said = installed(*arguments, cwd=project.repo, env=env)
         # This machine may have nobody to work for a task that names no worker: doctor says so.
         assert said.code in ((0, 5) if arguments == ["doctor"] else (0,)), f"{arguments} {said}"
         assert touched(canaries) == set(), arguments
@@ -168,7 +168,7 @@ def test_tracing_of_the_shell_is_not_obeyed_and_said_so(project: Project) -> Non
         url = f"http://127.0.0.1:{port}"
         more = {"LANGSMITH_ENDPOINT": url, "LANGCHAIN_ENDPOINT": url, "LANGSMITH_API_KEY": "lsv2"}
         env = machine(project.state_dir, **dict.fromkeys(environment.TRACING, "true"), **more)
-        said = agentrunner("run", task_of(project), cwd=project.repo, env=env)
+        said = installed("run", task_of(project), cwd=project.repo, env=env)
         assert said.code == 0, f"{said}"
         assert connections == []
     assert b"is ignored: nothing is sent to a tracing service" in said.err

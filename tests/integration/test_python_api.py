@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from agentrunner import api
 from agentrunner.errors import UsageError
 from agentrunner.events import CheckRun, RunEnded, RunStarted
 from tests.kit.plan_project import PlanProject, Work
+from tests.kit.warm import warm_run
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "python-api.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
@@ -60,10 +60,7 @@ def task(shop: Path, **named: Any) -> api.TaskSpec:
 def test_the_examples_of_the_page_say_what_it_says(shop: Path, tmp_path: Path) -> None:
     assert len(EXAMPLES) == len(SAYS)
     for code, lines in zip(EXAMPLES, SAYS, strict=True):
-        ran = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=tmp_path, env={**os.environ}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        ran = warm_run([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ})
         assert ran.returncode == 0, ran.stderr
         for line in lines:
             assert line in ran.stdout

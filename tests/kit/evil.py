@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.kit.warm import WarmPopen, python_variables
 
 PLAIN_GIT = ("git", "-c", "safe.directory=*", "-c", "user.name=t", "-c", "user.email=t@t.invalid")
 VECTORS = (
@@ -109,16 +112,28 @@ class Said:
         return f"{self.code}\n{self.out.decode()}\n{self.err.decode()}"
 
 
-def agentrunner(
-    *arguments: str, cwd: Path, env: Mapping[str, str], stdin: bytes = b"", umask: int = -1
-) -> Said:
-    """The installed command, as a process of its own."""
+def installed(*arguments: str, cwd: Path, env: Mapping[str, str]) -> Said:
+    """The installed command, as a process that starts from nothing."""
     program = str(Path(sys.executable).with_name("agentrunner"))
     done = subprocess.run(
-        [program, *arguments], cwd=cwd, env=env, input=stdin, capture_output=True, check=False,
-        timeout=120, umask=umask,
+        [program, *arguments], cwd=cwd, env=env, capture_output=True, check=False, timeout=120,
+        stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return Said(done.returncode, done.stdout, done.stderr)
+
+
+def agentrunner(*arguments: str, cwd: Path, env: Mapping[str, str], umask: int = -1) -> Said:
+    """The command as a process of its own, for what it does once it is imported."""
+    argv = [sys.executable, "-m", "agentrunner", *arguments]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = WarmPopen(
+            argv, cwd=cwd, env={**python_variables(), **env}, umask=umask,
+            stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+        )  # fmt: skip
+        code = process.wait(120)
+        out.seek(0)
+        err.seek(0)
+        return Said(code, out.read(), err.read())
 
 
 def machine(state_dir: Path, **more: str) -> dict[str, str]:

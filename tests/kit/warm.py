@@ -58,6 +58,7 @@ class WarmPopen(subprocess.Popen[str]):
         streams = [
             given if given >= 0 else n for n, given in enumerate(pipes[i] for i in (0, 3, 5))
         ]
+        self._order["umask"] = arguments[20]
         self._reply, theirs = socket.socketpair()
         try:
             order = json.dumps(self._order).encode()
@@ -92,6 +93,13 @@ class WarmPopen(subprocess.Popen[str]):
             if pid:
                 self._handle_exitstatus(status)  # type: ignore[attr-defined]
         return self.returncode
+
+
+def python_variables() -> dict[str, str]:
+    """What Python reads at its start, as the server had it: for an environment made anew."""
+    kept = {name: text for name, text in os.environ.items() if name.startswith("PYTHON")}
+    kept.pop("PYTHONPATH", None)
+    return kept
 
 
 def warm_run(

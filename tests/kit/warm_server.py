@@ -102,6 +102,8 @@ def enter(order: dict[str, Any]) -> None:
     if order["terminal"]:
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    if order["umask"] >= 0:
+        os.umask(order["umask"])
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])

@@ -28,6 +28,7 @@ from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST
 from tests.kit.scenario import Turn
 from tests.kit.token_issuer import TokenIssuer
+from tests.kit.warm import WarmPopen
 
 KINDS = [("codex-cli", "bwrap"), ("claude-code", "docker")]
 PLAN, WORK, DONE, JUDGEMENT = (item["reply"] for item in (plan(), work(), finish(), assess()))
@@ -97,7 +98,7 @@ def test_a_run_killed_while_it_plans_leaves_nothing_and_goes_on_to_its_end(
     project = Project.make(tmp_path, SMALL)
     with PlannerServer([Turn("Thinking.", hang=True), *STORY]) as server:
         spec_of(project, planner, server)
-        run = subprocess.Popen(
+        run = WarmPopen(
             [sys.executable, "-m", "agentrunner", "run", str(tmp_path / "task.yaml"), "--json"],
             cwd=project.repo,
             env={**os.environ, "AGENTRUNNER_STATE_DIR": str(project.state_dir)},

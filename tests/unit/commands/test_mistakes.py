@@ -15,6 +15,7 @@ import pytest
 
 from tests.kit.bwrap import require_bwrap
 from tests.kit.model_server import Fault, ModelServer
+from tests.kit.warm import python_variables, warm_run
 
 PRD = "# Free delivery\n\nOrders of 5000 cents and more have no delivery fee.\n"
 CHECK = "- Free from 5000 ({word}: `python3 -m unittest`)\n"
@@ -52,6 +53,8 @@ class Mistake:
     files: Mapping[str, str] = field(default_factory=dict)
     shell: str = ""
     """Run in the repository first."""
+    cwd: str = "."
+    """Where the command is given, from the repository."""
     fault: Fault | None = None
     """What the planner's server answers, always."""
     in_sandbox: bool = False
@@ -92,7 +95,7 @@ MISTAKES = {
     ),
     "bare-repository": Mistake(
         ("run", "../shop/users-api.md", "--repo", ".", *STEERED[2:]),
-        shell="git clone -q --bare . ../bare.git && cd ../bare.git",
+        shell="git clone -q --bare . ../bare.git", cwd="../bare.git",
     ),
     "merge-in-progress": Mistake(
         STEERED,
@@ -151,20 +154,18 @@ def test_a_mistake_is_answered_with_what_to_do(
     environ = {
         "PATH": os.environ["PATH"], "HOME": str(place / "home"), "LANG": "C.UTF-8",
         "COLUMNS": "88", "AGENTRUNNER_STATE_DIR": str(place / "state"), **mistake.environ,
-    }  # fmt: skip
+    } | python_variables()  # fmt: skip
     (place / "home").mkdir()
     server = ModelServer(chat_script=[mistake.fault] * 9) if mistake.fault else None
     if server is not None:
         server.start()
         environ |= {"OPENAI_API_KEY": "sk-" + 40 * "x", "OPENAI_BASE_URL": server.base_url}
     words = [one.replace("~", str(place / "home")) for one in mistake.arguments]
-    script = f'{mistake.shell or "true"} && exec "$@"'
+    if mistake.shell:
+        subprocess.run(["sh", "-c", mistake.shell], cwd=repo, env=environ, check=True)
+    argv = [sys.executable, "-m", "agentrunner", *words]
     try:
-        ran = subprocess.run(
-            ["sh", "-c", script, "sh", sys.executable, "-m", "agentrunner", *words],
-            cwd=repo, env=environ, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            timeout=120, check=False,
-        )  # fmt: skip
+        ran = warm_run(argv, cwd=repo / mistake.cwd, env=environ)
     finally:
         if server is not None:
             server.stop()

@@ -1,0 +1,61 @@
+"""Byte code of Python and pytest, compiled once for all runs of a test process.
+
+A run compiles what its test tool imports on the untouched tree (`DecisionSandbox.warm`), and each
+run of a test is a first one: pytest takes 1 s of CPU then, and a quarter of it from byte code.
+Here a run begins with the byte code that a program of ours compiled, and no test's code. What is
+kept and removed from then on is the product's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
+
+EVERYTHING = """\
+import ctypes, importlib, json, pdb, unittest.main, _pytest._argcomplete
+from _pytest.config import default_plugins
+for name in default_plugins:
+    importlib.import_module("_pytest." + name)
+"""
+
+
+@functools.cache
+def compiled() -> Path:
+    """A folder for PYTHONPYCACHEPREFIX; it is removed when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="byte-code-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    prefix = f"pycache_prefix={folder}"
+    subprocess.run([sys.executable, "-I", "-X", prefix, "-c", EVERYTHING], env={}, check=True)
+    return folder
+
+
+def _link(source: str, target: str) -> None:
+    """Byte code is replaced, never written in place, so that two names may stand for it."""
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)
+
+
+def begin_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs in this process begin with byte code of what all of them import."""
+    warm = DecisionSandbox.warm
+
+    def warmed(sandbox: DecisionSandbox) -> None:
+        new = not sandbox._byte_code.exists()
+        warm(sandbox)
+        if new:
+            place = sandbox._byte_code
+            shutil.copytree(compiled(), place, dirs_exist_ok=True, copy_function=_link)
+
+    monkeypatch.setattr(DecisionSandbox, "warm", warmed)
