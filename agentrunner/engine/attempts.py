@@ -210,6 +210,9 @@ def next_attempt(
         "verdict": None,
         "stuck": forgotten(state),
     }
+    evidence = state.get("evidence")
+    if evidence is not None and evidence.red:  # what was red may have been so by chance
+        fresh["evidence"] = evidence.model_copy(update={"stale": True})
     if replan or not state.get("criteria") or state.get("baseline") is None:
         fresh["criteria"] = criteria_of(spec.criteria)
         fresh["state"] = TaskState.PENDING

@@ -280,8 +280,9 @@ class Verifier:
         """Measure the present tree once: everything that can be executed or read about it.
 
         `worker_changes` are the run's worker runs so far: a person's edits between them are not
-        the worker's. `suspicions` are findings made elsewhere. With `careful` a red test command
-        is run again before it counts. Raises SandboxError and OSError.
+        the worker's. `suspicions` are findings made elsewhere. With `careful`, and
+        where a test is red that was green before the run, a red test command is run again before
+        it counts. Raises SandboxError and OSError.
         """
         tree, total, own = await asyncio.to_thread(self._compare, baseline, worker_changes)
         return await self.measure_tree(
@@ -443,7 +444,8 @@ class Verifier:
             )
 
         outcome = await asyncio.to_thread(summarise, measured)
-        if careful and not outcome.green and measured.results and not measured.ran.timed_out:
+        doubtful = careful or bool(outcome.newly_red)
+        if doubtful and not outcome.green and measured.results and not measured.ran.timed_out:
             again, flaky = await self._run_red_again(target, room.tree, read, measured, claims)
             if flaky:
                 outcome = (await asyncio.to_thread(summarise, again)).model_copy(
