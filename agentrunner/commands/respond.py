@@ -167,6 +167,9 @@ def approve(
         Path | None,
         typer.Option("--edit", metavar="FILE", help="Approve this instead (YAML or JSON)."),
     ] = None,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the run.")
+    ] = "",
     detach: opt.Detach = False,
     *,
     output: Output,
@@ -183,7 +186,7 @@ def approve(
             "approve", run, "a yes is to exactly one thing, named by --id.", output
         )
     run_id = run_for("approve", run, output.state_dir, output)
-    return give(run_id, _answer(identifier, "approve", edit=_edit_in(edit)), output)
+    return give(run_id, _answer(identifier, "approve", reason, edit=_edit_in(edit)), output)
 
 
 def _edit_in(file: Path | None) -> str:

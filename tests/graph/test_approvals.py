@@ -191,10 +191,12 @@ def test_a_tree_that_was_broken_after_the_yes_was_asked_for_is_not_complete(run:
 # -- changed tests and protected paths ------------------------------------------------------------
 
 
-def tampered(run: Run, *more: dict[str, Any], worker: str = TAMPER, **task: Any) -> None:
+def tampered(
+    run: Run, *more: dict[str, Any], worker: str = TAMPER, command: str = TEST, **task: Any
+) -> None:
     """Told once, asked to complete again: now a person is asked."""
     script = [plan(), work(), finish(), finish(), assess(), *more]
-    run.start(script, worker, test=TEST, **task)
+    run.start(script, worker, test=command, **task)
 
 
 def test_changed_tests_are_told_once_and_then_asked_about(run: Run) -> None:
@@ -211,7 +213,32 @@ def test_changed_tests_that_a_person_wants_are_complete(run: Run) -> None:
     tampered(run)
     run.approve(run.question)
     assert run.ending == ("COMPLETE", "complete", 0)
-    assert run.result["proof"] == [f"`{TEST}` failed before and passes now"]
+    assert run.result["proof"] == ["test passes by a change of tests/run.sh that a person allowed"]
+    (criterion,) = run.result["acceptance_criteria"]
+    assert (criterion["grade"], criterion["author"]) == ("accepted", "person")
+
+
+@pytest.mark.parametrize("completion", ["evidence", "strict"])
+def test_a_weakened_test_that_a_person_wants_is_accepted_by_name(
+    tmp_path: Path, completion: str
+) -> None:
+    suite = (
+        "import unittest\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n"
+        "    def test_sum(self):\n        self.assertEqual(add(1, 2), 3)\n"
+    )
+    files = {"calc.py": SMALL["calc.py"], "test_calc.py": suite}
+    run = Run(Project.make(tmp_path, files))
+    tampered(
+        run,
+        worker="sed -i 's/, 3)/, -1)/' test_calc.py",
+        command="python3 -m unittest -q test_calc",
+        runner={"completion": completion},
+    )
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    (criterion,) = run.result["acceptance_criteria"]
+    assert (criterion["grade"], criterion["author"]) == ("accepted", "person")
+    assert "test_calc.py that a person allowed" in run.result["proof"][0]
 
 
 def test_changed_tests_that_a_person_does_not_want_are_mended(run: Run) -> None:

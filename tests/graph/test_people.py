@@ -13,7 +13,7 @@ import pytest
 from agentrunner.engine.attempts import keep_decision
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.state.decisions import TEXT
-from agentrunner.state.people import People, PersonDecision
+from agentrunner.state.people import Answer, People, PersonDecision
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.process import Drill, at_point, done
 from tests.kit.project import Project
@@ -117,6 +117,17 @@ def test_yes_on_a_finding_and_an_acceptance_are_kept(run: Run) -> None:
     assert (kept[-1]["text"], kept[-1]["by"]) == ("Good enough.", "hana")
     assert [r.data["decision"] for r in run.log("person")][-1] == "accept"
     assert run.note().count("Good enough.") == 1
+
+
+def test_the_reason_of_a_yes_is_kept(run: Run) -> None:
+    run.project.write({"golden.txt": "1\n"})
+    script = [plan(), work(), finish(), finish(), assess()]
+    run.start(script, f"{FIX}; echo x >> golden.txt", test=TEST, protect=["golden.txt"])
+    run.respond(Answer(id="", kind=run.kind, decision="approve", text="It follows the fix."))
+    assert run.ending == ("COMPLETE", "complete", 0)
+    (kept,) = run.result["people"]["decisions"]
+    assert (kept["decision"], kept["text"]) == ("approve", "It follows the fix.")
+    assert run.note().count("It follows the fix.") == 1
 
 
 def test_a_long_answer_is_cut_in_the_prompt_and_whole_in_the_log(run: Run) -> None:

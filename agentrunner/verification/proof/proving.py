@@ -30,6 +30,7 @@ from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.name_proof import prove_by_name
 from agentrunner.verification.proof.nowhere import named_and_nowhere
 from agentrunner.verification.proof.old_inputs import with_old_inputs
+from agentrunner.verification.proof.permission import grade_by_permission
 from agentrunner.verification.proof.struck import TakenOut
 from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
 from agentrunner.verification.proof.without_work import WithoutWork
@@ -206,6 +207,7 @@ async def _examine(exam: Examination, case: Case) -> None:
         await prove_by_exit(exam, case, red_with_old=held.red)
     else:
         await prove_by_name(exam, case, case.now, held.results)
+    await grade_by_permission(exam, case)
 
 
 def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Report) -> None:

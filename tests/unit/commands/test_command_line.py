@@ -333,6 +333,7 @@ def test_answers_go_to_the_only_waiting_run(shell: Shell) -> None:
     shell("answer", "the same", "-q")
     shell("answer", "users-api-7f3a", "1", "--id", "abc", "-q")
     shell("approve", "--id", "abc", "-q")
+    shell("approve", "--id", "abc", "--reason", "seen", "-q")
     shell("reject", "--id", "abc", "--reason", "no", "-q")
     said = [(given["run_id"], given["answer"]) for _, given in shell.engine.asked]
     assert {run_id for run_id, _ in said} == {"users-api-7f3a"}
@@ -341,6 +342,7 @@ def test_answers_go_to_the_only_waiting_run(shell: Shell) -> None:
         ("", "answer", "the same"),
         ("abc", "answer", "1"),
         ("abc", "approve", ""),
+        ("abc", "approve", "seen"),
         ("abc", "reject", "no"),
     ]
 
