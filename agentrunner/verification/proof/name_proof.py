@@ -25,6 +25,7 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.followed_data import that_follow
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
+from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import gone, is_of_others, stable, unstable_names
@@ -106,9 +107,11 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
     if report.stopped_by(dead.finding, target.id):
         return
-    if await _stopped_for_other_questions(
-        exam, case, now, [name for name in stood if name in here]
-    ):
+    standing = [name for name in stood if name in here]
+    if await _stopped_for_other_questions(exam, case, now, standing):
+        return
+    files = {test.name: in_repo(test.file, target.cwd) for test in now.tests}
+    if standing and await stopped_for_pinned_answers(exam, case, files, standing):
         return
     how = [BY_NAMES] if exam.by_names(case) else []
     words = await asyncio.to_thread(_words_about, exam, case, now, names[:MOST_NAMES])
