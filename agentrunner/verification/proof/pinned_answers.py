@@ -8,8 +8,10 @@ work asks for another literal instead. A test that is red then holds for this on
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from agentrunner.git.restore import Entry
 from agentrunner.verification.checks import ReadFile
@@ -21,6 +23,7 @@ from agentrunner.verification.syntax.edits import applied
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import Pinned, Tested, compared_values, pinned
 from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.tokens import LARGEST, family_of
 from agentrunner.verification.target import Target
 from agentrunner.verification.wanted import wanted_by
 
@@ -98,13 +101,12 @@ def _test_sources(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the files of tests, of files with tests inside only these. Blocks.
 
-    Where a claimed test's file is not known, all files that decide are taken.
+    Where a claimed test's file is not known, all files that decide are taken, and those that the
+    work left alone and that name a file of it: a runner of the project's own may find them.
     """
     paths = test_files
     if not paths or "" in paths:
-        inputs = exam.differential.inputs(exam.world.new, [target])
-        entries = exam.verifier.snapshots.list(exam.world.new)
-        paths = {path for path in entries if inputs.counts(path) is not None}
+        paths = _files_that_may_decide(exam, target, read)
     for path in sorted(paths):
         source, language = read(path), language_of(path)
         if source is None:
@@ -113,6 +115,20 @@ def _test_sources(
             regions = regions_of_tests(source, language) if language else []
             source = b"\n".join(source[one.start : one.end] for one in regions)
         yield path, source
+
+
+def _files_that_may_decide(exam: Examination, target: Target, read: ReadFile) -> set[str]:
+    world = exam.world
+    inputs = exam.differential.inputs(world.new, [target])
+    stems = {PurePosixPath(path).stem for path in world.product}
+    named = re.compile("|".join(rf"\b{re.escape(one)}\b" for one in sorted(stems)).encode())
+    paths = set(exam.verifier.snapshots.list(world.new))
+    found = {path for path in paths if inputs.counts(path) is not None}
+    for path in sorted(paths - found - set(world.product))[:MOST_FILES]:
+        source = read(path) if family_of(path) is not None else None
+        if source is not None and len(source) <= LARGEST and named.search(source):
+            found.add(path)
+    return found
 
 
 def _strings_compared_before(

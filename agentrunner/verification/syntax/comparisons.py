@@ -28,6 +28,8 @@ ENDS = frozenset(
     " == != === !== => -> < > <= >= += in is { }".split()
 )
 """What an operand ends at."""
+COMPUTES = frozenset("+ - * / // % ** << >> & ^".split())
+"""Signs by which a literal is only a part of what is compared."""
 BEFORE_SIGN = frozenset("return case when and or not in is if elif yield".split())
 """Words after which a minus is a sign."""
 LONGEST = 40
@@ -99,6 +101,8 @@ class _Comparisons:
     def _subject(self, begin: int, at: int) -> str | None:
         """Return what a literal is compared with; None if it is not compared."""
         before, after = self._text(begin - 1), self._text(at + 1)
+        if before in COMPUTES or after in COMPUTES:  # `year % 400 == 0`
+            return None
         same = SHELL_SAME if self.family == "shell" else SAME
         if before in same:
             return self._operand_before(begin - 2)
