@@ -21,7 +21,7 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import applied
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.pinned import Pinned, Tested, compared_values, pinned
+from agentrunner.verification.syntax.pinned import KnownToTests, Pinned, compared_values, pinned
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tokens import LARGEST, family_of
 from agentrunner.verification.target import Target
@@ -80,7 +80,7 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Pl
     """What the work compares with that only the tests know. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
-    tested = Tested.of(_test_sources(exam, target, test_files, read))
+    tested = KnownToTests.of(_test_sources(exam, target, test_files, read))
     asked = outside_of_checks("\n".join(wanted_by(exam.verifier.spec, exam.criteria)))
     gone = [path for path in world.product if read(path) is None]
     known = "\n".join((read_old(path) or b"").decode("utf-8", "replace") for path in gone)

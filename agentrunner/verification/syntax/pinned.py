@@ -16,8 +16,7 @@ from agentrunner.verification.syntax.tokens import Value, family_of, number
 COMMON = frozenset({"0", "1", "-1"})
 """Numbers that any code may compare with."""
 COMPUTED = re.compile(
-    r"[%&^*]|<<|>>|(?i:\b(?:len|typeof|sizeof|strlen|\w*(?:length|size|count|len|depth)) ?\(?\b"
-    r"|[._](?:length|size|count|len)\b)"
+    r"[\w)\]] (?:[%&^*]|<<|>>) |(?i:(?<![a-z])(?:len|length|size|typeof|sizeof|strlen)(?![a-z]))"
 )
 """A remainder, a length or a type is no value of a test's own."""
 AS_NUMBER = re.compile(r"[-+]?\d+(?:[.,:/-]\d+)*")
@@ -43,7 +42,7 @@ class Pinned:
 
 
 @dataclass(frozen=True)
-class Tested:
+class KnownToTests:
     """The literals of tests."""
 
     values: frozenset[Value] = frozenset()
@@ -51,7 +50,7 @@ class Tested:
     """Words of their strings that are numbers, as in `parse("2024-05-01 1.15")`."""
 
     @classmethod
-    def of(cls, sources: Iterable[tuple[str, bytes]]) -> Tested:
+    def of(cls, sources: Iterable[tuple[str, bytes]]) -> KnownToTests:
         """Collect the literals of files, given with their paths."""
         values: set[Value] = set()
         for path, source in sources:
@@ -65,7 +64,7 @@ class Tested:
 
 
 def pinned(
-    path: str, before: bytes | None, after: bytes, tested: Tested, asked: str, known: str = ""
+    path: str, before: bytes | None, after: bytes, tested: KnownToTests, asked: str, known: str = ""
 ) -> list[Pinned]:
     """Return the literals of tests that the changed lines of a file compare with, each once.
 
@@ -127,11 +126,11 @@ def _shown(value: Value) -> str:
     return value[1] if value[0] == "number" else f'"{value[1]}"'
 
 
-def _is_tested_or_known(one: Comparison, tested: Tested, text: str) -> bool:
+def _is_tested_or_known(one: Comparison, tested: KnownToTests, text: str) -> bool:
     return is_common(one.value) or one.value in tested or mentions(text, one.value)
 
 
-def _is_unasked(one: Comparison, tested: Tested, asked: str, known: str) -> bool:
+def _is_unasked(one: Comparison, tested: KnownToTests, asked: str, known: str) -> bool:
     """Whether nobody asked for a literal, or for the answer that a number is the key to."""
     answer = one.answer
     return not mentions(asked, one.value) or (
