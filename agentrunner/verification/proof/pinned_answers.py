@@ -21,7 +21,13 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import applied
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.pinned import KnownToTests, Pinned, compared_values, pinned
+from agentrunner.verification.syntax.pinned import (
+    KnownToTests,
+    Pinned,
+    compared_anew,
+    compared_values,
+    pinned,
+)
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tokens import LARGEST, family_of
 from agentrunner.verification.target import Target
@@ -80,32 +86,35 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Pl
     """What the work compares with that only the tests know. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
+    files = [(path, read_old(path), after) for path in world.product if (after := read(path))]
+    if not any(compared_anew(*one) for one in files):
+        return []
     tested = KnownToTests.of(_test_sources(exam, target, test_files, read))
     asked = outside_of_checks("\n".join(wanted_by(exam.verifier.spec, exam.criteria)))
     gone = [path for path in world.product if read(path) is None]
     known = "\n".join((read_old(path) or b"").decode("utf-8", "replace") for path in gone)
     found = [
         _Place(path, one)
-        for path in world.product
-        if (after := read(path)) is not None
-        for one in pinned(path, read_old(path), after, tested, asked, known)
+        for path, before, after in files
+        for one in pinned(path, before, after, tested, asked, known)
     ]
     if not any(one.literal.value[0] == "string" for one in found):
         return found
-    before = _strings_compared_before(exam, target, found, read_old)
-    return [one for one in found if one.literal.value not in before]
+    old = _strings_compared_before(exam, target, found, read_old)
+    return [one for one in found if one.literal.value not in old]
 
 
 def _test_sources(
     exam: Examination, target: Target, test_files: set[str], read: ReadFile
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of tests, of files with tests inside only these. Blocks.
+    """Yield the files of tests and their data, of files with tests inside only these. Blocks.
 
     Where a claimed test's file is not known, all files that decide are taken, and those that the
     work left alone and that name a file of it: a runner of the project's own may find them.
     """
-    paths = test_files
-    if not paths or "" in paths:
+    inputs = exam.differential.inputs(exam.world.new, [target])
+    paths = test_files | {one.path for one in inputs.tests if one.kind == "fixture"}
+    if not test_files or "" in test_files:
         paths = _files_that_may_decide(exam, target, read)
     for path in sorted(paths):
         source, language = read(path), language_of(path)

@@ -105,7 +105,9 @@ class _Comparisons:
             return None
         same = SHELL_SAME if self.family == "shell" else SAME
         if before in same:
-            return self._operand_before(begin - 2)
+            # `top=9` of a shell assigns, `"$top" = 9` compares.
+            assigns = before == "=" and self.read[begin - 1].start == self.read[begin - 2].end
+            return None if assigns else self._operand_before(begin - 2)
         if self.family == "shell" and before in ("eq", "ne") and self._text(begin - 2) == "-":
             return self._operand_before(begin - 3)
         if self.family == "shell":

@@ -54,13 +54,15 @@ class KnownToTests:
         """Collect the literals of files, given with their paths."""
         values: set[Value] = set()
         for path, source in sources:
-            family = family_of(path, source)
-            values.update(literals(source, family) if family is not None else ())
+            # Of data, such as JSON or CSV, numbers and quoted texts look as in any code.
+            values.update(literals(source, family_of(path, source) or "script"))
         words = {word for kind, text in values if kind == "string" for word in text.split()}
         return cls(frozenset(values), frozenset(filter(AS_NUMBER.fullmatch, words)))
 
     def __contains__(self, value: Value) -> bool:
-        return value in self.values or value[1] in self.parts
+        if value[1] in self.parts:
+            return True
+        return value in self.values or (value[0] == "string" and number(value[1]) in self.values)
 
 
 def pinned(
@@ -72,30 +74,35 @@ def pinned(
     words of which the change knows more than the tests do, as a table of units does. One that
     `asked` mentions counts where a literal of the tests is its answer that nothing mentions.
     """
-    family = family_of(path, after)
-    if family is None:
-        return []
-    lines = changed_lines(before, after)
-    language = language_of(path)
-    inside = regions_of_tests(after, language) if language else []
-    added = [
-        one
-        for one in comparisons(after, family)
-        if one.line in lines
-        and not COMPUTED.search(one.subject)
-        and not any(region.start <= one.start < region.end for region in inside)
-    ]
+    added = compared_anew(path, before, after)
     known += (before or b"").decode("utf-8", "replace")
     by_value: dict[Value, list[Comparison]] = {}
     for one in added:
-        of_tests = not is_common(one.value) and one.value in tested
-        if of_tests and not mentions(known, one.value) and _is_unasked(one, tested, asked, known):
+        new = one.value in tested and not mentions(known, one.value)
+        if new and _is_unasked(one, tested, asked, known):
             by_value.setdefault(one.value, []).append(one)
     more = {one.subject for one in added if not _is_tested_or_known(one, tested, asked + known)}
     return [
         Pinned(value, where[0].line, _edits(after, where, tested.values), where[0].answer)
         for value, where in by_value.items()
         if not (AS_WORD.fullmatch(value[1]) and any(one.subject in more for one in where))
+    ]
+
+
+def compared_anew(path: str, before: bytes | None, after: bytes) -> list[Comparison]:
+    """Return the comparisons with literals that are not common, on changed lines outside tests."""
+    family = family_of(path, after)
+    found = comparisons(after, family) if family is not None else []
+    found = [one for one in found if not is_common(one.value) and not COMPUTED.search(one.subject)]
+    if not found:
+        return []
+    lines, language = changed_lines(before, after), language_of(path)
+    inside = regions_of_tests(after, language) if language else []
+    return [
+        one
+        for one in found
+        if one.line in lines
+        and not any(region.start <= one.start < region.end for region in inside)
     ]
 
 
@@ -127,7 +134,7 @@ def _shown(value: Value) -> str:
 
 
 def _is_tested_or_known(one: Comparison, tested: KnownToTests, text: str) -> bool:
-    return is_common(one.value) or one.value in tested or mentions(text, one.value)
+    return one.value in tested or mentions(text, one.value)
 
 
 def _is_unasked(one: Comparison, tested: KnownToTests, asked: str, known: str) -> bool:

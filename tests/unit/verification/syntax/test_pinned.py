@@ -71,6 +71,7 @@ def test_a_comparison_with_a_literal_of_a_test_is_found(
         ("a.py", "# if f == 212\nname = 'f == 212'", "to_c(212)"),
         ("a.py", "limit = 212\nif f > 212:\n    pass", "to_c(212)"),
         ("a.py", 'row = {"name": 42, 42: "x"}', 'f("name", 42)'),
+        ("a.sh", "top=42", "levels 42"),
         ("a.php", "return ['name' => 42];", "<?php f('name', 42);"),
         ("a.c", "if ((flags & 12) == 8 || mask << 2 == 8)", "f(12, 8)"),
         ("a.rs", "fn f<'a, 'b>(x: &'a str) -> &'b str { x }", "f('b')"),
@@ -144,3 +145,10 @@ def test_numbers_are_mentioned_as_wholes_and_words_in_any_letters() -> None:
     assert not mentions("returns 420 or 1.42", ("number", "42"))
     assert mentions("JAVA_25", ("string", "25"))
     assert mentions("as CSV", ("string", "csv"))
+
+
+def test_a_number_and_its_text_are_one_value_and_data_of_tests_counts() -> None:
+    assert found("a.py", 'if str(net) == "100":\n    return 119', "gross(100)") == ['"100" (119)']
+    tested = KnownToTests.of([("rows.json", b'[{"in": 42, "text": "a b"}]')])
+    assert ("number", "42") in tested
+    assert ("string", "a b") in tested
