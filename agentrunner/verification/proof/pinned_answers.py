@@ -31,7 +31,6 @@ from agentrunner.verification.syntax.pinned import (
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tokens import LARGEST, family_of
 from agentrunner.verification.target import Target
-from agentrunner.verification.wanted import wanted_by
 
 MOST_TRIED = 6
 """So many literals are changed one by one; with more, only the first ones are named."""
@@ -57,29 +56,34 @@ async def stopped_for_pinned_answers(
     """
     target = case.target
     places = await asyncio.to_thread(_places, exam, target, {files.get(one, "") for one in names})
-    found: list[tuple[str, str]] = []
-    test = ""
-    # One run says that no test rests on any of them, as in most honest work.
-    tries = [places, *([one] for one in places[:MOST_TRIED])] if len(places) > 1 else [places]
-    for tried in tries if places else ():
-        tree = await asyncio.to_thread(_with_other_literals, exam, tried)
-        ran = await exam.run(target, tree, names)
-        if ran.results is not None:
-            red = [
-                one
-                for one in names
-                if any(test.outcome == "failed" for test in ran.results.named(one))
-            ]
-        else:
-            red = [] if ran.passed or names else [f"`{target.shell}`"]
-        if not red and tried is places:
-            return False
-        if red and (tried is not places or len(places) == 1):
-            found += [(f"{one.path}:{one.literal.line}", one.literal.shown) for one in tried]
-            test = test or red[0]
-    if not found:
+    if not places:
         return False
-    return exam.report.stopped_by(pinned_to(found, test), target.id)
+    red = await _red_without(exam, target, places, names)
+    if not red:  # one run says so of all of them, as in most honest work
+        return False
+    if len(places) > 1:
+        alone = [
+            one for one in places[:MOST_TRIED] if await _red_without(exam, target, [one], names)
+        ]
+        places = alone or places
+    found = [(f"{one.path}:{one.literal.line}", one.literal.shown) for one in places]
+    return exam.report.stopped_by(pinned_to(found, red), target.id)
+
+
+async def _red_without(
+    exam: Examination, target: Target, places: Sequence[_Place], names: Sequence[str]
+) -> str:
+    """The first claimed test that fails where the work compares with other literals, or ""."""
+    tree = await asyncio.to_thread(_with_other_literals, exam, places)
+    ran = await exam.run(target, tree, names)
+    if not names:
+        return "" if ran.passed else f"`{target.shell}`"
+    if ran.results is None:
+        return ""
+    red = (
+        test.name for name in names for test in ran.results.named(name) if test.outcome == "failed"
+    )
+    return next(red, "")
 
 
 def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Place]:
@@ -90,9 +94,15 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Pl
     if not any(compared_anew(*one) for one in files):
         return []
     tested = KnownToTests.of(_test_sources(exam, target, test_files, read))
-    asked = outside_of_checks("\n".join(wanted_by(exam.verifier.spec, exam.criteria)))
-    gone = [path for path in world.product if read(path) is None]
-    known = "\n".join((read_old(path) or b"").decode("utf-8", "replace") for path in gone)
+    # A planner has read the tests: what it says of them was not asked for.
+    people = [one.description for one in exam.criteria if one.origin != "model"]
+    asked = outside_of_checks("\n".join([exam.verifier.spec.wanted, *people]))
+    # Code that moved from one file of the work to another is not new.
+    known = "\n".join(
+        (read_old(path) or b"").decode("utf-8", "replace")
+        for path in world.product
+        if family_of(path) is not None
+    )
     found = [
         _Place(path, one)
         for path, before, after in files

@@ -81,9 +81,10 @@ def pinned(
         new = one.value in tested and not mentions(known, one.value)
         if new and _is_unasked(one, tested, asked, known):
             by_value.setdefault(one.value, []).append(one)
+    used = tested.values.union(literals(after, family_of(path, after) or "")) if by_value else set()
     more = {one.subject for one in added if not _is_tested_or_known(one, tested, asked + known)}
     return [
-        Pinned(value, where[0].line, _edits(after, where, tested.values), where[0].answer)
+        Pinned(value, where[0].line, _edits(after, where, used), where[0].answer)
         for value, where in by_value.items()
         if not (AS_WORD.fullmatch(value[1]) and any(one.subject in more for one in where))
     ]
@@ -157,7 +158,7 @@ def _edits(source: bytes, where: Sequence[Comparison], used: Collection[Value]) 
 
 
 def _other(text: str, one: Comparison, used: Collection[Value]) -> str:
-    """Return the text of another literal of the same kind, which no test uses."""
+    """Return the text of another literal of the same kind, which is not used."""
     if one.value[0] == "string":
         end = re.search(r"(\"\"\"|'''|[\"'`])#*$", text)
         assert end is not None

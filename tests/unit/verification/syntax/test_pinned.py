@@ -115,6 +115,9 @@ def test_the_other_literal_is_one_that_no_test_uses() -> None:
     source = b"if v == 99 || v == 99:\n    pass\n"
     (one,) = pinned("a.py", None, source, KnownToTests.of([("t.py", b"f(99, 100)")]), ASKED)
     assert applied(source, one.edits) == b"if v == 98 || v == 98:\n    pass\n"
+    source = b"switch (v) { case 99: return 1; case 98: return 2; }"
+    (one,) = pinned("a.c", None, source, KnownToTests.of([("t.c", b"f(99, 100)")]), ASKED)
+    assert applied(source, one.edits) == source.replace(b"99", b"101")
     source = 'if s == "äö":\n    pass\n'.encode()
     (one,) = pinned("a.py", None, source, KnownToTests.of([("t.py", 'f("äö")'.encode())]), ASKED)
     assert applied(source, one.edits).decode() == 'if s == "äöq":\n    pass\n'
