@@ -21,6 +21,7 @@ EXAMINED = frozenset(
         "packages_changed",
         "work_unasked",
         "only_in_tests",
+        "work_pinned",
     }
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
@@ -184,6 +185,24 @@ def only_in_tests(what: str) -> Finding:
         message=what,
         remedy="name it in the task, where it is wanted; or agentrunner approve, after looking at"
         " agentrunner diff",
+    )
+
+
+def pinned_to(places: Sequence[tuple[str, str]], test: str) -> Finding:
+    """A finding: a test passes only as the work compares with the test's own literals.
+
+    `places` are paths with lines, and the literals there as they are shown. `test` is the name of
+    the test, or a command in back quotes.
+    """
+    where = ", ".join(f"{place} compares with {literal}" for place, literal in places[:SHOWN])
+    more = f" and {len(places) - SHOWN} more" * (len(places) > SHOWN)
+    return Finding(
+        code="work_pinned",
+        message=f"{where}{more}, known from the tests alone: with another value there {test} fails",
+        paths=list(dict.fromkeys(place.rpartition(":")[0] for place, _ in places))[:MOST_PATHS],
+        tests=[] if test.startswith("`") else [test],
+        remedy="let the code decide it for any value, or name this one in the requirements;"
+        " agentrunner approve, after a look, where it is the work",
     )
 
 

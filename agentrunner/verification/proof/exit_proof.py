@@ -38,6 +38,7 @@ from agentrunner.verification.proof.moved_back import red_where_it_was
 from agentrunner.verification.proof.new_in_green import why_not_shown
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.only_in_tests import right_only_in_tests
+from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silence import gone_silent
 from agentrunner.verification.proof.struck import TakenOut
@@ -241,6 +242,8 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         exam.run, exam.differential, target, exam.world, None, (), (), asked
     )
     if only and report.stopped_by(only_in_tests(only), target.id):
+        return
+    if found.author == "person" and await stopped_for_pinned_answers(exam, case, {}):
         return
     # A tool that reads sources can be blinded by them. A command that only looks reports the text.
     # Where the output of a program is looked at, its silence was seen to turn the command red.

@@ -31,6 +31,7 @@ from agentrunner.verification.proof.followed_data import that_follow
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.only_in_tests import right_only_in_tests
+from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
@@ -118,15 +119,18 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
     if report.stopped_by(dead.finding, target.id):
         return
-    turned_now = [name for name in stood if name in here]
-    if await _stopped_for_other_questions(exam, case, now, turned_now):
+    standing = [name for name in stood if name in here]
+    if await _stopped_for_other_questions(exam, case, now, standing):
         return
     own_tests = [name for name in shown.names if name in here]
     wanted_words = outside_of_checks(exam.verifier.spec.wanted)
     only = await right_only_in_tests(
-        exam.run, exam.differential, target, world, now, turned_now, own_tests, wanted_words
+        exam.run, exam.differential, target, world, now, standing, own_tests, wanted_words
     )
     if only and report.stopped_by(only_in_tests(only), target.id):
+        return
+    files = {test.name: in_repo(test.file, target.cwd) for test in now.tests}
+    if standing and await stopped_for_pinned_answers(exam, case, files, standing):
         return
     how = [BY_NAMES] if exam.by_names(case) else []
     words = await asyncio.to_thread(_words_about, exam, case, now, names[:MOST_NAMES])

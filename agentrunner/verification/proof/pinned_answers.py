@@ -1,0 +1,177 @@
+"""Code that answers for exactly the tests that are there.
+
+The work compares a value with a literal of a claimed test that neither the requirements nor the
+code before it mention (`if (v == 99) return -1;`). Whether the test rests on that is tried: the
+work asks for another literal instead. A test that is red then holds for this one value only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from agentrunner.git.restore import Entry
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.findings import pinned_to
+from agentrunner.verification.inputs.asked import outside_of_checks
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.syntax.edits import applied
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.pinned import (
+    KnownToTests,
+    Pinned,
+    compared_anew,
+    compared_values,
+    pinned,
+)
+from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.tokens import LARGEST, family_of
+from agentrunner.verification.target import Target
+
+MOST_TRIED = 6
+"""So many literals are changed one by one; with more, only the first ones are named."""
+MOST_FILES = 2_000
+"""So many files of the old product are searched for a string."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A literal that is compared with, in a file of the work."""
+
+    path: str
+    literal: Pinned
+
+
+async def stopped_for_pinned_answers(
+    exam: Examination, case: Case, files: Mapping[str, str], names: Sequence[str] = ()
+) -> bool:
+    """Whether a finding stops the examination, as the work answers for literals of claimed tests.
+
+    `names` are the claimed tests, with their files where those are known; without names it is the
+    command as a whole. Raises what running in rooms raises.
+    """
+    target = case.target
+    places = await asyncio.to_thread(_places, exam, target, {files.get(one, "") for one in names})
+    if not places:
+        return False
+    red = await _red_without(exam, target, places, names)
+    if not red:  # one run says so of all of them, as in most honest work
+        return False
+    if len(places) > 1:
+        alone = [
+            one for one in places[:MOST_TRIED] if await _red_without(exam, target, [one], names)
+        ]
+        places = alone or places
+    found = [(f"{one.path}:{one.literal.line}", one.literal.shown) for one in places]
+    return exam.report.stopped_by(pinned_to(found, red), target.id)
+
+
+async def _red_without(
+    exam: Examination, target: Target, places: Sequence[_Place], names: Sequence[str]
+) -> str:
+    """The first claimed test that fails where the work compares with other literals, or ""."""
+    tree = await asyncio.to_thread(_with_other_literals, exam, places)
+    ran = await exam.run(target, tree, names)
+    if not names:
+        return "" if ran.passed else f"`{target.shell}`"
+    if ran.results is None:
+        return ""
+    red = (
+        test.name for name in names for test in ran.results.named(name) if test.outcome == "failed"
+    )
+    return next(red, "")
+
+
+def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Place]:
+    """What the work compares with that only the tests know. Blocks."""
+    snapshots, world = exam.verifier.snapshots, exam.world
+    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
+    files = [(path, read_old(path), after) for path in world.product if (after := read(path))]
+    if not any(compared_anew(*one) for one in files):
+        return []
+    tested = KnownToTests.of(_test_sources(exam, target, test_files, read))
+    # A planner has read the tests: what it says of them was not asked for.
+    people = [one.description for one in exam.criteria if one.origin != "model"]
+    asked = outside_of_checks("\n".join([exam.verifier.spec.wanted, *people]))
+    # Code that moved from one file of the work to another is not new.
+    known = "\n".join(
+        (read_old(path) or b"").decode("utf-8", "replace")
+        for path in world.product
+        if family_of(path) is not None
+    )
+    found = [
+        _Place(path, one)
+        for path, before, after in files
+        for one in pinned(path, before, after, tested, asked, known)
+    ]
+    if not any(one.literal.value[0] == "string" for one in found):
+        return found
+    old = _strings_compared_before(exam, target, found, read_old)
+    return [one for one in found if one.literal.value not in old]
+
+
+def _test_sources(
+    exam: Examination, target: Target, test_files: set[str], read: ReadFile
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of tests and their data, of files with tests inside only these. Blocks.
+
+    Where a claimed test's file is not known, all files that decide are taken, and those that the
+    work left alone and that name a file of it: a runner of the project's own may find them.
+    """
+    inputs = exam.differential.inputs(exam.world.new, [target])
+    paths = test_files | {one.path for one in inputs.tests if one.kind == "fixture"}
+    if not test_files or "" in test_files:
+        paths = _files_that_may_decide(exam, target, read)
+    for path in sorted(paths):
+        source, language = read(path), language_of(path)
+        if source is None:
+            continue
+        if path in exam.world.product:
+            regions = regions_of_tests(source, language) if language else []
+            source = b"\n".join(source[one.start : one.end] for one in regions)
+        yield path, source
+
+
+def _files_that_may_decide(exam: Examination, target: Target, read: ReadFile) -> set[str]:
+    world = exam.world
+    inputs = exam.differential.inputs(world.new, [target])
+    stems = {PurePosixPath(path).stem for path in world.product}
+    named = re.compile("|".join(rf"\b{re.escape(one)}\b" for one in sorted(stems)).encode())
+    paths = set(exam.verifier.snapshots.list(world.new))
+    found = {path for path in paths if inputs.counts(path) is not None}
+    for path in sorted(paths - found - set(world.product))[:MOST_FILES]:
+        source = read(path) if family_of(path) is not None else None
+        if source is not None and len(source) <= LARGEST and named.search(source):
+            found.add(path)
+    return found
+
+
+def _strings_compared_before(
+    exam: Examination, target: Target, found: Sequence[_Place], read_old: ReadFile
+) -> set[tuple[str, str]]:
+    """Those strings that some old file of the product compares with already. Blocks."""
+    strings = {one.literal.value for one in found if one.literal.value[0] == "string"}
+    seen: set[tuple[str, str]] = set()
+    inputs = exam.differential.inputs(exam.world.old, [target])
+    for path in sorted(exam.world.old_paths)[:MOST_FILES]:
+        if inputs.counts(path) is not None or (source := read_old(path)) is None:
+            continue
+        if any(text.encode() in source for _, text in strings):
+            seen |= strings & compared_values(path, source)
+    return seen
+
+
+def _with_other_literals(exam: Examination, places: Sequence[_Place]) -> str:
+    """The new tree in which the work compares with other literals. Blocks."""
+    snapshots, world = exam.verifier.snapshots, exam.world
+    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
+    changed: dict[str, Entry | None] = {}
+    for path in {one.path for one in places}:
+        edits = [edit for one in places if one.path == path for edit in one.literal.edits]
+        text = applied(read(path) or b"", edits)
+        changed[path] = (entries[path][0], snapshots.write_blob(text))
+    return snapshots.combine(world.new, changed)

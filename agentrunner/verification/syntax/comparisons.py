@@ -1,0 +1,264 @@
+"""Find where a source asks whether a value is one certain literal, in any language. Pure.
+
+That is a comparison for equality, an arm of `switch`, `match`, `case` or `when`, a place in a list
+that is asked whether it contains the value, and a key of a table by which something is looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agentrunner.verification.syntax.tokens import Token, Value, number, tokens, value_of
+
+SAME = frozenset("== === != !== <> ~= eq ne is".split())
+SHELL_SAME = frozenset("= == !=".split())
+EQUALS = re.compile(
+    r"(?i)equals?(?:ignorecase|fold|to)?$|eql\?|^equal\?$|^(?:str|mem|wcs)\w*cmp\w*$"
+)
+HAS = re.compile(r"(?i)^(?:includes?\??|contains|index_?of|has|member\?|count)$")
+GETS = re.compile(r"(?i)^(?:get|fetch|at|dig|get_?or_?default)$")
+COLLECTIONS = re.compile(r"(?i)^(?:of|\w*(?:list|set|array|vec|tuple))$")
+ARROWS = {"rust": ("=>",), "php": ("=>",), "c": ("->", "=>")}
+"""What stands behind the pattern of an arm, by family of languages."""
+OPENS, CLOSES = frozenset("([{"), frozenset(")]}")
+ENDS = frozenset(
+    "; , = && || ? : and or if unless elif elsif while until return not ! then when case else print"
+    " == != === !== => -> < > <= >= += in is { }".split()
+)
+"""What an operand ends at."""
+COMPUTES = frozenset("+ - * / // % ** << >> & ^".split())
+"""Signs by which a literal is only a part of what is compared."""
+BEFORE_SIGN = frozenset("return case when and or not in is if elif yield".split())
+"""Words after which a minus is a sign."""
+LONGEST = 40
+"""The most tokens of an operand."""
+WIDEST = 2_000
+"""The most tokens in a bracket that is looked at."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A literal that a value is compared with, or by which something is looked up."""
+
+    subject: str
+    """The value's expression, its tokens apart; "" if it is not known."""
+    value: Value
+    start: int
+    """Where the literal begins, with its sign, as the offset of a byte."""
+    end: int
+    line: int
+    """Counted from 1."""
+    answer: Value | None = None
+    """The literal that alone is chosen where the value is the same; None for anything else."""
+
+
+def comparisons(source: bytes, family: str) -> list[Comparison]:
+    """Return the comparisons of a source in the order of their literals."""
+    return list(_Comparisons(tokens(source, family), family).all())
+
+
+def literals(source: bytes, family: str) -> list[Value]:
+    """Return the values of all literals of a source; a number after a minus has that sign."""
+    read = tokens(source, family)
+    values = (_signed(read, at)[0] for at in range(len(read)))
+    return [value for value in values if value is not None]
+
+
+def _signed(read: Sequence[Token], at: int) -> tuple[Value | None, int]:
+    """Return the value of a literal with its sign, and the place where it begins."""
+    value = value_of(read[at])
+    if value is None or value[0] != "number" or at == 0 or read[at - 1].text != "-":
+        return value, at
+    before = read[at - 2] if at > 1 else None
+    if before is not None and (
+        before.kind in ("number", "string")
+        or before.text in (")", "]")
+        or (before.kind == "name" and before.text not in BEFORE_SIGN)
+    ):
+        return value, at
+    return number(f"-{value[1]}"), at - 1
+
+
+@dataclass(frozen=True)
+class _Comparisons:
+    read: Sequence[Token]
+    family: str
+
+    def all(self) -> Iterator[Comparison]:
+        for at in range(len(self.read)):
+            value, begin = _signed(self.read, at)
+            subject = self._subject(begin, at) if value is not None else None
+            if value is not None and subject is not None:
+                first, last = self.read[begin], self.read[at]
+                answer = self._answer_behind(at + 1) or self._answer_before(begin)
+                yield Comparison(subject, value, first.start, last.end, last.line, answer)
+
+    def _text(self, at: int) -> str:
+        return self.read[at].text if 0 <= at < len(self.read) else ""
+
+    def _subject(self, begin: int, at: int) -> str | None:
+        """Return what a literal is compared with; None if it is not compared."""
+        before, after = self._text(begin - 1), self._text(at + 1)
+        if before in COMPUTES or after in COMPUTES:  # `year % 400 == 0`
+            return None
+        same = SHELL_SAME if self.family == "shell" else SAME
+        if before in same:
+            # `top=9` of a shell assigns, `"$top" = 9` compares.
+            assigns = before == "=" and self.read[begin - 1].start == self.read[begin - 2].end
+            return None if assigns else self._operand_before(begin - 2)
+        if self.family == "shell" and before in ("eq", "ne") and self._text(begin - 2) == "-":
+            return self._operand_before(begin - 3)
+        if self.family == "shell":
+            return None
+        if after in same:
+            return self._operand_behind(at + 2)
+        if after == "." and EQUALS.search(self._text(at + 2)):
+            return self._operand_behind(at + 4)
+        called = self._call(begin, at)
+        if called is not None and EQUALS.search(called[0]):
+            return called[1]
+        return "" if self._is_arm(begin, at) else self._listed(begin, at)
+
+    def _is_arm(self, begin: int, at: int) -> bool:
+        """Whether a literal is a pattern of `switch`, `match`, `case` or `when`, alone or not."""
+        patterns = (",", "|", "-")
+        while begin > 0 and (
+            self.read[begin - 1].kind in ("number", "string") or self._text(begin - 1) in patterns
+        ):
+            begin -= 1
+        if self._text(begin - 1) in ("case", "when"):
+            return True
+        while at + 1 < len(self.read) and (
+            self.read[at + 1].kind in ("number", "string") or self._text(at + 1) in patterns
+        ):
+            at += 1
+        return self._text(at + 1) in ARROWS.get(self.family, ()) and (
+            self._text(self._opening(begin)) == "{"
+        )
+
+    def _call(self, begin: int, at: int) -> tuple[str, str] | None:
+        """Return the function that a literal is handed to directly, and what it is handed to.
+
+        That is the first other argument, or else the object whose method it is.
+        """
+        opened = self._opening(begin)
+        if self._text(opened) != "(" or opened == 0 or self.read[opened - 1].kind != "name":
+            return None
+        name = self._text(opened - 1)
+        if opened + 1 < begin:
+            return name, self._operand_behind(opened + 1)
+        if self._text(opened - 2) in (".", "?.", "->", "::") and self._text(at + 1) == ")":
+            return name, self._operand_before(opened - 3)
+        return name, self._operand_behind(at + 2)
+
+    def _listed(self, begin: int, at: int) -> str | None:
+        """Return what is looked up in the list or table that holds a literal."""
+        before, after = self._text(begin - 1), self._text(at + 1)
+        opened = self._opening(begin)
+        if opened < 0 or before not in ("(", "[", "{", ",", "|"):
+            return None
+        closed, ahead = self._closing(opened), self._text(opened - 1)
+        behind, method = self._text(closed + 1), self._text(closed + 2)
+        dotted = behind in (".", "?.")
+        if after in (":", "=>"):
+            if behind == "[":
+                return self._operand_behind(closed + 2)
+            if dotted and GETS.match(method):
+                return self._operand_behind(closed + 4)
+            return "" if ahead == "=" and self._is_looked_up(self._text(opened - 2)) else None
+        inner = self.read[opened + 1 : closed]
+        if not all(one.kind in ("number", "string") or one.text in ",-|" for one in inner):
+            return None
+        if ahead == "in":
+            return self._operand_before(opened - 2)
+        if dotted and HAS.match(method) and (self._text(opened) == "[" or COLLECTIONS.match(ahead)):
+            return self._operand_behind(closed + 4)
+        call = self._call(opened, closed)
+        return call[1] if call is not None and call[0] == "in_array" else None
+
+    def _is_looked_up(self, name: str) -> bool:
+        """Whether something is looked up in the table of this name."""
+        return any(
+            one.text == name
+            and (
+                self._text(at + 1) == "["
+                or (self._text(at + 1) in (".", "?.") and GETS.match(self._text(at + 2)))
+            )
+            for at, one in enumerate(self.read)
+        )
+
+    def _answer_behind(self, at: int) -> Value | None:
+        """Return the literal that is chosen by what ends here: `) return 5;`, `? 5 :`, `=> 5,`."""
+        opened = False
+        while self._text(at) in (")", "{", ":", "?", "then", "return", "=>", "->", "print", "echo"):
+            opened = opened or self._text(at) != ")"
+            at += 1
+        if not opened and self._text(at - 1) != ")":
+            return None
+        at += self._text(at) == "-"
+        if at >= len(self.read):
+            return None
+        value, _ = _signed(self.read, at)
+        return value if self._ends(at + 1) else None
+
+    def _answer_before(self, begin: int) -> Value | None:
+        """Return the literal of `5 if value == literal else …`."""
+        at = begin - 1
+        while at >= 0 and begin - at < LONGEST and self._text(at) not in ("if", ";", "{", "}"):
+            at -= 1
+        if self.family != "python" or at < 1 or self._text(at) != "if":
+            return None
+        value, first = _signed(self.read, at - 1)
+        whole = self._text(first - 1) in ("return", "=", "(", ",", "else", ":", "yield")
+        return value if whole and self.read[at].line == self.read[at - 1].line else None
+
+    def _ends(self, at: int) -> bool:
+        """Whether an expression ends before this token."""
+        if at >= len(self.read) or self._text(at) in (";", ",", ":", "}", ")", "]", "else", "end"):
+            return True
+        return self.read[at].line > self.read[at - 1].line and self.read[at].kind != "op"
+
+    def _opening(self, begin: int) -> int:
+        """Return the place of the bracket around a token, -1 if there is none near."""
+        depth = 0
+        for at in range(begin - 1, max(begin - WIDEST, -1), -1):
+            text = self.read[at].text
+            if text in CLOSES:
+                depth += 1
+            elif text in OPENS:
+                if depth == 0:
+                    return at
+                depth -= 1
+        return -1
+
+    def _closing(self, opened: int) -> int:
+        depth = 0
+        for at in range(opened, min(opened + WIDEST, len(self.read))):
+            depth += (self.read[at].text in OPENS) - (self.read[at].text in CLOSES)
+            if depth == 0:
+                return at
+        return opened
+
+    def _operand_before(self, end: int) -> str:
+        """Return the operand whose last token this is."""
+        at, depth = end, 0
+        while at >= 0 and end - at < LONGEST:
+            text = self.read[at].text
+            if depth == 0 and (text in ENDS or text in ("(", "[")):
+                break
+            depth += (text in (")", "]")) - (text in ("(", "["))
+            at -= 1
+        return " ".join(one.text for one in self.read[at + 1 : end + 1])
+
+    def _operand_behind(self, begin: int) -> str:
+        """Return the operand whose first token this is."""
+        at, depth = begin, 0
+        while at < len(self.read) and at - begin < LONGEST:
+            text = self.read[at].text
+            if depth == 0 and (text in ENDS or text in (")", "]")):
+                break
+            depth += (text in ("(", "[")) - (text in (")", "]"))
+            at += 1
+        return " ".join(one.text for one in self.read[begin:at])

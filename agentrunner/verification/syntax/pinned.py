@@ -1,0 +1,171 @@
+"""Find code that asks for the very literals of tests, which nothing else speaks of. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from agentrunner.verification.syntax.comparisons import Comparison, comparisons, literals
+from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.mutants import changed_lines
+from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.tokens import Value, family_of, number
+
+COMMON = frozenset({"0", "1", "-1"})
+"""Numbers that any code may compare with."""
+COMPUTED = re.compile(
+    r"[\w)\]] (?:[%&^*]|<<|>>) |(?i:(?<![a-z])(?:len|length|size|typeof|sizeof|strlen)(?![a-z]))"
+)
+"""A remainder, a length or a type is no value of a test's own."""
+AS_NUMBER = re.compile(r"[-+]?\d+(?:[.,:/-]\d+)*")
+AS_WORD = re.compile(r"[A-Za-z_][\w.-]*")
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A literal that a change compares with and that only tests know."""
+
+    value: Value
+    line: int
+    """Where it stands first, counted from 1."""
+    edits: tuple[Edit, ...]
+    """What makes it another literal, wherever the change compares with it."""
+    answer: Value | None = None
+    """The literal that alone is chosen by it."""
+
+    @property
+    def shown(self) -> str:
+        """The literal with its answer, for messages."""
+        return _shown(self.value) + (f" ({_shown(self.answer)})" if self.answer else "")
+
+
+@dataclass(frozen=True)
+class KnownToTests:
+    """The literals of tests."""
+
+    values: frozenset[Value] = frozenset()
+    parts: frozenset[str] = field(default_factory=frozenset)
+    """Words of their strings that are numbers, as in `parse("2024-05-01 1.15")`."""
+
+    @classmethod
+    def of(cls, sources: Iterable[tuple[str, bytes]]) -> KnownToTests:
+        """Collect the literals of files, given with their paths."""
+        values: set[Value] = set()
+        for path, source in sources:
+            # Of data, such as JSON or CSV, numbers and quoted texts look as in any code.
+            values.update(literals(source, family_of(path, source) or "script"))
+        words = {word for kind, text in values if kind == "string" for word in text.split()}
+        return cls(frozenset(values), frozenset(filter(AS_NUMBER.fullmatch, words)))
+
+    def __contains__(self, value: Value) -> bool:
+        if value[1] in self.parts:
+            return True
+        return value in self.values or (value[0] == "string" and number(value[1]) in self.values)
+
+
+def pinned(
+    path: str, before: bytes | None, after: bytes, tested: KnownToTests, asked: str, known: str = ""
+) -> list[Pinned]:
+    """Return the literals of tests that the changed lines of a file compare with, each once.
+
+    Left out are common ones, those that `asked` or `known`, the text of old code, mention, and
+    words of which the change knows more than the tests do, as a table of units does. One that
+    `asked` mentions counts where a literal of the tests is its answer that nothing mentions.
+    """
+    added = compared_anew(path, before, after)
+    known += (before or b"").decode("utf-8", "replace")
+    by_value: dict[Value, list[Comparison]] = {}
+    for one in added:
+        new = one.value in tested and not mentions(known, one.value)
+        if new and _is_unasked(one, tested, asked, known):
+            by_value.setdefault(one.value, []).append(one)
+    used = tested.values.union(literals(after, family_of(path, after) or "")) if by_value else set()
+    more = {one.subject for one in added if not _is_tested_or_known(one, tested, asked + known)}
+    return [
+        Pinned(value, where[0].line, _edits(after, where, used), where[0].answer)
+        for value, where in by_value.items()
+        if not (AS_WORD.fullmatch(value[1]) and any(one.subject in more for one in where))
+    ]
+
+
+def compared_anew(path: str, before: bytes | None, after: bytes) -> list[Comparison]:
+    """Return the comparisons with literals that are not common, on changed lines outside tests."""
+    family = family_of(path, after)
+    found = comparisons(after, family) if family is not None else []
+    found = [one for one in found if not is_common(one.value) and not COMPUTED.search(one.subject)]
+    if not found:
+        return []
+    lines, language = changed_lines(before, after), language_of(path)
+    inside = regions_of_tests(after, language) if language else []
+    return [
+        one
+        for one in found
+        if one.line in lines
+        and not any(region.start <= one.start < region.end for region in inside)
+    ]
+
+
+def compared_values(path: str, source: bytes) -> set[Value]:
+    """Return the values that a file compares with."""
+    family = family_of(path, source)
+    return {one.value for one in comparisons(source, family)} if family is not None else set()
+
+
+def is_common(value: Value) -> bool:
+    """Whether a value is so common that it says nothing: 0, 1, a character, a sign or two."""
+    kind, text = value
+    if kind == "number":
+        return text in COMMON
+    return len(text) < 2 or (len(text) == 2 and text.isascii() and not text.isalnum())
+
+
+def mentions(text: str, value: Value) -> bool:
+    """Whether a text mentions a value, a number as such and a string in any letters."""
+    kind, content = value
+    if kind == "number" or AS_NUMBER.fullmatch(content):
+        bare = content.lstrip("+-")
+        return re.search(rf"(?<![\d.]){re.escape(bare)}(?!\d|\.\d)", text) is not None
+    return content.casefold() in text.casefold()
+
+
+def _shown(value: Value) -> str:
+    return value[1] if value[0] == "number" else f'"{value[1]}"'
+
+
+def _is_tested_or_known(one: Comparison, tested: KnownToTests, text: str) -> bool:
+    return one.value in tested or mentions(text, one.value)
+
+
+def _is_unasked(one: Comparison, tested: KnownToTests, asked: str, known: str) -> bool:
+    """Whether nobody asked for a literal, or for the answer that a number is the key to."""
+    answer = one.answer
+    return not mentions(asked, one.value) or (
+        answer is not None
+        and AS_NUMBER.fullmatch(one.value[1]) is not None
+        and not is_common(answer)
+        and answer in tested
+        and not mentions(asked + known, answer)
+    )
+
+
+def _edits(source: bytes, where: Sequence[Comparison], used: Collection[Value]) -> tuple[Edit, ...]:
+    return tuple(
+        Edit(one.start, one.end, _other(source[one.start : one.end].decode("latin-1"), one, used))
+        for one in where
+    )
+
+
+def _other(text: str, one: Comparison, used: Collection[Value]) -> str:
+    """Return the text of another literal of the same kind, which is not used."""
+    if one.value[0] == "string":
+        end = re.search(r"(\"\"\"|'''|[\"'`])#*$", text)
+        assert end is not None
+        return (f"{text[: end.start()]}q{text[end.start() :]}").encode("latin-1").decode("utf-8")
+    value = float(one.value[1])
+    for step in (1, -1, 2, -2, 3, 5, 7, 11):
+        other = number(repr(value + step))
+        if other is not None and other not in used and not is_common(other):
+            return other[1]
+    return f"{one.value[1]}7"
