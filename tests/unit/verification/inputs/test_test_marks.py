@@ -50,6 +50,8 @@ def test_words_of_tools_are_in_quotes_or_asked_for() -> None:
     assert words_of_tools(["x = 'latest'; y = 'special'"], tools) == set()
     assert words_of_tools(["typeof describe === 'function'"], tools) == {"describe"}
     assert words_of_tools(["if cfg!(test) {"], tools) == {"test"}
+    assert words_of_tools(["#[cfg(not(test))]"], tools) == {"test"}
+    assert words_of_tools(["#[cfg(test)]", "#[cfg(unix)]"], tools) == set()
 
 
 def test_names_of_tests_are_taken_by_assigning_or_in_quotes() -> None:
@@ -71,3 +73,5 @@ def test_only_new_lines_get_other_words() -> None:
     assert with_other_words(before, after, ["STAGE"], "_x") == (
         "a = STAGE\n# STAGE\nb = STAGE_x + STAGES\n// STAGE_x\n"
     )
+    rust = "#[cfg(test)]\n#[test]\nif cfg!(test)\n"
+    assert with_other_words("", rust, ["test"], "_x") == rust.replace("!(test", "!(test_x")
