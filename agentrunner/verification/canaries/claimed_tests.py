@@ -18,6 +18,7 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.canaries.failing_trees import FailingTree, failing_trees
 from agentrunner.verification.canaries.fixture_canary import answered_from_data, not_read
+from agentrunner.verification.canaries.helper_canary import helper_not_asked
 from agentrunner.verification.canaries.own_assertions import Passes, ask_assertions
 from agentrunner.verification.canaries.red_lines import RedLines, red_lines
 from agentrunner.verification.canaries.script_canary import unequal_test
@@ -122,6 +123,11 @@ class Canaries:
             return CanaryReport(tool_changed(target, f"{unseen[0]} passes with {what}"))
         if unasked_row := await self._row_not_asked(run, target, places, world):
             return CanaryReport(tool_changed(target, unasked_row))
+        without = {
+            path: [name for name in names if name not in changed] for path, names in places.items()
+        }
+        if unasked := await helper_not_asked(run, target, without, self.snapshots, world, inputs):
+            return CanaryReport(tool_changed(target, unasked))
         by_words = await self._by_words(run, target, places, world, now, red)
         notes = [TOO_MANY] * (len(names) > MOST_TESTS)
         where_red = partial(self._changed_literals, make=changed_where_red, red=red)

@@ -30,7 +30,7 @@ SHELL_READ = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 SHELL_SET = r"(?:^|[\s;&|(]){}=|\bfor {} in\b|\bread\b[^\n]*\b{}\b"
 ASKED_WHETHER_THERE = re.compile(
     r"\btypeof\s*\(?\s*(?:[A-Za-z]\w*\.)?([A-Za-z_$]\w*)|\bdefined\?[\s(]+:*([A-Za-z_]\w*)"
-    r"|\bcfg!?\([^)\n]*?\b(test)\b"
+    r"|\bcfg(?:!\([^)\n]*?|\(not\()\b(test|debug_assertions)\b"
 )
 ASSIGNED = re.compile(
     r"\.([A-Za-z_]\w*)\s*=(?![=>])|\b(?:global|globalThis|window)\.([A-Za-z_]\w*)"
@@ -126,7 +126,8 @@ def is_quoted_in(word: str, text: str) -> bool:
 def with_other_words(before: str, after: str, words: Collection[str], end: str) -> str:
     """The new text with `end` behind each of these words, in the lines that only it has."""
     old = {line.strip() for line in before.splitlines()}
-    pattern = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, sorted(words)))})(?!\w)")
+    either = "|".join(map(re.escape, sorted(words)))
+    pattern = re.compile(rf"(?<!#\[)(?<!#\[cfg\()(?<!\w)({either})(?!\w)")  # tests in Rust stay
     return "".join(
         line if line.strip() in old else pattern.sub(rf"\g<1>{end}", line)
         for line in after.splitlines(keepends=True)

@@ -31,6 +31,8 @@ from agentrunner.verification.inputs.test_marks import (
     words_of_tools,
 )
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.regions import without_regions
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
@@ -128,7 +130,15 @@ def _marks(
             of_tests[word] = path
     if not read_of_environment and not of_tests:
         return _Marks({})
-    code = "\n".join(_texts(snapshots, world.old, [path for path in others if family_of(path)]))
+    sources = [path for path in others if family_of(path)]
+    inside = [path for path in sources if (one := counted[path]) and one.region]
+    plain = [path for path in sources if path not in inside]
+    code = "\n".join(
+        [
+            *_texts(snapshots, world.old, plain),
+            *(_without_tests(path, was(path)) for path in inside),
+        ]
+    )
     documents = [path for path in others if not family_of(path)]
     named = "\n".join([asked, code, *old_tests, *_texts(snapshots, world.old, documents)])
     words = {
@@ -164,6 +174,11 @@ def _without(differential: Differential, world: SnapshotTrees, words: Collection
 
 def _texts(snapshots: Snapshots, tree: str, paths: Sequence[str]) -> list[str]:
     return [_text(one) for one in snapshots.read_many(tree, paths[:MOST_FILES]).values()]
+
+
+def _without_tests(path: str, source: bytes | None) -> str:
+    language = language_of(path)
+    return _text(without_regions(source or b"", language) if language else source)
 
 
 def _is_code(path: str, source: bytes | None) -> bool:

@@ -16,6 +16,7 @@ from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.differential import in_repo
+from agentrunner.verification.proof.accepting_more import ACCEPTS_MORE, that_accept_more
 from agentrunner.verification.proof.named_work import NamedWork
 from agentrunner.verification.proof.new_programs import new_programs
 from agentrunner.verification.proof.switched_on import that_switch_on
@@ -70,6 +71,7 @@ MOST_SEEN = 200
 WORD = re.compile(r"[^\W\d]\w{2,}")
 EMPTIED = "it passes with the changed functions emptied"
 RAISING = "it only asks for the exception that stands where the work should be"
+NO_QUESTION = (EMPTIED, RAISING, ACCEPTS_MORE)
 MOST_READ = 500_000
 """Bytes of a file without a grammar that are searched for words."""
 
@@ -87,7 +89,7 @@ class ShownTests:
     unasked: str = ""
     """Which function that the requirements name is not there, or is asked by no test."""
     asks_nothing: bool = False
-    """Whether all of them pass where the work has no bodies, or only raises."""
+    """Whether all of them pass where the work has no bodies, only raises, or does otherwise."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,12 @@ class TakenOut:
                 struck = await run(target, raising, candidates)
                 refused |= _why_not_red_where_empty(candidates, struck, RAISING)
                 candidates = [name for name in candidates if not refused[name]]
+        if candidates:
+            own: dict[str, list[str]] = {}
+            for name in candidates:
+                own.setdefault(in_repo(files[name].file, target.cwd), []).append(name)
+            refused |= await that_accept_more(run, target, self.trees.snapshots, world, own, asked)
+            candidates = [name for name in candidates if not refused[name]]
         if candidates and (whole is None or whole.id == target.id):
             places: dict[str, list[str]] = {}
             for name in [*candidates, *stood]:
@@ -189,7 +197,7 @@ class TakenOut:
             {one for name in candidates for one in uses[name]},
             notes,
             why,
-            asks_nothing=bool(names) and all(refused[name] in (EMPTIED, RAISING) for name in names),
+            asks_nothing=bool(names) and all(refused[name] in NO_QUESTION for name in names),
         )
 
 

@@ -1,0 +1,209 @@
+"""Makes the functions fail with which claimed tests ask, where these assert nothing themselves.
+
+A test that only says `expectOrder(compare, list)` has no value that can be changed. What it calls
+lies in the tests' own files: where that fails at once, the test has to be red. A product that put
+something else in its place keeps it green.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.syntax.asserts import asserts_of, certainty
+from agentrunner.verification.syntax.context import imports_in
+from agentrunner.verification.syntax.edits import Edit, applied, indent_of, replaced
+from agentrunner.verification.syntax.find import find_test, located
+from agentrunner.verification.syntax.functions import functions_of
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    language_of,
+    parse,
+    statements,
+    walk,
+)
+from agentrunner.verification.target import Run, Target
+from agentrunner.verification.world import SnapshotTrees
+
+THROWS = {
+    "python": "raise AssertionError('made to fail')",
+    "go": '{ panic("made to fail") }',
+    **dict.fromkeys(SCRIPTS, '{ throw new Error("made to fail"); }'),
+}
+GLOBAL = re.compile(r"(?:global|globalThis|window)\.\w+")
+PACKAGE = re.compile(rb"(?m)^package \w+\n")
+MOST_FILES = 300
+NOT_ASKED = "{} passes although `{}`, which it asks with, fails"
+
+
+async def helper_not_asked(
+    run: Run,
+    target: Target,
+    places: Mapping[str, Sequence[str]],
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    inputs: Inputs,
+) -> str:
+    """Why a claimed test at `places` cannot fail by what it calls; "" for none.
+
+    Raises what running in rooms raises.
+    """
+    asked = await asyncio.to_thread(_asked_with, places, snapshots, world, inputs)
+    if not asked:
+        return ""
+    wanted = {(path, name) for helpers in asked.values() for path, name in helpers}
+    tree, struck = await asyncio.to_thread(_failing, wanted, snapshots, world)
+    names = [test for test, helpers in asked.items() if any(one in struck for one in helpers)]
+    if not names:
+        return ""
+    seen = await run(target, tree, names)
+    for name in names:
+        if seen.results is not None and seen.results.passed(name):
+            return NOT_ASKED.format(name, asked[name][0][1])
+    return ""
+
+
+Helpers = list[tuple[str, str]]
+"""Functions, each by its file and its name."""
+
+
+def _asked_with(
+    places: Mapping[str, Sequence[str]],
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    inputs: Inputs,
+) -> dict[str, Helpers]:
+    """The helpers that tests without assertions of their own always call, by test. Blocks."""
+    read = snapshots.reader(world.new)
+    found: dict[str, Helpers] = {}
+    files: dict[str, Parsed] | None = None
+    for path, names in places.items():
+        parsed = _parsed(path, read(path))
+        if parsed is None:
+            continue
+        for name in names:
+            called = _called(parsed, name)
+            if not called:
+                continue
+            if files is None:
+                files = _files_of_tests(snapshots, world, inputs)
+            helpers = [one for each in called for one in _defining(each, path, parsed, files)]
+            if helpers:
+                found[name] = helpers
+    return found
+
+
+def _files_of_tests(
+    snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
+) -> dict[str, Parsed]:
+    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
+    paths = [path for path in sorted(entries) if language_of(path) in THROWS]
+    counted = [path for path in paths if (one := inputs.counts(path)) and not one.region]
+    made = {path: _parsed(path, read(path)) for path in counted[:MOST_FILES]}
+    return {path: parsed for path, parsed in made.items() if parsed is not None}
+
+
+def _parsed(path: str, source: bytes | None) -> Parsed | None:
+    language = language_of(path)
+    known = language in THROWS and source is not None
+    return parse(source or b"", language or "") if known else None
+
+
+def _called(parsed: Parsed, name: str) -> list[str]:
+    """Names of functions that a test without assertions always calls."""
+    span = find_test(parsed.source, parsed.language, name)
+    found = located(parsed, span) if span is not None else None
+    if found is None or asserts_of(parsed, found):
+        return []
+    called = []
+    imported = imports_in(parsed)
+    for node in walk(found.body):
+        callee = field(node, "function") if node.type in ("call", "call_expression") else None
+        if callee is None or certainty(found.body, node):
+            continue
+        if callee.type in ("member_expression", "attribute"):
+            thing = field(callee, "object")
+            name_node = field(callee, "property") or field(callee, "attribute")
+            if thing is not None and name_node is not None and parsed.text(thing) in imported:
+                called.append(parsed.text(name_node))
+        elif callee.type == "identifier":
+            called.append(parsed.text(callee))
+    return called
+
+
+def _defining(
+    name: str, path: str, parsed: Parsed, files: Mapping[str, Parsed]
+) -> Iterator[tuple[str, str]]:
+    """Where test code defines a name that is called in a file: there, or for all files."""
+    if any(one.name.rpartition(".")[2] == name for one in functions_of(parsed)):
+        if path in files:
+            yield path, name
+        return
+    imported = imports_in(parsed)
+    if name in imported:
+        origin, _, name = imported[name].rpartition(" ")
+        modules = [origin]
+    else:
+        modules = [origin.partition(" ")[0] for origin in imported.values()]
+    package = PACKAGE.search(parsed.source) if parsed.language == "go" else None
+    for other, one in files.items():
+        beside = package is not None and posixpath.dirname(other) == posixpath.dirname(path)
+        beside = beside and package is not None and package[0] in one.source
+        known = beside or any(_is_module(module, other, path) for module in modules if module)
+        for function in functions_of(one):
+            is_global = known or GLOBAL.fullmatch(function.name) is not None
+            if is_global and function.name.rpartition(".")[2] == name:
+                yield other, name
+                break
+
+
+def _is_module(module: str, other: str, path: str) -> bool:
+    """Whether a file at `path` means the file `other` by the name of a module."""
+    if quoted := re.search(r"[\"']([^\"']+)[\"']", module):
+        module = quoted[1]
+    stem = re.sub(r"(?:/index|/__init__)?\.\w+$", "", other)
+    if module.startswith(("./", "../")):
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(path), module))
+        return stem == re.sub(r"\.[cm]?[jt]sx?$", "", place)
+    wanted = module.strip(".").replace(".", "/")
+    return bool(wanted) and f"/{stem}".endswith(f"/{wanted}")
+
+
+def _failing(
+    wanted: Collection[tuple[str, str]], snapshots: Snapshots, world: SnapshotTrees
+) -> tuple[str, set[tuple[str, str]]]:
+    """The new tree in which these functions fail at once, and those that do. Blocks."""
+    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
+    changed: dict[str, Entry | None] = {}
+    struck: set[tuple[str, str]] = set()
+    for path in sorted({path for path, _ in wanted}):
+        parsed = _parsed(path, read(path))
+        if parsed is None:
+            continue
+        edits: list[Edit] = []
+        for function in functions_of(parsed):
+            name = function.name.rpartition(".")[2]
+            if (path, name) not in wanted or any(
+                edit.start <= function.body.start_byte < edit.end for edit in edits
+            ):
+                continue
+            throw = THROWS[parsed.language]
+            if parsed.language == "python":
+                kept = statements(function.body)
+                if not kept or indent_of(parsed, kept[0]) is None:
+                    continue
+                edits.append(Edit(kept[0].start_byte, kept[-1].end_byte, throw))
+            else:
+                edits.append(replaced(function.body, throw))
+            struck.add((path, name))
+        if edits:
+            text = applied(parsed.source, edits)
+            changed[path] = (entries[path][0], snapshots.write_blob(text))
+    return snapshots.combine(world.new, changed), struck
