@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from agentrunner.verification.inputs.asked import MOST, SENTENCE, VERB, outside_of_checks
+from agentrunner.verification.inputs.asked import MOST, NEGATED, SENTENCE, VERB, outside_of_checks
 from agentrunner.verification.inputs.asked_kinds import MOST_HITS, is_wanted
 
 _OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?|tables?))?"
@@ -33,6 +33,7 @@ STAY = re.compile(
 )
 JA_ALSO = re.compile(r"テスト(?:コード|ケース)?も(?:あわせて|合わせて)?(?:修正|直)")
 """What Japanese says of tests that follow the code; of a path it would be "mend"."""
+WRITES = r"(?:add|writ|creat|provid|supply|includ)\w*"
 NOUN = re.compile(
     r"(?i)(?:\b(?:existing|old|current|unit)\s+)*\btests?(?:\s+(?:cases?|functions?))?\s+$"
 )
@@ -57,6 +58,21 @@ def asks_to_adapt(prd_text: str, changed: Collection[str], *, snapshots: bool = 
         if _adapts(text, hit.start()) and is_wanted(text, hit):
             return True
     return all(_is_named(text, name) for name in changed)
+
+
+def asks_to_add(prd_text: str, path: str) -> bool:
+    """Whether the PRD wants tests added to this file of tests, by its name or path."""
+    text = outside_of_checks(prd_text[:MOST])
+    name = path.rpartition("/")[2]
+    place = rf"[`'\"]*(?:{re.escape(path)}|{re.escape(name)})(?![\w/-]|\.\w)"
+    order = re.compile(
+        rf"(?i)\b{WRITES}\b(?:[^.;:!?\n]|\.\w){{0,100}}?\b(?:tests?|cases?)\b"
+        rf"(?:[^.;:!?\n]|\.\w){{0,100}}?\s(?:to|in|into)\s+(?:the\s+)?{place}"
+    )
+    return any(
+        not NEGATED.search(SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1])
+        for hit in order.finditer(text)
+    )
 
 
 def _is_named(text: str, name: str) -> bool:
