@@ -5,10 +5,11 @@ No PRD names each test that imports what moves, nor the path of a snapshot.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from agentrunner.verification.adapted_tests import adapted_in, adapts_snapshots
+from agentrunner.verification.adapted_tests import VALUE, adapted_in, adapts_snapshots
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.asked import (
     moves_in,
@@ -124,7 +125,8 @@ class FollowUps:
                 continue
             if kinds[path].kind != "test" or kinds[path].region:
                 continue
-            if names := adapted_in(before, after, language, outside_of_checks(self.wanted)):
+            wanted = outside_of_checks(self.wanted)
+            if names := adapted_in(before, after, language, wanted, self._values_gone()):
                 found[path] = names
         every = {own_name(name) for names in found.values() for name in names}
         snapshots = all(
@@ -132,6 +134,18 @@ class FollowUps:
             for path in found
         )
         return found if asks_to_adapt(self.wanted, every, snapshots=snapshots) else {}
+
+    def _values_gone(self) -> set[str]:
+        """Values that changed files of the product have less often than before."""
+        found: set[str] = set()
+        product = self.total.modified - {one.path for one in self.judged if not one.input.region}
+        for path in sorted(product)[:MOST_COMPARED]:
+            texts = (
+                (read(path) or b"").decode("utf-8", "replace") for read in (self.was, self.now)
+            )
+            old, new = (Counter(VALUE.findall(text)) for text in texts)
+            found |= (old - new).keys()
+        return found
 
     def expected_data(self) -> set[str]:
         """Changed data that tests compare with, of a kind that the PRD wants changed."""
