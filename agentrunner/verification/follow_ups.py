@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from agentrunner.verification.adapted_tests import VALUE, adapted_in, adapts_snapshots
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
 from agentrunner.verification.inputs.asked import (
     moves_in,
     outside_of_checks,
@@ -54,8 +55,20 @@ class FollowUps:
     def of_moves(self) -> set[str]:
         """Tests and settings whose only changes follow what the PRD moves or renames.
 
-        These are imports of modules that moved, names in code, and paths in a Makefile.
+        These are imports of modules that moved, names in code, and paths in a Makefile. Where a
+        package becomes one of ES modules, files of it import what they required.
         """
+        if asks_for_es_modules(self.wanted):
+            return self._moves() | {
+                path
+                for path in {one.path for one in self.judged} & self.total.modified
+                if language_of(path) == "javascript"
+                and modules_follow(self.was(path) or b"", self.now(path) or b"")
+            }
+        return self._moves()
+
+    def _moves(self) -> set[str]:
+        """The same without ES modules."""
         words, names = moves_in(self.wanted), renames_in(self.wanted)
         parts = parts_moved_in(self.wanted)
         if not words and not names and not parts:
