@@ -59,6 +59,30 @@ def adapted_in(
     return changed
 
 
+def exchanged_values(
+    before: bytes, after: bytes, language: str
+) -> list[tuple[str, str, str]] | None:
+    """What stands before each value that another took the place of in tests, with both values.
+
+    None where the tests differ by anything else.
+    """
+    old, new = definitions(before, language), definitions(after, language)
+    found: list[tuple[str, str, str]] = []
+    for name, text in old.items():
+        was, now = (TOKEN.findall(one) for one in (text, new.get(name, "")))
+        if len(was) != len(now):
+            return None
+        subject = ""
+        for one, other in zip(was, now, strict=True):
+            if one == other:
+                subject = one if WORD.fullmatch(one) else subject
+            elif VALUE.fullmatch(one) and VALUE.fullmatch(other):
+                found.append((subject, one, other))
+            else:
+                return None
+    return found
+
+
 def adapts_snapshots(before: bytes, after: bytes, language: str) -> bool:
     """Whether the tests that a file had differ by nothing but the inline snapshots in them."""
     old, new = definitions(before, language), definitions(after, language)

@@ -9,7 +9,12 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from agentrunner.verification.adapted_tests import VALUE, adapted_in, adapts_snapshots
+from agentrunner.verification.adapted_tests import (
+    VALUE,
+    adapted_in,
+    adapts_snapshots,
+    exchanged_values,
+)
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
 from agentrunner.verification.inputs.asked import (
@@ -23,7 +28,7 @@ from agentrunner.verification.inputs.asked_kinds import (
     differs_by_snapshots,
     wants_snapshots,
 )
-from agentrunner.verification.inputs.asked_tests import asks_to_adapt
+from agentrunner.verification.inputs.asked_tests import asks_to_adapt, says_it_becomes
 from agentrunner.verification.inputs.changes import ProofChange
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.moves import (
@@ -146,10 +151,30 @@ class FollowUps:
             adapts_snapshots(self.was(path) or b"", self.now(path) or b"", language_of(path) or "")
             for path in found
         )
-        return found if asks_to_adapt(self.wanted, every, snapshots=snapshots) else {}
+        if asks_to_adapt(self.wanted, every, snapshots=snapshots):
+            return found
+        return {path: names for path, names in found.items() if self._follows_a_value(path)}
+
+    def _follows_a_value(self, path: str) -> bool:
+        """Whether the tests of a file have new values in place of old ones just as the product has,
+        and the PRD says that what they belong to becomes so."""
+        language = language_of(path) or ""
+        pairs = exchanged_values(self.was(path) or b"", self.now(path) or b"", language)
+        gone, come = self._values_gone(), self._values_come()
+        return bool(pairs) and all(
+            was in gone and now in come and says_it_becomes(self.wanted, subject, now)
+            for subject, was, now in pairs or ()
+        )
 
     def _values_gone(self) -> set[str]:
         """Values that changed files of the product have less often than before."""
+        return self._values_only_in(self.was, self.now)
+
+    def _values_come(self) -> set[str]:
+        """Values that they have more often than before."""
+        return self._values_only_in(self.now, self.was)
+
+    def _values_only_in(self, one: ReadFile, other: ReadFile) -> set[str]:
         found: set[str] = set()
         product = self.total.modified - {one.path for one in self.judged if not one.input.region}
         for path in sorted(product)[:MOST_COMPARED]:

@@ -75,6 +75,27 @@ def asks_to_add(prd_text: str, path: str) -> bool:
     )
 
 
+def says_it_becomes(prd_text: str, subject: str, value: str) -> bool:
+    """Whether a sentence says that what it names gets this value: "the default timeout becomes 30".
+
+    "From 10 to 30", 既定値を30に変更 count as well.
+    """
+    name, bare = subject.strip("\"'"), re.escape(value.strip("\"'"))
+    if not name or not bare:
+        return False
+    order = re.compile(
+        rf"(?i)\b(?:becomes?|(?:is|are)\s+now|now\s+(?:is|are)|goes\s+(?:up|down)\s+to"
+        rf"|(?:chang|rais|lower|increas|reduc|set)\w*\s(?:[^.;:!?\n]|\.\w){{0,60}}?\bto)\s+"
+        rf"(?:[`'\"]|an?\s|the\s)*(?<![\w.]){bare}(?![\w]|\.\d)|{bare}[`」]?[^。\n]{{0,6}}?(?:に変更|に変え|にする|になる)"
+    )
+    return any(
+        re.search(rf"(?i)(?<![a-z]){re.escape(name)}(?![a-z])", sentence)
+        and not NEGATED.search(sentence)
+        and order.search(sentence)
+        for sentence in SENTENCE.split(outside_of_checks(prd_text[:MOST]))
+    )
+
+
 def _is_named(text: str, name: str) -> bool:
     pattern = re.compile(rf"(?<!\w){ONE.format(name=re.escape(name))}")
     return any(

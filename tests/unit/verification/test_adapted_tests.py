@@ -10,6 +10,7 @@ import pytest
 from agentrunner.verification.adapted_tests import (
     adapted_in,
     adapts_snapshots,
+    exchanged_values,
     with_guarded_imports,
 )
 
@@ -119,3 +120,20 @@ def test_rows_give_way_to_rows_that_are_stated(old: str, new: str, expected: boo
     after = TABLE.replace(old, new).encode()
     found = adapted_in(TABLE.encode(), after, "python", wanted, {"90", "70"})
     assert bool(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("account(3) == 7", "account(3) == 8", [("account", "7", "8")]),
+        ("account(3) == 7", "account(3) >= 7", None),
+        ("account(3) == 7", "account(3)", None),
+        ("account(3) == 7", "count(3) == 7", None),
+    ],
+    ids=["a value", "an operator", "a value less", "a name"],
+)
+def test_values_are_exchanged_for_others(
+    old: str, new: str, expected: list[tuple[str, str, str]] | None
+) -> None:
+    after = BEFORE.replace(old, new).encode()
+    assert exchanged_values(BEFORE.encode(), after, "python") == expected

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.asked_tests import asks_to_adapt, asks_to_add
+from agentrunner.verification.inputs.asked_tests import (
+    asks_to_adapt,
+    asks_to_add,
+    says_it_becomes,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,3 +71,21 @@ def test_a_snapshot_is_adapted_where_nothing_else_in_the_test_is() -> None:
 )
 def test_the_text_wants_tests_added_to_a_file(text: str, expected: bool) -> None:
     assert asks_to_add(text, "tests/test_shapes.py") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The default timeout becomes 30 seconds.", True),
+        ("Raise the timeout from 10 to 30.", True),
+        ("The timeout is now 30.", True),
+        ("timeout の既定値を30に変更する。", True),
+        ("The timeout does not become 30.", False),
+        ("The port becomes 30. Mind the timeout.", False),
+        ("The timeout becomes 30.5 seconds.", False),
+        ("A timeout of 30 is too long.", False),
+        ("The timeout becomes longer than 30.", False),
+    ],
+)
+def test_the_text_says_that_something_becomes_so(text: str, expected: bool) -> None:
+    assert says_it_becomes(text, "timeout", "30") == expected
