@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 
 from agentrunner.verification.inputs.asked_kinds import differs_by_snapshots
@@ -38,9 +38,12 @@ WORD = re.compile(r"[\"']?[^\W\d]\w*[\"']?")
 """A name in code, or one that is quoted as a key is."""
 
 
-def adapted_in(before: bytes, after: bytes, language: str, wanted: str) -> set[str]:
+def adapted_in(
+    before: bytes, after: bytes, language: str, wanted: str, gone: Collection[str] = ()
+) -> set[str]:
     """Names of the tests of a file that were adapted to what is wanted.
 
+    `gone` are values that the product has lost, which explain why rows with them went.
     The empty set where none was, and where anything else changed that `wanted` does not explain.
     """
     old, new = definitions(before, language), definitions(after, language)
@@ -51,9 +54,33 @@ def adapted_in(before: bytes, after: bytes, language: str, wanted: str) -> set[s
         return set()
     if defined_instead(before, after, language) or bound_otherwise(before, after, language, wanted):
         return set()
-    if any(_unstated(old[name], new[name], wanted) for name in changed):
+    if any(_unstated(old[name], new[name], wanted, gone) for name in changed):
         return set()
     return changed
+
+
+def exchanged_values(
+    before: bytes, after: bytes, language: str
+) -> list[tuple[str, str, str]] | None:
+    """What stands before each value that another took the place of in tests, with both values.
+
+    None where the tests differ by anything else.
+    """
+    old, new = definitions(before, language), definitions(after, language)
+    found: list[tuple[str, str, str]] = []
+    for name, text in old.items():
+        was, now = (TOKEN.findall(one) for one in (text, new.get(name, "")))
+        if len(was) != len(now):
+            return None
+        subject = ""
+        for one, other in zip(was, now, strict=True):
+            if one == other:
+                subject = one if WORD.fullmatch(one) else subject
+            elif VALUE.fullmatch(one) and VALUE.fullmatch(other):
+                found.append((subject, one, other))
+            else:
+                return None
+    return found
 
 
 def adapts_snapshots(before: bytes, after: bytes, language: str) -> bool:
@@ -109,13 +136,13 @@ def _beside_tests(source: bytes, language: str) -> list[str]:
     return [word for word in text.decode("utf-8", "replace").split() if word not in (";", ",")]
 
 
-def _unstated(before: str, after: str, wanted: str) -> bool:
+def _unstated(before: str, after: str, wanted: str, gone: Collection[str]) -> bool:
     """Whether a test lost or got a value that is not stated in what is wanted.
 
     "5 retries" explains what `"retries": 3` lost when it became `"retries": 5`.
     """
     was, now = (Counter(VALUE.findall(text)) for text in (before, after))
-    explained, extra = _other_rows(before, after, wanted)
+    explained, extra = _other_rows(before, after, wanted, gone)
     if any(not _is_stated(value, wanted) for value in now - was - extra):
         return True
     lost = Counter({value: n for value, n in (was - now).items() if not _is_stated(value, wanted)})
@@ -133,8 +160,11 @@ def _replaced(before: str, after: str, wanted: str) -> Counter[str]:
     found: Counter[str] = Counter()
     if len(old) != len(new):
         return found
-    subject = ""
+    subject = last = ""
     for was, now in zip(old, new, strict=True):
+        if last in (")", "]", "}") and now == ",":
+            subject = ""  # what stands before was part of another row
+        last = now
         if was != now and VALUE.fullmatch(was) and VALUE.fullmatch(now):
             found[was] += _is_stated(now, wanted) and _is_stated(subject, wanted)
         elif was == now and WORD.fullmatch(was):
@@ -142,7 +172,9 @@ def _replaced(before: str, after: str, wanted: str) -> Counter[str]:
     return found
 
 
-def _other_rows(before: str, after: str, wanted: str) -> tuple[Counter[str], Counter[str]]:
+def _other_rows(
+    before: str, after: str, wanted: str, given_up: Collection[str]
+) -> tuple[Counter[str], Counter[str]]:
     """Count values that went with rows which gave way to others, and values that the others have.
 
     `[90, "green"]` may become `[80, "green"]`, and more rows may stand beside it: these are tests
@@ -164,7 +196,9 @@ def _other_rows(before: str, after: str, wanted: str) -> tuple[Counter[str], Cou
             continue
         left = new[c:d]
         for row in old[a:b]:
-            at = next((i for i, one in enumerate(left) if _is_other_row(row, one, wanted)), None)
+            at = next(
+                (i for i, one in enumerate(left) if _is_other_row(row, one, wanted, given_up)), None
+            )
             if at is None:
                 return nothing
             gone.append(row)
@@ -190,19 +224,27 @@ def _contradicts(row: Sequence[str], gone: Sequence[str], table: Sequence[Sequen
     return len(differ) == 1 and (all(once) or not once[differ[0]])
 
 
-def _is_other_row(before: Sequence[str], after: Sequence[str], wanted: str) -> bool:
+def _is_other_row(
+    before: Sequence[str], after: Sequence[str], wanted: str, given_up: Collection[str]
+) -> bool:
     """Whether a row says the same in part, and else what is wanted.
 
-    Where the last value stays, "up to 10" explains an 11 before it.
+    What goes has to be stated, or a limit that the product lost. Where the last value stays, "up to
+    10" explains an 11 before it.
     """
     if len(before) != len(after):
         return False
     same = [was == now for was, now in zip(before, after, strict=True)]
     return any(same) and all(
-        kept or _is_stated(now, wanted) or (same[-1] and _is_next_to_stated(now, wanted))
-        for kept, now in zip(same, after, strict=True)
+        kept
+        or (
+            (_is_stated(now, wanted) or (same[-1] and _is_beside(now, wanted)))
+            and (_is_stated(was, wanted) or was in given_up or _is_beside(was, " ".join(given_up)))
+        )
+        for kept, was, now in zip(same, before, after, strict=True)
     )
 
 
-def _is_next_to_stated(value: str, wanted: str) -> bool:
-    return value.isdecimal() and any(_is_stated(str(int(value) + step), wanted) for step in (-1, 1))
+def _is_beside(value: str, text: str) -> bool:
+    """Whether a text has the number before or after this one."""
+    return value.isdecimal() and any(_is_stated(str(int(value) + step), text) for step in (-1, 1))

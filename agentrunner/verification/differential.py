@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
@@ -21,6 +21,7 @@ from agentrunner.verification.inputs.asked import (
     wanted_gone,
     wanted_new,
 )
+from agentrunner.verification.inputs.asked_tests import asks_to_add
 from agentrunner.verification.inputs.changes import (
     LOCK_OF_VENDOR,
     ProofChanges,
@@ -43,8 +44,10 @@ from agentrunner.verification.moves import (
 from agentrunner.verification.results.names import PARAMETERS, own_name
 from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.syntax.definitions import definitions
+from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests, with_regions_of
+from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.target import Target
 from agentrunner.verification.trees import Changes, changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
@@ -74,6 +77,8 @@ class Differential:
     _helpers: frozenset[str] = frozenset()
     """New files that only tests use."""
 
+    _added_to: frozenset[str] = frozenset()
+    """Files to which the PRD wants tests added, and which only got tests."""
     _gone_with_code: frozenset[tuple[str, str]] = frozenset()
     """Paths and names of tests that are gone with the code that they were tests of."""
 
@@ -132,6 +137,7 @@ class Differential:
             total,
         )
         self._helpers = self._new_helpers(old, total, inputs)
+        self._added_to = frozenset(self._with_wanted_tests(old, new))
         self._adapted = frozenset(self._changed_while_moving(old, new, total))
         permitted = self._permitted_by_the_task(total, self._freeable_data()) - self._adapted
         follow_ups = FollowUps(
@@ -510,9 +516,27 @@ class Differential:
         return any(
             one.input.kind == "test"
             and one.path not in self._settled
+            and one.path not in self._added_to
             and not self.is_wanted_new(one.path)
             for one in judged
         )
+
+    def _with_wanted_tests(self, old: str, new: str) -> Iterator[str]:
+        """Files to which the PRD wants tests added, and which only got tests that ask something."""
+        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        for one in self._judged.changes if self._judged else ():
+            language, before, after = language_of(one.path), was(one.path), now(one.path)
+            if one.input.kind != "test" or language is None or before is None or after is None:
+                continue
+            old_tests, new_tests = definitions(before, language), definitions(after, language)
+            added = [find_test(after, language, name) for name in new_tests.keys() - old_tests]
+            if (
+                added
+                and all(new_tests.get(name) == text for name, text in old_tests.items())
+                and not any(span is None or is_empty_test(after, language, span) for span in added)
+                and asks_to_add(self.spec.wanted, one.path)
+            ):
+                yield one.path
 
     def steered_as_wanted(self) -> bool:
         """Whether the PRD asks for every input that changed in the latest `changes`."""

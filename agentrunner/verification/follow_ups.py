@@ -5,11 +5,18 @@ No PRD names each test that imports what moves, nor the path of a snapshot.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from agentrunner.verification.adapted_tests import adapted_in, adapts_snapshots
+from agentrunner.verification.adapted_tests import (
+    VALUE,
+    adapted_in,
+    adapts_snapshots,
+    exchanged_values,
+)
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
 from agentrunner.verification.inputs.asked import (
     moves_in,
     outside_of_checks,
@@ -21,7 +28,7 @@ from agentrunner.verification.inputs.asked_kinds import (
     differs_by_snapshots,
     wants_snapshots,
 )
-from agentrunner.verification.inputs.asked_tests import asks_to_adapt
+from agentrunner.verification.inputs.asked_tests import asks_to_adapt, says_it_becomes
 from agentrunner.verification.inputs.changes import ProofChange
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.moves import (
@@ -53,8 +60,20 @@ class FollowUps:
     def of_moves(self) -> set[str]:
         """Tests and settings whose only changes follow what the PRD moves or renames.
 
-        These are imports of modules that moved, names in code, and paths in a Makefile.
+        These are imports of modules that moved, names in code, and paths in a Makefile. Where a
+        package becomes one of ES modules, files of it import what they required.
         """
+        if asks_for_es_modules(self.wanted):
+            return self._moves() | {
+                path
+                for path in {one.path for one in self.judged} & self.total.modified
+                if language_of(path) == "javascript"
+                and modules_follow(self.was(path) or b"", self.now(path) or b"")
+            }
+        return self._moves()
+
+    def _moves(self) -> set[str]:
+        """The same without ES modules."""
         words, names = moves_in(self.wanted), renames_in(self.wanted)
         parts = parts_moved_in(self.wanted)
         if not words and not names and not parts:
@@ -124,14 +143,47 @@ class FollowUps:
                 continue
             if kinds[path].kind != "test" or kinds[path].region:
                 continue
-            if names := adapted_in(before, after, language, outside_of_checks(self.wanted)):
+            wanted = outside_of_checks(self.wanted)
+            if names := adapted_in(before, after, language, wanted, self._values_gone()):
                 found[path] = names
         every = {own_name(name) for names in found.values() for name in names}
         snapshots = all(
             adapts_snapshots(self.was(path) or b"", self.now(path) or b"", language_of(path) or "")
             for path in found
         )
-        return found if asks_to_adapt(self.wanted, every, snapshots=snapshots) else {}
+        if asks_to_adapt(self.wanted, every, snapshots=snapshots):
+            return found
+        return {path: names for path, names in found.items() if self._follows_a_value(path)}
+
+    def _follows_a_value(self, path: str) -> bool:
+        """Whether the tests of a file have new values in place of old ones just as the product has,
+        and the PRD says that what they belong to becomes so."""
+        language = language_of(path) or ""
+        pairs = exchanged_values(self.was(path) or b"", self.now(path) or b"", language)
+        gone, come = self._values_gone(), self._values_come()
+        return bool(pairs) and all(
+            was in gone and now in come and says_it_becomes(self.wanted, subject, now)
+            for subject, was, now in pairs or ()
+        )
+
+    def _values_gone(self) -> set[str]:
+        """Values that changed files of the product have less often than before."""
+        return self._values_only_in(self.was, self.now)
+
+    def _values_come(self) -> set[str]:
+        """Values that they have more often than before."""
+        return self._values_only_in(self.now, self.was)
+
+    def _values_only_in(self, one: ReadFile, other: ReadFile) -> set[str]:
+        found: set[str] = set()
+        product = self.total.modified - {one.path for one in self.judged if not one.input.region}
+        for path in sorted(product)[:MOST_COMPARED]:
+            texts = (
+                (read(path) or b"").decode("utf-8", "replace") for read in (self.was, self.now)
+            )
+            old, new = (Counter(VALUE.findall(text)) for text in texts)
+            found |= (old - new).keys()
+        return found
 
     def expected_data(self) -> set[str]:
         """Changed data that tests compare with, of a kind that the PRD wants changed."""

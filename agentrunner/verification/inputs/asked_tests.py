@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from agentrunner.verification.inputs.asked import MOST, SENTENCE, VERB, outside_of_checks
+from agentrunner.verification.inputs.asked import MOST, NEGATED, SENTENCE, VERB, outside_of_checks
 from agentrunner.verification.inputs.asked_kinds import MOST_HITS, is_wanted
 
 _OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?|tables?))?"
@@ -33,6 +33,7 @@ STAY = re.compile(
 )
 JA_ALSO = re.compile(r"テスト(?:コード|ケース)?も(?:あわせて|合わせて)?(?:修正|直)")
 """What Japanese says of tests that follow the code; of a path it would be "mend"."""
+WRITES = r"(?:add|writ|creat|provid|supply|includ)\w*"
 NOUN = re.compile(
     r"(?i)(?:\b(?:existing|old|current|unit)\s+)*\btests?(?:\s+(?:cases?|functions?))?\s+$"
 )
@@ -57,6 +58,42 @@ def asks_to_adapt(prd_text: str, changed: Collection[str], *, snapshots: bool = 
         if _adapts(text, hit.start()) and is_wanted(text, hit):
             return True
     return all(_is_named(text, name) for name in changed)
+
+
+def asks_to_add(prd_text: str, path: str) -> bool:
+    """Whether the PRD wants tests added to this file of tests, by its name or path."""
+    text = outside_of_checks(prd_text[:MOST])
+    name = path.rpartition("/")[2]
+    place = rf"[`'\"]*(?:{re.escape(path)}|{re.escape(name)})(?![\w/-]|\.\w)"
+    order = re.compile(
+        rf"(?i)\b{WRITES}\b(?:[^.;:!?\n]|\.\w){{0,100}}?\b(?:tests?|cases?)\b"
+        rf"(?:[^.;:!?\n]|\.\w){{0,100}}?\s(?:to|in|into)\s+(?:the\s+)?{place}"
+    )
+    return any(
+        not NEGATED.search(SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1])
+        for hit in order.finditer(text)
+    )
+
+
+def says_it_becomes(prd_text: str, subject: str, value: str) -> bool:
+    """Whether a sentence says that what it names gets this value: "the default timeout becomes 30".
+
+    "From 10 to 30", 既定値を30に変更 count as well.
+    """
+    name, bare = subject.strip("\"'"), re.escape(value.strip("\"'"))
+    if not name or not bare:
+        return False
+    order = re.compile(
+        rf"(?i)\b(?:becomes?|(?:is|are)\s+now|now\s+(?:is|are)|goes\s+(?:up|down)\s+to"
+        rf"|(?:chang|rais|lower|increas|reduc|set)\w*\s(?:[^.;:!?\n]|\.\w){{0,60}}?\bto)\s+"
+        rf"(?:[`'\"]|an?\s|the\s)*(?<![\w.]){bare}(?![\w]|\.\d)|{bare}[`」]?[^。\n]{{0,6}}?(?:に変更|に変え|にする|になる)"
+    )
+    return any(
+        re.search(rf"(?i)(?<![a-z]){re.escape(name)}(?![a-z])", sentence)
+        and not NEGATED.search(sentence)
+        and order.search(sentence)
+        for sentence in SENTENCE.split(outside_of_checks(prd_text[:MOST]))
+    )
 
 
 def _is_named(text: str, name: str) -> bool:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import ReadFile
@@ -23,10 +24,14 @@ from agentrunner.verification.proof.switched_on import that_switch_on
 from agentrunner.verification.proof.without_options import not_asked_for
 from agentrunner.verification.proof.without_work import WithoutWork, turns_red
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.syntax.calls import names_called, names_changed, users_of
+from agentrunner.verification.syntax.calls import (
+    names_called,
+    names_changed,
+    names_declared,
+    users_of,
+)
 from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.mutants import changed_lines
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Measured, Run, Target
@@ -72,6 +77,8 @@ WORD = re.compile(r"[^\W\d]\w{2,}")
 EMPTIED = "it passes with the changed functions emptied"
 RAISING = "it only asks for the exception that stands where the work should be"
 NO_QUESTION = (EMPTIED, RAISING, ACCEPTS_MORE)
+MOST_FILES = 2_000
+"""Files of code that are searched for the names of data."""
 MOST_READ = 500_000
 """Bytes of a file without a grammar that are searched for words."""
 
@@ -124,7 +131,7 @@ class TakenOut:
         read = await asyncio.to_thread(self.trees.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.trees.snapshots.reader, world.old)
         names_of_work = await asyncio.to_thread(_changed_names, world, read_old, read)
-        touched = await asyncio.to_thread(_touched_names, world, read_old, read)
+        touched = await asyncio.to_thread(_touched_names, self.trees.snapshots, world)
         wanted = names_of_work | touched | identifiers(asked)
         wanted |= {i for c in criteria for i in identifiers(f"{c.description} {c.detail}")}
         files = {test.name: test for test in now.tests}
@@ -146,7 +153,9 @@ class TakenOut:
         notes: list[str] = []
         if candidates:
             emptied = await self.trees.emptied(world)
-            if emptied is None:
+            if emptied is None and await self.trees.is_empty(world):
+                refused |= dict.fromkeys(candidates, EMPTIED)
+            elif emptied is None:
                 notes.append("not struck: no function was changed in a language that is known")
                 # What is no function may be named in a text of the test: a column, a key.
                 refused |= {
@@ -221,12 +230,15 @@ def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> 
     return found
 
 
-def _touched_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
-    """Names of functions that use what the work altered beside functions in their file.
+def _touched_names(snapshots: Snapshots, world: SnapshotTrees) -> set[str]:
+    """Names of functions that use what the work altered beside functions.
 
-    For files without a grammar, such as tables of settings, all words of the changed lines.
+    This is a constant of their file, or a file without a grammar, such as a table of settings,
+    that their file names. A word of such a file says nothing: a test may read it by itself.
     """
+    read_old, read = snapshots.reader(world.old), snapshots.reader(world.new)
     found: set[str] = set()
+    data: list[str] = []
     for path in world.product:
         language, before, after = language_of(path), read_old(path), read(path)
         if before is None or after is None:
@@ -234,10 +246,30 @@ def _touched_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> 
         if language is not None:
             found |= users_of(after, language, names_changed(before, after, language))
         else:
-            lines = changed_lines(before, after)
-            found |= _words(
-                b"\n".join(text for i, text in enumerate(after.split(b"\n"), 1) if i in lines)
-            )
+            data.append(posixpath.basename(path))
+    return found | (_users_of_data(snapshots, world, data) if data else set())
+
+
+def _users_of_data(snapshots: Snapshots, world: SnapshotTrees, data: Sequence[str]) -> set[str]:
+    """Names of functions in files of code that name data, and of functions that use these.
+
+    Tests that the run changed are left out.
+    """
+    was, now = snapshots.list(world.old), snapshots.list(world.new)
+    paths = [
+        path
+        for path in sorted(now)
+        if language_of(path) and (path in world.product or was.get(path) == now[path])
+    ]
+    texts = snapshots.read_many(world.new, paths[:MOST_FILES])
+    named = re.compile("|".join(rf"(?<![\w.-]){re.escape(one)}(?![\w-])" for one in data).encode())
+    found: set[str] = set()
+    for path, text in texts.items():
+        if text is not None and named.search(text):
+            found |= names_declared(text, language_of(path) or "")
+    for path, text in texts.items():
+        if text is not None and found:
+            found |= users_of(text, language_of(path) or "", found)
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.syntax.empty import empty_functions
+from agentrunner.verification.syntax.empty import changed_functions, empty_functions
 from agentrunner.verification.syntax.empty_c import ENDINGS, emptied_in_c
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.raising import only_raising
@@ -38,6 +38,16 @@ class WithoutWork:
             return _with_empty_functions(path, before, after, only, added=added, memory=memory)
 
         return await asyncio.to_thread(self._changed, world, change)
+
+    async def is_empty(self, world: SnapshotTrees) -> bool:
+        """Whether functions were added or altered, and none of them does anything."""
+
+        def has_functions(path: str, before: bytes | None, after: bytes) -> bytes | None:
+            language = language_of(path)
+            return after if language and changed_functions(before, after, language)[1] else None
+
+        found = await asyncio.to_thread(self._changed, world, has_functions)
+        return found is not None and await self.emptied(world) is None
 
     async def only_raising(self, world: SnapshotTrees, asked: str) -> str | None:
         """The new tree with changed functions raising at once where they raise in place of work,

@@ -45,10 +45,10 @@ def empty_functions(
     """Return `after` with the functions emptied that were added or altered since `before`.
 
     Signatures, decorators and docstrings stay, and so do new classes and constants. The functions
-    return nothing, or the zero value of their type; in Rust they panic. Tests in the file stay as
-    they are. With `only` it is the functions of this name, without its class, also inside others;
-    with `added`, functions of a name that stood before stay. None if nothing was altered within
-    functions, or if there is no syntax tree.
+    return nothing, or the zero value of their type; in Rust they panic, and a program's `main` ends
+    it well. Tests in the file stay as they are. With `only` it is the functions of this name,
+    without its class, also inside others; with `added`, functions of a name that stood before stay.
+    None if nothing was altered within functions, or if there is no syntax tree.
     """
     old = parse(before, language) if added and before is not None else None
     known = {one.name for one in altered(None, old)} if old is not None else set()
@@ -189,7 +189,9 @@ def _rust(parsed: Parsed, function: Function) -> Edit | None:
         return None
     inner = [one for one in function.body.named_children if one.type == "inner_attribute_item"]
     at = inner[-1].end_byte if inner else function.body.start_byte + 1
-    return Edit(at, at, ' if true { panic!("this function was emptied"); }')
+    is_program = function.name == "main"  # one that does nothing ends well
+    ends = "std::process::exit(0)" if is_program else 'panic!("this function was emptied")'
+    return Edit(at, at, f" if true {{ {ends}; }}")
 
 
 _ZEROS = {

@@ -10,6 +10,7 @@ import pytest
 from agentrunner.verification.adapted_tests import (
     adapted_in,
     adapts_snapshots,
+    exchanged_values,
     with_guarded_imports,
 )
 
@@ -107,13 +108,32 @@ STATED = '(80, "green"), (79, "yellow")'
         (', (0, "red")', "", False),
         (f'{GONE}, (0, "red")', f'{STATED}, (59, "red"), (0, "none")', False),
         (GONE, f'{STATED}, (90, "blue")', False),
+        ('(0, "red")', '(59, "red")', False),
     ],
     ids=[
         "stated", "with more rows", "next to a stated one", "not stated", "one row less", "dropped",
-        "as it came out", "the same asked, else answered",
+        "as it came out", "the same asked, else answered", "no limit of the product",
     ],
 )  # fmt: skip
 def test_rows_give_way_to_rows_that_are_stated(old: str, new: str, expected: bool) -> None:
     wanted = "Green starts at 80 percent now, yellow at 60. `color(79)` is yellow, `color(59)` red."
-    found = adapted_in(TABLE.encode(), TABLE.replace(old, new).encode(), "python", wanted)
+    after = TABLE.replace(old, new).encode()
+    found = adapted_in(TABLE.encode(), after, "python", wanted, {"90", "70"})
     assert bool(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("account(3) == 7", "account(3) == 8", [("account", "7", "8")]),
+        ("account(3) == 7", "account(3) >= 7", None),
+        ("account(3) == 7", "account(3)", None),
+        ("account(3) == 7", "count(3) == 7", None),
+    ],
+    ids=["a value", "an operator", "a value less", "a name"],
+)
+def test_values_are_exchanged_for_others(
+    old: str, new: str, expected: list[tuple[str, str, str]] | None
+) -> None:
+    after = BEFORE.replace(old, new).encode()
+    assert exchanged_values(BEFORE.encode(), after, "python") == expected

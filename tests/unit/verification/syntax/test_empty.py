@@ -69,6 +69,13 @@ def test_tests_in_the_file_stay() -> None:
     assert (made.functions, made.crashes) == (("f",), True)
 
 
+def test_a_program_of_rust_ends_well_where_it_is_emptied() -> None:
+    made = empty_functions(None, b"fn main() -> Result<(), E> { run() }\nfn run() {}\n", "rust")
+    assert made is not None
+    assert b"main() -> Result<(), E> { if true { std::process::exit(0); } run() }" in made.source
+    assert empty_functions(None, b"fn main() {}\n", "rust") is None
+
+
 @pytest.mark.parametrize("most", [1, 3, 100])
 def test_mutants_are_on_changed_lines_spread_and_the_same_each_time(most: int) -> None:
     before = b"def f(a):\n    'doc 1'\n    return a\n"

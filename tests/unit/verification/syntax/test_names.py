@@ -15,6 +15,7 @@ from agentrunner.verification.syntax import (
     names_called,
     names_changed,
 )
+from agentrunner.verification.syntax.calls import users_of
 
 
 @pytest.mark.parametrize(
@@ -129,6 +130,22 @@ def test_names_that_a_change_touches(
     language: str, before: str, after: str, names: set[str]
 ) -> None:
     assert names_changed(before.encode(), after.encode(), language) == names
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        (
+            "python",
+            "STEPS = [1]\ndef color(n): return STEPS[n]\ndef other(STEPS_): return STEPS_\n",
+        ),
+        ("javascript", "const STEPS = [1];\nconst color = (n) => STEPS[n];\nfunction other() {}\n"),
+        ("go", "package a\nvar STEPS = 1\nfunc color() int { return STEPS }\nfunc other() {}\n"),
+    ],
+    ids=["python", "javascript", "go"],
+)
+def test_functions_that_use_a_name(language: str, source: str) -> None:
+    assert users_of(source.encode(), language, {"STEPS"}) == {"color"}
 
 
 def test_a_definition_holds_all_that_a_test_rests_on() -> None:
