@@ -126,7 +126,10 @@ json.dump(results, sys.stdout)
 """
 
 
-@pytest.fixture(scope="module", params=["CSafeLoader", "SafeLoader"])
+@pytest.fixture(
+    scope="module",
+    params=["CSafeLoader", pytest.param("SafeLoader", marks=pytest.mark.whole)],  # seven times slower
+)
 def results(request: pytest.FixtureRequest) -> dict[str, Any]:
     cases = {name: expression for name, (expression, _) in HOSTILE.items()}
     done = subprocess.run(
