@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,10 @@ gc.set_threshold(20_000)
 GOLDEN = Path(__file__).parent / "golden"
 os.environ.setdefault("AGENTRUNNER_BELL", "off")
 """Terminals of tests are read to the last sequence; `test_bell` switches it on."""
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what it puts in the background deaf to Ctrl-C, and so would be all programs
+    # that tests start and then send it to.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile(
     "gate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -52,6 +52,8 @@ def run(tmp_path: Path) -> Run:
     return run
 
 
+# Go compiles its library in each room, 15 s; what a sandbox shows of caches is in test_caches.
+@pytest.mark.whole
 def test_it_is_complete_with_nothing_but_the_user_s_cache(run: Run) -> None:
     before = run.project.git("rev-parse", "HEAD"), run.project.git("diff", "--cached")
     script = [plan(), work(), finish(), assess()]

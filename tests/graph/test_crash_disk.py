@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,11 +10,17 @@ import pytest
 
 from tests.kit.missing import missing
 from tests.kit.process import Drill, at_point
+from tests.kit.warm import warm_run
 
 PRELUDE = """
-import os, subprocess, sys
+import ctypes, os, subprocess, sys
 from pathlib import Path
 from tests.kit.process import Drill, done
+
+CLONE_NEWNS = 0x20000
+if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS):
+    sys.exit(f"no mount namespace: {os.strerror(ctypes.get_errno())}")
+subprocess.run(["mount", "--make-rprivate", "/"], check=True)
 
 def small_disk(path):
     path.mkdir(exist_ok=True)
@@ -74,17 +79,10 @@ def in_a_mount_namespace(script: str, *arguments: str) -> None:
     """Run Python code that may mount things."""
     if os.geteuid() != 0:
         missing("only root can mount a small disk")
-    here = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
-    done = subprocess.run(
-        ["unshare", "-m", sys.executable, "-c", PRELUDE + script, *arguments],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "unshare" in done.stderr and "Traceback" not in done.stderr:
-        missing(f"no mount namespace here: {done.stderr.strip()}")
+    argv = [sys.executable, "-c", PRELUDE + script, *arguments]
+    done = warm_run(argv, cwd=Path(__file__).parents[2], env=os.environ)
+    if done.stderr.startswith("no mount namespace"):
+        missing(done.stderr.strip())
     assert done.returncode == 0, done.stderr
 
 

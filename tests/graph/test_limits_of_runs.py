@@ -33,7 +33,7 @@ def box(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     ("limit", "greedy", "outcome"),
     [
         ({"memory": "64m"}, HOG, "oom"),
-        ({"disk": "20m"}, "head -c 3G /dev/zero > big; sleep 1000", "disk_limit"),
+        ({"disk": "20m"}, "head -c 300M /dev/zero > big; sleep 1000", "disk_limit"),
     ],
     ids=["memory", "disk"],
 )

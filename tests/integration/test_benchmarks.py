@@ -42,11 +42,13 @@ async def test_box(tmp_path: Path) -> None:
     assert len(found) == 4
 
 
+@pytest.mark.whole
 def test_plan(tmp_path: Path) -> None:
     found = plan.figures(tmp_path, rounds=1, sizes=(10, 20, 40), runs=2)
     assert len(found) == 4
 
 
+@pytest.mark.whole
 def test_repositories(tmp_path: Path) -> None:
     found = list(repositories.figures(tmp_path, sizes=(3, 60), number=2, megabyte=1, rounds=1))
     assert len(found) == 22

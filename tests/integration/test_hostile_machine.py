@@ -179,7 +179,10 @@ def test_tracing_of_the_shell_is_not_obeyed_and_said_so(project: Project) -> Non
 FLOODS = {"one line": "head -c 1100000000 /dev/zero | tr '\\0' a", "lines": "yes 0123456789abcdef"}
 
 
-@pytest.mark.parametrize(("flood", "secret"), [("one line", True), ("lines", False)])
+@pytest.mark.parametrize(
+    ("flood", "secret"),
+    [("one line", True), pytest.param("lines", False, marks=pytest.mark.whole)],
+)
 def test_a_flood_is_capped_and_costs_no_memory(project: Project, flood: str, secret: bool) -> None:
     """1 GiB and more of output, also while a secret is looked for in it."""
     os.environ["FLOOD_TOKEN"] = "f" * 40

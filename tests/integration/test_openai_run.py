@@ -17,7 +17,8 @@ from tests.kit.bwrap import require_bwrap
 from tests.kit.metas import reply, run_worker
 from tests.kit.model_server import Fault, ModelServer, ScriptItem
 from tests.kit.process import living
-from tests.kit.project import FIX, PYTEST, Project
+from tests.kit.project import Project
+from tests.kit.runs import FIX, SMALL, TEST
 
 KEY = "sk-planner-" + "4f1c" * 12
 PLAN = reply("plan_task", {"acceptance_criteria": [{"id": "AC-1", "description": "It adds."}]}).text
@@ -47,7 +48,7 @@ class Planned:
 
     async def run(self, base_url: str) -> dict[str, Any]:
         meta = {"kind": "openai-chat", "model": "planner", "base_url": base_url}
-        spec = self.project.spec(FIX, test=PYTEST, runner={"meta": meta, "budget": {"wait_sec": 0}})
+        spec = self.project.spec(FIX, test=TEST, runner={"meta": meta, "budget": {"wait_sec": 0}})
         environ = {**os.environ, "OPENAI_API_KEY": KEY}
         return (
             await start(spec, replace(self.project.options(), environ=environ, clock=self.clock))
@@ -72,7 +73,7 @@ class Planned:
 @pytest.fixture
 def planned(tmp_path: Path) -> Planned:
     require_bwrap()
-    return Planned(Project.make(tmp_path))
+    return Planned(Project.make(tmp_path, SMALL))
 
 
 async def test_a_rate_limit_is_waited_for_as_long_as_the_server_says(planned: Planned) -> None:

@@ -29,7 +29,7 @@ def program_of(kind: str) -> Path:
     return program
 
 
-@pytest.mark.series(2)
+@pytest.mark.series(3)
 @pytest.mark.parametrize(("kind", "cell"), TABLE)
 async def test_a_run_comes_to_what_it_was(kind: str, cell: Cell, tmp_path: Path) -> None:
     program = program_of(kind)

@@ -209,7 +209,7 @@ def test_ctrl_c_goes_on_with_what_the_table_says(repo: Path, tmp_path: Path) -> 
         "print([(s.found.command, s.summary.split(',')[0]) for s in t.seen], t.stopped)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    stop = threading.Timer(60, process.kill)
+    stop = threading.Timer(150, process.kill)
     stop.start()
     assert process.stdout is not None
     lines = iter(process.stdout.readline, "")

@@ -80,7 +80,7 @@ def test_what_is_at_work_elsewhere_is_stopped_in_order(
         assert said("pause") == 2
         assert "not-here" in capsys.readouterr().err
         assert said("止めて") == 0
-        assert process.wait(timeout=30) == -signal.SIGINT
+        assert process.wait() == -signal.SIGINT
 
 
 def test_another_process_under_the_same_number_is_left_alone(talks: Talks) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentrunner.config.prd import describe_check
@@ -46,6 +46,8 @@ class CommitSandbox:
     tree: Path
     sandbox: DecisionSandbox
     measurer: Measurer
+    _contents: dict[str, bytes | None] = field(default_factory=dict)
+    """What was read of the commit: commands are followed through the same files many times."""
 
     async def look(self, proofs: Iterable[ProvenCriterion], *, test: bool) -> CommitFindings:
         """Run the set-up, then the test command, where wanted, and these checks."""
@@ -97,8 +99,10 @@ class CommitSandbox:
 
     def _read(self, path: str) -> bytes | None:
         """Return a file as it is committed, whatever the commands did to it."""
-        exists = self.clone.git.run("ls-tree", self.commit, "--", path)
-        return self.clone.read(self.commit, path) if exists else None
+        if path not in self._contents:
+            exists = self.clone.git.run("ls-tree", self.commit, "--", path)
+            self._contents[path] = self.clone.read(self.commit, path) if exists else None
+        return self._contents[path]
 
 
 @asynccontextmanager

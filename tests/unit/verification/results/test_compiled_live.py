@@ -9,6 +9,9 @@ from agentrunner.verification.results.registry import select
 from tests.kit.missing import missing
 from tests.kit.reporting import need, plain, reading, reported, write
 
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a Java program that ends soon: half of its CPU is spent on compiling well."""
+
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
@@ -308,7 +311,7 @@ def test_maven(tree: Path) -> None:
     if subprocess.run(["sh", "-c", shell], cwd=tree, capture_output=True, check=False).returncode:
         missing("Maven has no surefire plug-in here without a network: libsurefire-java")
     goals = "resources:testResources compiler:compile compiler:testCompile surefire:test"
-    seen = reported(tree, shell.replace("surefire:help", goals))
+    seen = reported(tree, shell.replace("surefire:help", goals), env={"MAVEN_OPTS": BRIEF})
     assert set(seen.outcomes) == {
         ("core: shop.CartTest#good", "passed"),
         ("core: shop.CartTest#bad", "failed"),
@@ -333,7 +336,8 @@ def test_gradle(tree: Path) -> None:
     old = "\nGradle 4." in version.stdout
     build = BUILD.replace("JUNIT", "testCompile" if old else "testImplementation")
     write(tree, {"build.gradle": build, "src/test/java/shop/CartTest.java": JAVA})
-    seen = reported(tree, "gradle --offline --no-daemon -q test")
+    env = {"GRADLE_OPTS": BRIEF, "JAVA_OPTS": BRIEF}
+    seen = reported(tree, "gradle --offline --no-daemon -q test", env=env)
     assert seen.exit_code == 1
     if seen.results is None and "CartTest" not in seen.stdout + seen.stderr:
         missing("Gradle has no JUnit here without a network: junit4")

@@ -13,6 +13,13 @@ from xml.etree import ElementTree
 from agentrunner.verification.syntax import Canary, all_tests, changed_literal, failing_end
 from tests.kit.missing import missing
 
+QUICK = {
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""For programs that end soon."""
+
 
 def need(*tools: str) -> None:
     """Skip where a tool is not installed."""
@@ -26,7 +33,7 @@ def ran(folder: Path, *command: str, timeout: float = 150) -> subprocess.Complet
     return subprocess.run(
         command,
         cwd=folder,
-        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        env=os.environ | QUICK,
         capture_output=True,
         text=True,
         check=False,

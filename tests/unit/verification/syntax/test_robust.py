@@ -112,6 +112,7 @@ def test_no_name_raises(language: str, name: str) -> None:
         find_test(source, language, name)
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("piece", [b"(", b"[", b"{", b"a(", b"x = [", b"((a)+", b"f(a,", b"!"])
 def test_deep_sources_end_within_the_budget(language: str, piece: bytes) -> None:
