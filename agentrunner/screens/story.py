@@ -250,7 +250,13 @@ class Story:
 
     def _on_answer(self, event: Event) -> list[StoryLine]:
         self._tries = 0
-        return [_line(event, "answer", "recorded", fields={"id": event.get("id")})]
+        decision, words = str(event.get("decision") or "answer"), str(event.get("text") or "")
+        who = str(event.get("by") or "")
+        fields = {"id": event.get("id"), "decision": decision, "text": words, "by": who}
+        done = _ANSWERS.get(decision, decision) + (", edited" if event.get("edited") else "")
+        parts = (done if decision != "answer" or not words else "", words)
+        text = ": ".join(filter(None, parts)) + (f" (by {who})" if who else "")
+        return [_line(event, "answer", text, fields=fields)]
 
     def _on_committed(self, event: Event) -> list[StoryLine]:
         name, branch = str(event.get("id"))[:10], str(event.get("branch"))
@@ -299,6 +305,8 @@ def _tokens_in(usage: object) -> int:
     return int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
 
 
+_ANSWERS = {"answer": "answered", "approve": "approved", "reject": "rejected"}
+"""By decision. Events of earlier versions have none."""
 _ENDS = {"egress": "stopped, as it kept asking for a refused host"}
 """Outcomes that their name and an exit code do not explain."""
 

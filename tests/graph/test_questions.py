@@ -48,6 +48,8 @@ def test_the_answer_of_a_later_process_reaches_the_next_prompt(waiting: Run) -> 
     assert [event["id"] for event in waiting.project.told("answer")] == [
         waiting.log("question")[0].key
     ]
+    (told,) = waiting.project.told("answer")
+    assert (told["decision"], told["text"]) == ("answer", "The Swiss franc, as in section 3.")
 
 
 def test_a_number_is_the_option_of_that_number(waiting: Run) -> None:

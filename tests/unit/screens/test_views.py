@@ -143,3 +143,21 @@ def test_a_fault_is_told_whole_once() -> None:
     assert (first.quiet, second.quiet, second.fields["error"]) == (False, True, fault)
     assert texts[:2] == [warning["message"], waiting["reason"]]
     assert texts[2:] == ["as before: AC-1 is not shown to be met", "as before: down"]
+
+
+@pytest.mark.parametrize(
+    ("told", "shown", "logged"),
+    [
+        ({"decision": "answer", "text": "The euro."}, "The euro.", 'text="The euro."'),
+        ({"decision": "reject", "text": "No: too wide"}, "rejected: No: too wide", "=reject "),
+        ({"decision": "approve", "edited": True}, "approved, edited", "decision=approve"),
+        ({"decision": "approve", "by": "Hana"}, "approved (by Hana)", "by=Hana"),
+        ({}, "answered", "decision=answer"),  # of an earlier version
+    ],
+)
+def test_an_answer_is_shown_as_it_was_given(
+    told: dict[str, object], shown: str, logged: str
+) -> None:
+    event = {"event": "answer", "ts": "2026-11-25T08:00:00Z", "id": "0123456789ab", **told}
+    assert LiveView().feed(event, 0.0)[0].endswith(f"answer    {shown}")
+    assert logged in PlainView().feed(event, 0.0)[0]
