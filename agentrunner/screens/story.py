@@ -7,6 +7,7 @@ Checks and baselines of one round share a line, so a line may come one event lat
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -200,11 +201,15 @@ class Story:
         return []
 
     def _shortened_if_repeated(self, fault: str) -> str:
-        """Return a fault in full, or only its beginning if it was shown before."""
+        """Return a fault in full, or only its beginning if it was shown before.
+
+        That is its first sentence; of a single sentence, what stands before a colon.
+        """
         if fault not in self._faults:
             self._faults.add(fault)
             return fault
-        return f"as before: {fault.partition(': ')[0]}"
+        first, *more = _SENTENCE_END.split(fault, 1)
+        return f"as before: {first if more else fault.partition(': ')[0]}"
 
     def _on_worker_finished(self, event: Event) -> list[StoryLine]:
         outcome, took = str(event.get("outcome")), duration(float(event.get("duration_sec") or 0))
@@ -305,6 +310,7 @@ def _tokens_in(usage: object) -> int:
     return int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
 
 
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z])")
 _ANSWERS = {"answer": "answered", "approve": "approved", "reject": "rejected"}
 """By decision. Events of earlier versions have none."""
 _ENDS = {"egress": "stopped, as it kept asking for a refused host"}

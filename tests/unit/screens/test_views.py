@@ -161,3 +161,26 @@ def test_an_answer_is_shown_as_it_was_given(
     event = {"event": "answer", "ts": "2026-11-25T08:00:00Z", "id": "0123456789ab", **told}
     assert LiveView().feed(event, 0.0)[0].endswith(f"answer    {shown}")
     assert logged in PlainView().feed(event, 0.0)[0]
+
+
+def test_names_of_red_tests_stay_whole_in_a_narrow_terminal() -> None:
+    name = "tests.test_cart.CartTest.test_total"
+    red = [{"name": name, "message": "AssertionError: 450 != 1350"}]
+    view = LiveView(width=44)
+    facts = {"target": "test", "outcome": "red", "passed": 3, "failed": 1, "red": red}
+    view.feed({"event": "baseline", "ts": "2026-11-25T08:00:00Z", **facts}, 0.0)
+    lines = view.flush(0.0)
+    assert any(name in line for line in lines), lines
+    assert max(map(cell_width, lines)) <= 44
+
+
+def test_a_repeated_fault_is_cut_at_the_end_of_a_sentence() -> None:
+    view = LiveView(width=100)
+    refused = "'7 euros' is no amount: it has no number. Try: 7, or empty"
+    for message in (refused, refused, "It is away: 503", "It is away: 503"):
+        event = {"event": "warning", "ts": "2026-11-25T08:00:00Z", "code": "x", "message": message}
+        lines = view.feed(event, 0.0)
+        shown = lines[0].partition("warning")[2].strip()
+        assert shown in (message, "as before: '7 euros' is no amount: it has no number.",
+                         "as before: It is away")  # fmt: skip
+    assert shown == "as before: It is away"
