@@ -6,7 +6,6 @@ Checks and baselines of one round share a line, so a line may come one event lat
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 from agentrunner.screens.layout import count, duration
 from agentrunner.screens.red_tests import red_entry
 from agentrunner.state.red_tests import MOST
+from agentrunner.text.server_errors import in_words
 
 Event = Mapping[str, Any]
 
@@ -150,9 +150,9 @@ class Story:
             # It is asked again, or the next event says what becomes of the run.
             self.awaited = {"who": "planner", "failed_tries": self._tries}
             message = str(error.get("message") if isinstance(error, Mapping) else error)
-            text = f"{event.get('type')}, try {self._tries}: {_in_words(message)}"
+            text = f"{event.get('type')}, try {self._tries}: {in_words(message)}"
             fields, again = (
-                {**fields, "error": message},
+                {**fields, "error": in_words(message)},
                 self._shortened_if_repeated(message) != message,
             )
             return [_line(event, "planner", text, duration(took), fields, quiet=again)]
@@ -280,18 +280,6 @@ class Story:
         self.warnings.append(message)
         fields = {"code": event.get("code"), "is": message}
         return [_line(event, "warning", self._shortened_if_repeated(message), fields=fields)]
-
-
-def _in_words(message: str) -> str:
-    """Return the message inside a server's JSON error; other texts unchanged."""
-    lead, brace, body = message.partition("{")
-    try:
-        value = json.loads(brace + body)
-    except ValueError:
-        return message
-    error = value.get("error", value)
-    words = error.get("message") if isinstance(error, Mapping) else error
-    return f"{lead.strip()} {words if isinstance(words, str) else ''}".strip()
 
 
 def moment(text: object) -> datetime | None:

@@ -140,7 +140,8 @@ def test_a_fault_is_told_whole_once() -> None:
     call = {"event": "meta_call", "type": "plan_task", "attempt": 1, "error": {"message": fault}}
     first, second = (story.feed(call)[0] for _ in range(2))
     assert first.text == "plan_task, try 1: API error: 503 overloaded"
-    assert (first.quiet, second.quiet, second.fields["error"]) == (False, True, fault)
+    words = "API error: 503 overloaded"
+    assert (first.quiet, second.quiet, second.fields["error"]) == (False, True, words)
     assert texts[:2] == [warning["message"], waiting["reason"]]
     assert texts[2:] == ["as before: AC-1 is not shown to be met", "as before: down"]
 
@@ -184,3 +185,15 @@ def test_a_repeated_fault_is_cut_at_the_end_of_a_sentence() -> None:
         assert shown in (message, "as before: '7 euros' is no amount: it has no number.",
                          "as before: It is away")  # fmt: skip
     assert shown == "as before: It is away"
+
+
+def test_a_providers_json_is_no_message_in_a_log_either() -> None:
+    error = {"message": 'OpenAI API error: 503 {"error": {"message": "Busy now", "code": null}}'}
+    event = {
+        "event": "meta_call",
+        "ts": "2026-11-25T08:00:00Z",
+        "type": "plan_task",
+        "error": error,
+    }
+    (line,) = PlainView().feed(event, 0.0)
+    assert 'error="OpenAI API error: 503 Busy now"' in line and "{" not in line
