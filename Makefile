@@ -1,6 +1,6 @@
 # Everything a newcomer needs: `make demo` and `make test` set up .venv by themselves.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-whole test-workers lint format docs bench man clean
+.PHONY: help demo test test-whole test-workers lint format docs pictures bench man clean
 
 BIN := .venv/bin
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
@@ -35,6 +35,9 @@ lint: .venv/.dev ## style, types, layers and links of the documentation alone
 format: .venv/.dev ## put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+pictures: .venv/.dev ## the pictures of the README and the tutorial, from real runs
+	$(BIN)/python scripts/picture.py
 
 docs: .venv/.dev build/mermaid.min.js ## the documentation as a site, in build/site
 	$(MKDOCS)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict
 from dataclasses import replace as _replace
 from datetime import date
 from pathlib import Path
@@ -36,9 +37,10 @@ from agentrunner.engine.attempt_run import Options  # noqa: E402
 from agentrunner.errors import UsageError  # noqa: E402
 from agentrunner.events import Event, read_event  # noqa: E402
 from agentrunner.results import InboxItem, PlanResult, Result, RunEntry  # noqa: E402
+from agentrunner.state.lifecycle import state_word  # noqa: E402
 from agentrunner.state.people import Answer  # noqa: E402
 from agentrunner.storage.events import read_from  # noqa: E402
-from agentrunner.storage.index import RunIndex  # noqa: E402
+from agentrunner.storage.index import RunIndex, RunRow  # noqa: E402
 from agentrunner.storage.locks import run_lock  # noqa: E402
 from agentrunner.storage.plan_folder import plan_folder  # noqa: E402
 from agentrunner.storage.run_folder import RunFolder  # noqa: E402
@@ -211,10 +213,16 @@ async def runs(repo: Path | None = None, *, state_dir: Path | str | None = None)
     def read() -> list[RunEntry]:
         index = RunIndex(environment.state_dir(os.fspath(state_dir) if state_dir else None))
         rows = index.runs(repo.resolve() if repo else None)
-        names = RunEntry.model_fields
-        return [RunEntry(**{name: getattr(row, name) for name in names}) for row in rows]
+        return [_entry(index.state_dir, row) for row in rows]
 
     return await asyncio.to_thread(read)
+
+
+def _entry(state_dir: Path, row: RunRow) -> RunEntry:
+    facts = asdict(row)
+    driven = run_lock(RunFolder(state_dir / "runs" / row.run_id)).probe() is not None
+    facts["stands"] = state_word({**facts, "running": driven and not row.finished_at})
+    return RunEntry(**{name: facts[name] for name in RunEntry.model_fields})
 
 
 async def look(run_id: str, *, state_dir: Path | str | None = None) -> Result:

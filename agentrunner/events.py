@@ -212,6 +212,12 @@ class AnswerGiven(RunEvent):
 
     event: Literal["answer"]
     id: str
+    decision: Literal["answer", "approve", "reject"] = "answer"
+    text: str = ""
+    """The person's words, on one line and cut where they are long."""
+    edited: bool = False
+    """Whether the person changed what was approved."""
+    by: str = ""
 
 
 class ImageProgress(RunEvent):

@@ -305,6 +305,8 @@ class RunEntry(Contract):
     title: str
     repo: str
     state: str
+    stands: str
+    """The state in the word of all lists and screens, as `stopped`: nobody drives the run."""
     waiting: str | None
     waiting_until: str | None
     started_at: str

@@ -2,7 +2,8 @@
 # What a newcomer's machine has: Python, git, make and the tools of a POSIX shell on PATH, an empty home, CI unset.
 # There the README's `make demo` is run, and of `make test` the share that finds what depends on
 # the machine; as whoever starts it, and where that is root, as an ordinary user besides. With the
-# word `ordinary` root does not try it as root.
+# word `short` root takes over what the ordinary user has set up, and tries there what differs for
+# root where the system has no bwrap.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -31,6 +32,14 @@ try() { # try NAME COMMAND...: in a clone and a home of its own
     mkdir -p "$place/$name/home" "$place/$name/tmp"
     git clone --quiet "$checkout" "$place/$name/AgentRunner"
     [ "$name" = "$(id -un)" ] || chown -R 65534:65534 "$place/$name"
+    in_place "$name" "make demo && make .venv/.dev && .venv/bin/pytest -n 2 -q $share" "$@"
+    echo "An empty machine, $name: the demo is COMPLETE, the share of the tests is green."
+}
+
+in_place() { # in_place NAME SCRIPT COMMAND...: in the clone and home of NAME
+    name=$1
+    script=$2
+    shift 2
     (
         cd "$place/$name/AgentRunner"
         # Where packages come from is the machine's matter, and the only thing that is kept.
@@ -38,9 +47,8 @@ try() { # try NAME COMMAND...: in a clone and a home of its own
         # shellcheck disable=SC2086 # words
         "$@" env -i $kept PATH="$place/bin" HOME="$place/$name/home" TMPDIR="$place/$name/tmp" \
             PIP_CONFIG_FILE="${PIP_CONFIG_FILE-$(found_pip_config)}" PIP_CACHE_DIR="$place/$name/pip" \
-            LANG=C.UTF-8 sh -c 'make demo && make .venv/.dev && .venv/bin/pytest -n 2 -q '"$share"
+            LANG=C.UTF-8 sh -c "$script"
     )
-    echo "An empty machine, $name: the demo is COMPLETE, the share of the tests is green."
 }
 
 found_pip_config() {
@@ -58,12 +66,23 @@ found_pip_config() {
 share='tests/integration/sandboxes/test_conformance.py tests/integration/test_examples.py
     tests/graph/test_honesty.py tests/unit/commands/test_command_line.py tests/unit/discovery'
 share=$(echo $share)
+# Both failed once for root without a system bwrap: it comes from the extra, where a user that root
+# turns into has to be able to read it.
+as_root='tests/integration/sandboxes/test_bwrap_door.py::test_an_ordinary_user_has_a_door_too
+    tests/integration/sandboxes/test_conformance.py::test_bwrap_keeps_every_promise_for_an_ordinary_user
+    tests/unit/commands/test_command_line.py'
+as_root=$(echo $as_root)
 
 who=${1:-everybody}
-if [ "$who" = everybody ] || [ "$(id -u)" -ne 0 ]; then
+if [ "$who" != short ] || [ "$(id -u)" -ne 0 ]; then
     try "$(id -un)"
 fi
 if [ "$(id -u)" -eq 0 ]; then
     try ordinary python3 -c 'import os, sys
 os.setgroups([]); os.setgid(65534); os.setuid(65534); os.execvp(sys.argv[1], sys.argv[1:])'
+fi
+if [ "$who" = short ] && [ "$(id -u)" -eq 0 ]; then
+    chown -R 0:0 "$place/ordinary"
+    in_place ordinary "make demo && .venv/bin/pytest -q $as_root"
+    echo "An empty machine, root: the demo is COMPLETE, what depends on being root is green."
 fi

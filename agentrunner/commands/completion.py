@@ -198,7 +198,7 @@ def _runs(words: Sequence[str], verb: str = "") -> list[Candidate]:
     """Return the runs of this repository that `verb` may be about, newest first; else all."""
     from agentrunner.commands.pick import FITS
     from agentrunner.commands.which_run import here, is_driven
-    from agentrunner.screens.states import state_word
+    from agentrunner.state.lifecycle import state_word
     from agentrunner.storage.index import RunIndex
 
     state = environment.state_dir(_option_value(words, "--state-dir"))

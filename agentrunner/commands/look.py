@@ -67,8 +67,10 @@ def list_runs(
     shown = found[:number]
     if as_json:
         from agentrunner.results import RunEntry
+        from agentrunner.state.lifecycle import state_word
 
         for fields in shown:
+            fields["stands"] = state_word(fields)
             listed = {name: fields[name] for name in RunEntry.model_fields}
             show(json.dumps(RunEntry.model_validate(listed).as_dict()))
         return 0
@@ -105,7 +107,7 @@ def _find_state(name: str) -> str:
 
 
 def _matches_state(fields: dict[str, object], wanted: str) -> bool:
-    from agentrunner.screens.states import state_word
+    from agentrunner.state.lifecycle import state_word
 
     return wanted in state_word(fields).split()
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agentrunner.plans.store import PlanStore
 
 COMMANDS: Entries = {
-    "say": ("plan:say", "Say it to the planner, also what is the name of a command here."),
+    "say": ("plan:say", "Say something to the planner, also where it is the name of a command."),
     "accept": ("plan:accept", "Apply the proposal that was shown last, exactly as it was shown."),
     "show": ("plan:show_plan", "The tree, or all that the plan says of one task."),
     "run": ("plan_run:run", "Carry the plan out, each task as a run of its own."),
@@ -90,7 +90,7 @@ def say(
 ) -> int:
     """Say what you want: a plan is made of it, or the plan that is there is changed."""
     if text is None:
-        return show_plan(None, repo, as_json, state_dir)
+        return show_plan(task=None, repo=repo, as_json=as_json, state_dir=state_dir)
     from agentrunner.commands.talking import say_once
 
     if text == "-":
@@ -125,6 +125,7 @@ def accept(
     return applied(waiting, plan, store, as_json=as_json)
 
 
+@opt.with_file
 def show_plan(
     task: Annotated[
         str | None, typer.Argument(metavar="[TASK]", help="Its id, e.g. TASK-0001.")
@@ -191,7 +192,7 @@ def answered(
     """
     from agentrunner.plans.conversation import check_message
     from agentrunner.plans.execution import answers
-    from agentrunner.plans.store import BUDGET
+    from agentrunner.plans.store import BUDGET, is_living
 
     check_message(text)
     store = store_of(repo, state_dir)
@@ -200,7 +201,7 @@ def answered(
         _raise_budget(store, text, repo, state_dir)
     store.answer(found.id, text, now())
     plan = store.load()
-    left = sum(one.answer is None and answers.is_living(one, plan) for one in store.questions())
+    left = sum(one.answer is None and is_living(one, plan) for one in store.questions())
     more = f" {left} more to go." if left else ""
     if chat:
         after = "Work that is under way goes on with it, else /run does"

@@ -26,11 +26,15 @@ def new(
         typer.Argument(metavar="[NAME]", help="What the plan that is there is kept under."),
     ] = None,
     repo: opt.PlanRepo = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Put the current plan aside, as it stands, to begin another. `plan switch` takes it back."""
     state, place = environment.state_dir(state_dir), repository(repo)
     kept = _put_current_aside(state, place, name, archived=False)
+    if as_json:
+        show(json.dumps({"kept": kept or None}))
+        return 0
     if kept:
         show(f"The plan that was current is kept as {kept}.  agentrunner plan switch {kept}")
     else:
@@ -45,6 +49,7 @@ def archive(
         typer.Argument(metavar="[NAME]", help="Which. Left out: the current plan."),
     ] = None,
     repo: opt.PlanRepo = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Put a plan away for good: `plan list` shows it with --all only. Nothing of it is deleted."""
@@ -53,9 +58,15 @@ def archive(
     state, place = environment.state_dir(state_dir), repository(repo)
     if name is not None:
         archive_aside(state, place, name)
+        if as_json:
+            show(json.dumps({"archived": name}))
+            return 0
         show(f"{name} is archived.  agentrunner plan list --all shows it")
         return 0
     kept = _put_current_aside(state, place, None, archived=True)
+    if as_json:
+        show(json.dumps({"archived": kept or None}))
+        return 0
     if not kept:
         show(f"There is no current plan.\n{NEXT}")
         return 0
@@ -79,6 +90,7 @@ def switch(
     return 0
 
 
+@opt.with_file
 def list_plans(
     everything: Annotated[bool, typer.Option("--all", help="Archived ones, too.")] = False,
     repo: opt.PlanRepo = None,

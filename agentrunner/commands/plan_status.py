@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FOLLOW_SEC = 1.0
 
 
+@opt.with_file
 def status(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Until it comes to a rest.")

@@ -384,7 +384,7 @@ def cancel(run: opt.FittingRun = None, *, output: Output) -> int:
 
 def _refuse_ended(state_dir: Path, run_id: str) -> None:
     """Raise UsageError for a run that has ended: what is printed would not tell it from a yes."""
-    from agentrunner.screens.states import state_word
+    from agentrunner.state.lifecycle import state_word
     from agentrunner.storage.index import RunIndex
 
     row = next((row for row in RunIndex(state_dir).runs() if row.run_id == run_id), None)

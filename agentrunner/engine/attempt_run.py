@@ -22,6 +22,7 @@ from agentrunner.engine.planner_change import renewed, take_over
 from agentrunner.errors import UsageError
 from agentrunner.execution.commit import commit_of
 from agentrunner.execution.deps import Clock, Deps, Stopped
+from agentrunner.execution.questions import record_answer
 from agentrunner.execution.result import build_result
 from agentrunner.execution.silence import read_order
 from agentrunner.graph.builder import Graph
@@ -168,8 +169,7 @@ class Drive:
         state = cast("TaskContext", snapshot.values)
         if answer.kind == "planner":
             await self._change_planner(answer, state)
-        self.deps.emit("answer", id=answer.id)
-        self.deps.record(state, "answer", answer.id, answer)
+        record_answer(state, self.deps, answer)
         return Command(resume={snapshot.interrupts[0].id: value})
 
     async def _change_planner(self, answer: Answer, state: TaskContext) -> None:

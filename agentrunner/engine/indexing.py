@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
@@ -46,6 +47,13 @@ class Indexer:
         """Add the run to the index, so that it can be found by its name."""
         self._index.record(self._row)
 
+    def _since_driven(self) -> float:
+        """Return the seconds since this process took the run up, or since the latest answer."""
+        if self._row.driven_at is None:
+            return 0.0
+        since = datetime.fromisoformat(self._row.driven_at)
+        return max((self._clock.now() - since).total_seconds(), 0.0)
+
     def __call__(self, event: Event) -> None:
         """Update the row from an event of the run."""
         if event["event"] in ("run_started", "run_resumed"):
@@ -59,11 +67,12 @@ class Indexer:
             note_in(self._folder, self._row)
             return
         if event["event"] == "question":
-            self._row = replace(self._row, waiting=event["kind"])
+            worked = self._row.worked_sec + self._since_driven()
+            self._row = replace(self._row, waiting=event["kind"], worked_sec=worked, driven_at=None)
             note_in(self._folder, self._row)
             return
         if self._row.waiting is not None and event["event"] != "warning":
-            self._row = replace(self._row, waiting=None)
+            self._row = replace(self._row, waiting=None, driven_at=self._clock.stamp())
             self._unwritten = True
         if self._row.waiting_until is not None:  # any event means that the wait is over
             self._row = replace(self._row, waiting_until=None)

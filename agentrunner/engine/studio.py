@@ -29,6 +29,7 @@ from agentrunner.engine.resources import open_workshop
 from agentrunner.environment import state_dir
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.execution.deps import Clock, Deps, Update
+from agentrunner.execution.questions import record_answer
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.graph.builder import build_served_graph
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver
@@ -113,8 +114,7 @@ def _record_answer(state: TaskContext, deps: Deps) -> None:
     """Record the answer at the next node: the server does not report when it is given."""
     answer = state.get("answer")
     if answer and answer.id not in [record.key for record in deps.log.records("answer")]:
-        deps.emit("answer", id=answer.id)
-        deps.record(state, "answer", answer.id, answer)
+        record_answer(state, deps, answer)
 
 
 def _enter(

@@ -7,11 +7,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agentrunner.execution.deps import Deps
 from agentrunner.state.people import Answer, Question, QuestionKind
 from agentrunner.state.run_state import TaskContext
+from agentrunner.text.terminal import shorten
 
 WORDS = 4000
 """Characters of one remark that a prompt carries."""
+SHOWN = 200
+"""Cells of an answer in its event."""
 MAX_ANSWER = 1024 * 1024
 """Characters of an answer. The run log keeps them all, the state and prompts only the beginning."""
 
@@ -50,6 +54,19 @@ def subject_of(state: TaskContext) -> dict[str, Any]:
     """Return the subject of the latest question."""
     asked = state.get("question")
     return dict(json.loads(asked.subject)) if asked is not None else {}
+
+
+def record_answer(state: TaskContext, deps: Deps, answer: Answer) -> None:
+    """Report and record a person's answer; the run log keeps its text whole."""
+    deps.emit(
+        "answer",
+        id=answer.id,
+        decision=answer.decision,
+        text=shorten(" ".join(answer.text.split()), SHOWN),
+        edited=bool(answer.edit),
+        by=answer.by,
+    )
+    deps.record(state, "answer", answer.id, answer)
 
 
 def remark(state: TaskContext, text: str) -> list[str]:

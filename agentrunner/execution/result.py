@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
@@ -38,6 +39,26 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.verification.verdict import worker_trouble
 
+NEVER_LET_IN = ("auth", "model")
+"""Reasons of a planner's failure (`planners.faults`) that are mistakes of this machine's set-up."""
+
+
+def _waiting_exit(question: Question, state: TaskContext) -> int:
+    """Return the exit code of a run that waits for this answer.
+
+    A key or model that is refused at the first call of all is something that this machine lacks:
+    nothing was decided, and nobody has to weigh anything. It stays a question, so that the run
+    goes on once that is put right.
+    """
+    if question.kind == "planner" and state["run"].attempt == 1:
+        subject, counters = json.loads(question.subject), state["counters"]
+        begun = (
+            counters.decisions or counters.worker_runs or subject.get("asked_for") != "plan_task"
+        )
+        if not begun and subject.get("reason") in NEVER_LET_IN:
+            return KEPT_EXIT
+    return WAITING_EXIT
+
 
 def build_result(
     state: TaskContext,
@@ -61,7 +82,9 @@ def build_result(
     ended = state["state"] in TERMINAL
     if exit_code is None:
         end = END_STATES.get(state["state"])
-        exit_code = WAITING_EXIT if waiting else end.exit_code if end else KEPT_EXIT
+        exit_code = (
+            _waiting_exit(waiting, state) if waiting else end.exit_code if end else KEPT_EXIT
+        )
     return Result(
         run_id=run.run_id,
         task_id=run.task_id,

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentrunner.money.amount import NOTHING, Amount, Known, total
-from agentrunner.results import BillEntry
 from agentrunner.storage.run_folder import RunFolder, runs_root
 from agentrunner.storage.run_log import RunLog
+
+if TYPE_CHECKING:
+    from agentrunner.results import BillEntry
 
 Role = Literal["planner", "assess", "worker"]
 
@@ -34,6 +36,8 @@ class BillRow:
 
     def entry(self) -> BillEntry:
         """Return the line for the result. `usd` is None if no call's cost is known."""
+        from agentrunner.results import BillEntry  # takes all models, which `spent_by` is not for
+
         usd = self.amount.least_usd
         return BillEntry(
             role=self.role,

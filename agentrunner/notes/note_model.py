@@ -9,7 +9,7 @@ from typing import Any, Literal
 from agentrunner.state.lifecycle import EndName, NextStep, end_of
 from agentrunner.state.run_state import EvidenceKind, Grade
 
-Label = EndName | Literal["UNPROVEN", "WAITING", "INTERRUPTED"]
+Label = EndName | Literal["UNPROVEN", "WAITING", "STOPPED"]
 """The end of a run, COMPLETE without a proof, or why the run does not continue."""
 Shown = Literal["passed", "failed", "open"]
 

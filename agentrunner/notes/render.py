@@ -230,7 +230,7 @@ def _heading(label: Label) -> str:
     """Return the heading above what a person has to do, as a key of the phrase tables."""
     if label == "WAITING":
         return "heading_answer"
-    if label == "INTERRUPTED":
+    if label == "STOPPED":
         return "heading_go_on"
     return "heading_missing" if next_step_of(label) == "retry" else "heading_decide"
 

@@ -54,7 +54,7 @@ def label_of(reading: NoteSources) -> Label:
         return "WAITING"
     end = end_of(result.state)
     if end is None:
-        return "INTERRUPTED"
+        return "STOPPED"
     if end.next_step == "use":
         unproven = verdict is not None and verdict.reason == "unproven"
         if unproven or result.reason == "unproven":
@@ -102,8 +102,8 @@ def basis(reading: NoteSources, criteria: Sequence[CriterionRow], label: Label) 
         lines.append(line("unproven"))
     if label == "WAITING":
         lines.append(line("waiting_nothing_runs"))
-    if label == "INTERRUPTED":
-        lines.append(line("interrupted"))
+    if label == "STOPPED":
+        lines.append(line("stopped"))
     if fell_short(label):
         lines += _why_it_ended(reading)
     if error := reading.result.error:
@@ -143,8 +143,8 @@ def decide(
     """Return what a person has to look at, most serious first; for FAILED, what is missing."""
     if reading.waiting:
         lines = _question(reading.waiting)
-    elif label == "INTERRUPTED":
-        lines = [line("decide_interrupted")]
+    elif label == "STOPPED":
+        lines = [line("decide_stopped")]
     else:
         failed = next_step_of(label) == "retry"
         lines = [*_red_lines(criteria, test)]

@@ -71,7 +71,7 @@ def build_view(
     people = context.get("people") or People()
     run = context.get("run")
     started = run.started_at if run else ""
-    ended = label not in ("WAITING", "INTERRUPTED")
+    ended = label not in ("WAITING", "STOPPED")
     view = NoteView(
         run_id=result.run_id or "",
         task_id=spec.task_id,

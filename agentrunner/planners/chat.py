@@ -7,6 +7,7 @@ retries are switched off as far as it allows: `asking.py` counts and records eac
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -39,6 +40,7 @@ from agentrunner.planners.streaming import Progress, silent, tell_reading
 from agentrunner.planners.timeouts import is_near, limits_of
 from agentrunner.planners.workplace import Workplace
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.server_errors import in_words
 from agentrunner.workers.failures import failure_of
 
 if TYPE_CHECKING:
@@ -237,7 +239,9 @@ class ChatPlanner:
             headers = dict(getattr(response, "headers", None) or {})
             wish = parse_retry_after(headers.get("retry-after"), now.timestamp())
             refused = http_failure(status, str(problem), wish, headers=headers, now=now)
-            refused.message = f"The planner's provider {self._provider} says {status}: {problem}"
+            body = getattr(problem, "body", None)
+            words = in_words(json.dumps(body)) if isinstance(body, Mapping) else str(problem)
+            refused.message = f"The planner's provider {self._provider} says {status}: {words}"
             return refused
         words = f"{type(problem).__name__}: {problem.__cause__ or problem}"
         failure = failure_of(words, now)

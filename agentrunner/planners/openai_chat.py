@@ -40,6 +40,7 @@ from agentrunner.planners.factory import reply_format
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
 from agentrunner.planners.streaming import CompletionStream, read_stream, silent, tell_reading
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.server_errors import in_words
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
@@ -298,7 +299,7 @@ class OpenAIChatPlanner:
             body, constrained, streams
         ):
             raise PlannerUnavailable(
-                f"OpenAI API error: {response.status_code} {capped(body)}",
+                f"OpenAI API error: {response.status_code} {capped(in_words(body))}",
                 retryable=True,
                 retry_after=0,
                 kind="protocol",

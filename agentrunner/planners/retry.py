@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agentrunner.gateway.upstream_errors import classify
 from agentrunner.planners.base import PlannerUnavailable
+from agentrunner.text.server_errors import in_words
 
 if TYPE_CHECKING:
     from agentrunner.workers.base import FailureKind
@@ -70,7 +71,7 @@ def http_failure(
     reset = error.reset_at if now is not None else None
     empty = any(word in body.lower() for word in _ACCOUNT_IS_EMPTY)
     return PlannerUnavailable(
-        f"OpenAI API error: {status} {capped(body)}".rstrip(),
+        f"OpenAI API error: {status} {capped(in_words(body))}".rstrip(),
         retryable=is_retryable(status) and not (error.kind == "quota" and empty),
         retry_after=retry_after,
         kind=BY_CLASS[error.kind],

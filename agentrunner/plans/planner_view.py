@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlanTaskStatus
-from agentrunner.protocol.plan_schema import PlanIds
 from agentrunner.state.lifecycle import END_STATES, NextStep
+
+if TYPE_CHECKING:
+    from agentrunner.protocol.plan_schema import PlanIds
 
 MAX_TASKS = 200
 MAX_NODES = 200
@@ -55,6 +57,8 @@ def plan_facts(plan: Plan, history: Sequence[ConversationMessage]) -> View:
 
 def plan_ids(plan: Plan) -> PlanIds:
     """Return the ids that a reply's schema allows, by what may be done with each task."""
+    from agentrunner.protocol.plan_schema import PlanIds  # not for who only looks at a plan
+
     order = plan.task_order()
     nodes = list(plan.walk())
     return PlanIds(

@@ -46,8 +46,8 @@ class AutoSandbox:
         return "the first that starts here" + "".join(f"; {why}" for why in self._passed_over)
 
     def describe(self) -> str:
-        """Return the sandbox's description, with the reason for the choice."""
-        return f"{self._current.describe()} ({self.reason})"
+        """See Sandbox. Why it is this one is a matter of `doctor`."""
+        return self._current.describe()
 
     def isolation(self) -> Mapping[str, str]:
         """See Sandbox."""

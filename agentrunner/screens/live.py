@@ -27,7 +27,7 @@ from agentrunner.screens.layout import (
 )
 from agentrunner.screens.status_line import doing_words, fitted, minutes, spent_words, whole
 from agentrunner.screens.story import Event, Story, StoryLine, moment
-from agentrunner.screens.worker_words import live_lines
+from agentrunner.screens.worker_words import below_indent, live_lines
 from agentrunner.state.budget import NAMES, amount_of
 from agentrunner.text.terminal import cell_width
 
@@ -179,11 +179,12 @@ class LiveView:
             return []
         stamp = _time_of_day(line.ts, self._timezone)
         lead = f"{stamp if line.word else '':<8}  {cell(line.word, 8)}  "
+        indent = below_indent(self._width)
         room = self._width - _TEXT_AT - (cell_width(line.aside) + 2 if line.aside else 0)
         first, *rest = wrap(line.text, room)
         top = spread(lead + first, line.aside, self._width) if line.aside else lead + first
-        below = [text for more in line.more for text in wrap(more, self._width - _TEXT_AT)]
-        shown = [top.rstrip(), *(" " * _TEXT_AT + text for text in [*rest, *below])]
+        below = [text for more in line.more for text in wrap(more, self._width, indent)]
+        shown = [top.rstrip(), *(" " * _TEXT_AT + text for text in rest), *below]
         return [self._coloured(text, line.word) for text in shown]
 
     def _coloured(self, text: str, word: str) -> str:
@@ -297,7 +298,7 @@ def _named(header: Mapping[str, Any], key: str) -> list[str]:
 def _limits(limits: Mapping[str, Any]) -> str:
     parts = []
     if limits.get("max_loops") is not None:
-        parts.append(f"at most {int(limits['max_loops']) + 1} rounds")
+        parts.append(f"at most {count(int(limits['max_loops']) + 1, 'round')}")
     if limits.get("run_time_sec"):
         parts.append(f"{minutes(limits['run_time_sec'])} each")
     if limits.get("wall_sec") is not None:

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, clock, count, flat
-from agentrunner.screens.states import ago, moment, state_word
+from agentrunner.screens.states import ago, moment
+from agentrunner.state.lifecycle import state_word
 from agentrunner.text.terminal import cell_width
 
 Row = Mapping[str, Any]

@@ -1,28 +1,9 @@
-"""One word for each state, used everywhere, and times as people say them."""
+"""Times as people say them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
-
-from agentrunner.state.lifecycle import end_of
-
-Row = Mapping[str, Any]
-
-
-def state_word(row: Row) -> str:
-    """Return the state in a word; whether it waits for the person matters most.
-
-    "waiting" continues by itself.
-    """
-    if row.get("waiting"):
-        return "waiting for you"
-    if end := end_of(row.get("state")):
-        return end.word
-    if not row.get("running", True):
-        return "stopped"
-    return "waiting" if row.get("waiting_until") else "running"
 
 
 def ago(moment: datetime | None, now: datetime) -> str:

@@ -6,7 +6,7 @@ Checks and baselines of one round share a line, so a line may come one event lat
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from typing import Any
 from agentrunner.screens.layout import count, duration
 from agentrunner.screens.red_tests import red_entry
 from agentrunner.state.red_tests import MOST
+from agentrunner.text.server_errors import in_words
 
 Event = Mapping[str, Any]
 
@@ -149,9 +150,9 @@ class Story:
             # It is asked again, or the next event says what becomes of the run.
             self.awaited = {"who": "planner", "failed_tries": self._tries}
             message = str(error.get("message") if isinstance(error, Mapping) else error)
-            text = f"{event.get('type')}, try {self._tries}: {_in_words(message)}"
+            text = f"{event.get('type')}, try {self._tries}: {in_words(message)}"
             fields, again = (
-                {**fields, "error": message},
+                {**fields, "error": in_words(message)},
                 self._shortened_if_repeated(message) != message,
             )
             return [_line(event, "planner", text, duration(took), fields, quiet=again)]
@@ -200,11 +201,15 @@ class Story:
         return []
 
     def _shortened_if_repeated(self, fault: str) -> str:
-        """Return a fault in full, or only its beginning if it was shown before."""
+        """Return a fault in full, or only its beginning if it was shown before.
+
+        That is its first sentence; of a single sentence, what stands before a colon.
+        """
         if fault not in self._faults:
             self._faults.add(fault)
             return fault
-        return f"as before: {fault.partition(': ')[0]}"
+        first, *more = _SENTENCE_END.split(fault, 1)
+        return f"as before: {first if more else fault.partition(': ')[0]}"
 
     def _on_worker_finished(self, event: Event) -> list[StoryLine]:
         outcome, took = str(event.get("outcome")), duration(float(event.get("duration_sec") or 0))
@@ -250,7 +255,13 @@ class Story:
 
     def _on_answer(self, event: Event) -> list[StoryLine]:
         self._tries = 0
-        return [_line(event, "answer", "recorded", fields={"id": event.get("id")})]
+        decision, words = str(event.get("decision") or "answer"), str(event.get("text") or "")
+        who = str(event.get("by") or "")
+        fields = {"id": event.get("id"), "decision": decision, "text": words, "by": who}
+        done = _ANSWERS.get(decision, decision) + (", edited" if event.get("edited") else "")
+        parts = (done if decision != "answer" or not words else "", words)
+        text = ": ".join(filter(None, parts)) + (f" (by {who})" if who else "")
+        return [_line(event, "answer", text, fields=fields)]
 
     def _on_committed(self, event: Event) -> list[StoryLine]:
         name, branch = str(event.get("id"))[:10], str(event.get("branch"))
@@ -271,18 +282,6 @@ class Story:
         return [_line(event, "warning", self._shortened_if_repeated(message), fields=fields)]
 
 
-def _in_words(message: str) -> str:
-    """Return the message inside a server's JSON error; other texts unchanged."""
-    lead, brace, body = message.partition("{")
-    try:
-        value = json.loads(brace + body)
-    except ValueError:
-        return message
-    error = value.get("error", value)
-    words = error.get("message") if isinstance(error, Mapping) else error
-    return f"{lead.strip()} {words if isinstance(words, str) else ''}".strip()
-
-
 def moment(text: object) -> datetime | None:
     """Parse the time of an event; None if it is not one."""
     try:
@@ -299,6 +298,9 @@ def _tokens_in(usage: object) -> int:
     return int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
 
 
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z])")
+_ANSWERS = {"answer": "answered", "approve": "approved", "reject": "rejected"}
+"""By decision. Events of earlier versions have none."""
 _ENDS = {"egress": "stopped, as it kept asking for a refused host"}
 """Outcomes that their name and an exit code do not explain."""
 

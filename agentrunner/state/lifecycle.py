@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from agentrunner.errors import AgentRunnerError, InfraError
 
@@ -78,6 +78,20 @@ LOOPS = frozenset({(S.VALIDATING, S.RUNNING), (S.VALIDATING, S.FIXING)})
 def end_of(state: object) -> EndState | None:
     """Return the end that a state or its name stands for; None for a state that is no end."""
     return next((end for name, end in END_STATES.items() if name == state), None)
+
+
+def state_word(row: Mapping[str, Any]) -> str:
+    """Return the state of a run in a word; whether it waits for the person matters most.
+
+    `row` has `state`, `running`, `waiting` and `waiting_until`. "waiting" continues by itself.
+    """
+    if row.get("waiting"):
+        return "waiting for you"
+    if end := end_of(row.get("state")):
+        return end.word
+    if not row.get("running", True):
+        return "stopped"
+    return "waiting" if row.get("waiting_until") else "running"
 
 
 LEAST_WAIT_SEC = 5.0

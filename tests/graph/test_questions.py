@@ -12,6 +12,7 @@ from agentrunner.engine.queries import show
 from agentrunner.errors import LockHeld, UsageError
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.state.people import Answer, Question
+from agentrunner.storage.index import RunIndex, RunRow
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run, asking
@@ -48,6 +49,8 @@ def test_the_answer_of_a_later_process_reaches_the_next_prompt(waiting: Run) -> 
     assert [event["id"] for event in waiting.project.told("answer")] == [
         waiting.log("question")[0].key
     ]
+    (told,) = waiting.project.told("answer")
+    assert (told["decision"], told["text"]) == ("answer", "The Swiss franc, as in section 3.")
 
 
 def test_a_number_is_the_option_of_that_number(waiting: Run) -> None:
@@ -66,6 +69,22 @@ def test_a_question_is_answered_inline(run: Run) -> None:
     assert run.ending == ("COMPLETE", "complete", 0)
     assert "words: euro" in run.prompt(2)
     assert len(run.project.told("question")) == 1
+
+
+def test_while_a_question_is_open_the_list_knows_how_long_it_was_worked(run: Run) -> None:
+    seen: list[RunRow] = []
+
+    def answer(question: Question) -> Answer:
+        seen.extend(RunIndex(run.project.state_dir).runs())
+        return Answer(id=question.id, kind=question.kind, text="euro")
+
+    before = run.adjust
+    run.adjust = lambda options: asking(answer)(before(options))
+    run.start(OPENING, FIX, test=TEST)
+    (open_one,) = seen
+    assert open_one.waiting == "ask_human" and open_one.driven_at is None
+    (ended,) = RunIndex(run.project.state_dir).runs()
+    assert open_one.worked_sec > 0 and open_one.worked_sec - 1 < ended.worked_sec
 
 
 def test_no_answer_inline_pauses_and_a_later_one_goes_on(run: Run) -> None:

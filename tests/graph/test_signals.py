@@ -34,7 +34,7 @@ def test_a_signal_stops_in_order_and_resume_goes_on(
         assert ended.code == 128 + number, ended.stderr
         assert (ended.result["exit_code"], ended.result["reason"]) == (ended.code, "interrupted")
         drill.nothing_runs()
-        assert "INTERRUPTED" in drill.note()
+        assert "STOPPED" in drill.note()
         outcomes = [run.data["outcome"] for run in drill.logged("worker_run")]
         assert outcomes == {"planning": [], "worker": ["interrupted"]}.get(phase, ["completed"])
         drill.let_go()

@@ -145,6 +145,17 @@ def test_a_mistake_is_asked_about_at_once(
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.parametrize("fault", ["key", "model"])
+def test_who_is_never_let_in_ends_with_the_code_of_a_missing_thing_and_goes_on_later(
+    run: Run, serve: Callable[..., ModelServer], fault: str
+) -> None:
+    begin(run, serve(FAULTS[fault][0], PLAN, WORK, DONE, YES).base_url)
+    assert run.ending == ("PLANNING", None, 5)
+    assert run.kind == "planner"  # it is a question all the same
+    run.answer("again")
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
 @pytest.mark.parametrize(
     ("finish_reason", "reason"), [("length", "cut"), ("content_filter", "filter")]
 )

@@ -14,7 +14,7 @@ from tests.kit.project import require_bwrap
 
 def test_cold_start() -> None:
     names = [figure.name for figure in cold.figures(rounds=1)]
-    assert len(names) == 4 and "--help, CPU" in names
+    assert len(names) == 10 and "--help, CPU" in names
 
 
 @pytest.mark.whole

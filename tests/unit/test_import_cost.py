@@ -1,4 +1,4 @@
-"""What `--help` and `validate` must never import."""
+"""What `--help`, `validate` and looking at a run or a plan must never import."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cold import TASK, heavy_imports
+from benchmarks.cold import LOOKS, TASK, begin, heavy_imports
 from benchmarks.measure import environment
 
 LOOK = """\
@@ -25,6 +25,19 @@ def test_a_light_command_imports_no_heavy_library(
     (tmp_path / ".git").mkdir()
     (tmp_path / "task.yaml").write_text(TASK, encoding="utf-8")
     assert heavy_imports(arguments, tmp_path) == []
+
+
+def test_looking_at_what_is_there_imports_no_heavy_library_and_reads_no_replies(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "shop"
+    subprocess.run(["git", "init", "-q", str(place)], check=True)
+    begin(place)
+    state = ("--state-dir", str(place.with_suffix(".state")))
+    replies = ("agentrunner.protocol", "agentrunner.git.private_clone")
+    for words in LOOKS:
+        wanted = replies if words == ("plan", "status") else ()
+        assert heavy_imports((*words, *state), place, also=wanted) == [], words
 
 
 def test_the_engine_imports_no_model_client_before_one_is_asked() -> None:

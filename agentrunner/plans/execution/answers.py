@@ -6,8 +6,7 @@ import re
 
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.plans import UnknownQuestion
-from agentrunner.plans.plan import Plan
-from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore, unknown_question
+from agentrunner.plans.store import OpenQuestion, PlanStore, unknown_question
 from agentrunner.results import InboxItem, Result
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import IN_WORDS, Answer, Question
@@ -76,11 +75,6 @@ def answer_of(question: Question, text: str) -> Answer:
         return Answer(id=question.id, kind=question.kind, decision="approve")
     reason = _NO.sub("", text.strip(), count=1) or text
     return Answer(id=question.id, kind=question.kind, decision="reject", text=reason)
-
-
-def is_living(question: OpenQuestion, plan: Plan) -> bool:
-    """Whether a question still matters: it is about the whole plan, or a task that is in it."""
-    return question.task_id in ("", BUDGET) or question.task_id in plan.tasks
 
 
 def open_questions(store: PlanStore) -> list[OpenQuestion]:

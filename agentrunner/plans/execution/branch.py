@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, replace
 
 from agentrunner.config.naming import slug
 from agentrunner.errors.repositories import BranchCheckedOut, BranchExists, UncommittedWork
 from agentrunner.git.private_clone import HEAD, CloneStore, Identity
 from agentrunner.git.user_repository import UserRepository
 from agentrunner.git.worktree import WorktreePlace, prepare
+from agentrunner.plans.execution.published import (
+    Published,
+    branch_file,
+    published,
+    read_published,
+)
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import write_private
@@ -107,30 +112,18 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-@dataclass(frozen=True)
-class Published:
-    """The plan's branch in the user's repository."""
-
-    name: str
-    """The branch."""
-    commit: str
-    """"" before the first time."""
-    coming: tuple[str, ...] = ()
-    """Commits that it was about to be moved to since; it may be at any of them."""
-
-
 class Publisher:
     """Publishes the plan's branch in the user's repository, where it is never checked out."""
 
     def __init__(self, clone: CloneStore, folder: PlanFolder, goal: str) -> None:
         self._clone = clone
-        self._file = _file(folder)
+        self._file = branch_file(folder)
         self._goal = goal
 
     @property
     def published(self) -> Published:
         """Return what was published so far."""
-        return _read(self._file) or Published(PREFIX + (slug(self._goal) or "plan"), "")
+        return read_published(self._file) or Published(PREFIX + (slug(self._goal) or "plan"), "")
 
     def has(self, commit: str) -> bool:
         """Whether the branch was moved to a commit, and not deleted since without a merge."""
@@ -192,21 +185,3 @@ def check_not_checked_out(
             path=path,
             remedy=remedy or "git switch - in that folder, then agentrunner plan run",
         )
-
-
-def published(folder: PlanFolder) -> Published | None:
-    """Return what was published of a plan; None where nothing was."""
-    known = _read(_file(folder))
-    return known if known and known.commit else None
-
-
-def _file(folder: PlanFolder) -> Path:
-    return folder.root / "branch.json"
-
-
-def _read(file: Path) -> Published | None:
-    try:
-        fields = json.loads(file.read_bytes())
-        return Published(**{**fields, "coming": tuple(fields["coming"])})
-    except (OSError, ValueError, TypeError, KeyError):
-        return None

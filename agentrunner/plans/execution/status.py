@@ -8,11 +8,10 @@ from pathlib import Path
 
 from agentrunner.money.amount import NOTHING, Amount, total
 from agentrunner.money.bill import spent_by
-from agentrunner.plans.execution.answers import is_living
-from agentrunner.plans.execution.branch import published
+from agentrunner.plans.execution.published import published
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import AT_WORK, Plan, PlanTaskStatus
-from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask
+from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask, is_living
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.plan_folder import PlanFolder
 

@@ -201,7 +201,10 @@ async def test_auto_says_what_it_chose(place: Place) -> None:
         "auto", place.spec(), environ, place.user, state_root=place.root / "state"
     )
     assert chosen.kind == "bwrap" and chosen.describe().startswith("bwrap 0.")
-    assert "the first that starts here; docker: " in chosen.describe()
+    assert (
+        "the first that starts here; docker: " in chosen.reason
+        and "docker" not in chosen.describe()
+    )
     await chosen.close()
 
 

@@ -45,6 +45,9 @@ def runs(shell: Shell) -> Shell:
 def test_list_is_filtered(options: list[str], expected: list[str], runs: Shell) -> None:
     assert runs("list", *options, "--json") == 0
     assert [line["run_id"][:-5] for line in runs.lines] == expected
+    words = {"gone": "stopped", "asks": "waiting for you", "look": "needs review"}
+    words |= {"red": "failed", "old": "complete"}
+    assert [line["stands"] for line in runs.lines] == [words[name] for name in expected]
     assert runs("list", *options) == 0
     assert all(name in runs.out for name in expected)
 

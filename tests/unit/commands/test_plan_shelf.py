@@ -44,6 +44,25 @@ def test_what_is_archived_is_listed_on_demand_and_comes_back(shell: Shell) -> No
     assert shell("list", "--all") == 0 and shell.out.startswith("* current")
 
 
+def test_both_say_as_json_what_was_put_away(shell: Shell) -> None:
+    assert shell("new", "--json") == 0 and shell.told == {"kept": None}
+    wish(shell)
+    assert shell("new", "first", "--json") == 0 and shell.told == {"kept": "first"}
+    assert shell("archive", "first", "--json") == 0 and shell.told == {"archived": "first"}
+    assert shell("archive", "--json") == 0 and shell.told == {"archived": None}
+
+
+@pytest.mark.parametrize(
+    "command", [("show",), ("show", "1"), ("status",), ("list",), ("show", "--json")]
+)
+def test_what_is_shown_of_a_plan_goes_to_a_file(shell: Shell, command: tuple[str, ...]) -> None:
+    wish(shell)
+    assert shell(*command) == 0
+    shown, file = shell.out, shell.talks.repo.parent / "shown"
+    assert shell(*command, "-o", str(file)) == 0
+    assert (shell.out, file.read_text()) == ("", shown)
+
+
 def test_a_name_is_free_known_and_safe(shell: Shell) -> None:
     wish(shell)
     assert shell("switch", "nobody") == 2 and "no plan" in shell.err

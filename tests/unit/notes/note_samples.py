@@ -30,7 +30,7 @@ from agentrunner.state.run_state import (
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History, Record
 
-Ending = Literal["COMPLETE", "UNPROVEN", "NEEDS_REVIEW", "FAILED", "WAITING", "INTERRUPTED"]
+Ending = Literal["COMPLETE", "UNPROVEN", "NEEDS_REVIEW", "FAILED", "WAITING", "STOPPED"]
 NOW = datetime(2026, 11, 21, 14, 21, 0, tzinfo=timezone(timedelta(hours=9)))
 TREE = "9c41f2e0" * 5
 RUN_ID = "users-api-7f3a"
@@ -95,7 +95,7 @@ def spec_of(
 
 def criteria_of(language: str, ending: Ending) -> list[Criterion]:
     one, two, three, four = TEXTS[language]["criteria"]
-    begun = ending in ("WAITING", "INTERRUPTED")
+    begun = ending in ("WAITING", "STOPPED")
     ran = "unknown" if begun else "passed"
     second = "failed" if ending == "FAILED" else ran
     return [
@@ -123,7 +123,7 @@ RED = [
 
 
 def evidence_of(ending: Ending) -> Evidence | None:
-    if ending in ("WAITING", "INTERRUPTED"):
+    if ending in ("WAITING", "STOPPED"):
         return None
     red = ending == "FAILED"
     ran = [

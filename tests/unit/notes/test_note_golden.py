@@ -25,7 +25,7 @@ def test_notes(
     golden(f"notes/{template}-{ending.lower()}.{language}.md", text)
 
 
-@pytest.mark.parametrize("ending", ["UNPROVEN", "INTERRUPTED"])
+@pytest.mark.parametrize("ending", ["UNPROVEN", "STOPPED"])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_other_endings(
     golden: Callable[[str, str], None], language: Language, ending: Ending

@@ -47,7 +47,7 @@ def keys(lines: tuple[Line, ...]) -> list[str]:
          ["do_logs", "do_hint", "do_look"]),
         ("WAITING", "WAITING", ["question_ask_human", "question_options"],
          ["do_answer", "do_show"]),
-        ("INTERRUPTED", "INTERRUPTED", ["decide_interrupted"], ["do_resume", "do_look"]),
+        ("STOPPED", "STOPPED", ["decide_stopped"], ["do_resume", "do_look"]),
     ],
 )  # fmt: skip
 def test_each_ending_says_what_to_decide_and_do(
@@ -64,7 +64,7 @@ def test_each_ending_says_what_to_decide_and_do(
         ("NEEDS_REVIEW", ["do_accept", "do_send_back", "do_resume", "do_see"]),
         ("FAILED", ["do_logs", "do_hint", "do_resume", "do_see"]),
         ("WAITING", ["do_answer", "do_resume", "do_see"]),
-        ("INTERRUPTED", ["do_resume", "do_see"]),
+        ("STOPPED", ["do_resume", "do_see"]),
     ],
 )
 @pytest.mark.parametrize("language", ["en", "ja"])

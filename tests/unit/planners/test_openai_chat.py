@@ -169,7 +169,7 @@ async def test_the_callers_fault_is_final(
 ) -> None:
     server.script = [Fault(status, '{"error": {"message": "no such thing"}}')]
     failure = await fail(make_spec, server)
-    assert str(failure) == f'OpenAI API error: {status} {{"error": {{"message": "no such thing"}}}}'
+    assert str(failure) == f"OpenAI API error: {status} no such thing"
     assert not failure.retryable
     assert len(server.paths) == 1
 
@@ -263,7 +263,7 @@ async def test_a_silent_server_is_not_waited_for(make_spec: MakeSpec, server: Fa
             "OpenAI API error: 200 <html>Sign in</html>",
         ),
         (Fault(body="<html>"), "OpenAI API error: 200 <html>"),
-        (Fault(body='{"error": "quota"}'), 'OpenAI API error: 200 {"error": "quota"}'),
+        (Fault(body='{"error": "quota"}'), "OpenAI API error: 200 quota"),
         (Fault(body='{"choices": [{}]}'), "OpenAI API error: 200 "),
         (Fault(body="[" * 100_000), "OpenAI API error: 200 [["),
     ],

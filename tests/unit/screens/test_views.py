@@ -140,6 +140,60 @@ def test_a_fault_is_told_whole_once() -> None:
     call = {"event": "meta_call", "type": "plan_task", "attempt": 1, "error": {"message": fault}}
     first, second = (story.feed(call)[0] for _ in range(2))
     assert first.text == "plan_task, try 1: API error: 503 overloaded"
-    assert (first.quiet, second.quiet, second.fields["error"]) == (False, True, fault)
+    words = "API error: 503 overloaded"
+    assert (first.quiet, second.quiet, second.fields["error"]) == (False, True, words)
     assert texts[:2] == [warning["message"], waiting["reason"]]
     assert texts[2:] == ["as before: AC-1 is not shown to be met", "as before: down"]
+
+
+@pytest.mark.parametrize(
+    ("told", "shown", "logged"),
+    [
+        ({"decision": "answer", "text": "The euro."}, "The euro.", 'text="The euro."'),
+        ({"decision": "reject", "text": "No: too wide"}, "rejected: No: too wide", "=reject "),
+        ({"decision": "approve", "edited": True}, "approved, edited", "decision=approve"),
+        ({"decision": "approve", "by": "Hana"}, "approved (by Hana)", "by=Hana"),
+        ({}, "answered", "decision=answer"),  # of an earlier version
+    ],
+)
+def test_an_answer_is_shown_as_it_was_given(
+    told: dict[str, object], shown: str, logged: str
+) -> None:
+    event = {"event": "answer", "ts": "2026-11-25T08:00:00Z", "id": "0123456789ab", **told}
+    assert LiveView().feed(event, 0.0)[0].endswith(f"answer    {shown}")
+    assert logged in PlainView().feed(event, 0.0)[0]
+
+
+def test_names_of_red_tests_stay_whole_in_a_narrow_terminal() -> None:
+    name = "tests.test_cart.CartTest.test_total"
+    red = [{"name": name, "message": "AssertionError: 450 != 1350"}]
+    view = LiveView(width=44)
+    facts = {"target": "test", "outcome": "red", "passed": 3, "failed": 1, "red": red}
+    view.feed({"event": "baseline", "ts": "2026-11-25T08:00:00Z", **facts}, 0.0)
+    lines = view.flush(0.0)
+    assert any(name in line for line in lines), lines
+    assert max(map(cell_width, lines)) <= 44
+
+
+def test_a_repeated_fault_is_cut_at_the_end_of_a_sentence() -> None:
+    view = LiveView(width=100)
+    refused = "'7 euros' is no amount: it has no number. Try: 7, or empty"
+    for message in (refused, refused, "It is away: 503", "It is away: 503"):
+        event = {"event": "warning", "ts": "2026-11-25T08:00:00Z", "code": "x", "message": message}
+        lines = view.feed(event, 0.0)
+        shown = lines[0].partition("warning")[2].strip()
+        assert shown in (message, "as before: '7 euros' is no amount: it has no number.",
+                         "as before: It is away")  # fmt: skip
+    assert shown == "as before: It is away"
+
+
+def test_a_providers_json_is_no_message_in_a_log_either() -> None:
+    error = {"message": 'OpenAI API error: 503 {"error": {"message": "Busy now", "code": null}}'}
+    event = {
+        "event": "meta_call",
+        "ts": "2026-11-25T08:00:00Z",
+        "type": "plan_task",
+        "error": error,
+    }
+    (line,) = PlainView().feed(event, 0.0)
+    assert 'error="OpenAI API error: 503 Busy now"' in line and "{" not in line

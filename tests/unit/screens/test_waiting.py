@@ -13,7 +13,8 @@ from agentrunner.screens.log import LogView
 from agentrunner.screens.plain import PlainView
 from agentrunner.screens.story import Story
 from agentrunner.screens.summary import headline, summary_screen
-from agentrunner.screens.table import runs_table, state_word
+from agentrunner.screens.table import runs_table
+from agentrunner.state.lifecycle import state_word
 from agentrunner.text.terminal import cell_width
 from tests.unit.screens.screen_samples import EVIL, changed, result, story_events
 

@@ -11,7 +11,6 @@ from agentrunner.notes.render import Language, _phrases
 from agentrunner.plans.plan import FELL_SHORT, PlanTaskStatus
 from agentrunner.plans.planner_view import _RANKS
 from agentrunner.results import Result
-from agentrunner.screens.states import state_word
 from agentrunner.screens.summary import headline
 from agentrunner.state.lifecycle import (
     END_STATES,
@@ -22,6 +21,7 @@ from agentrunner.state.lifecycle import (
     EndName,
     TaskState,
     end_of,
+    state_word,
 )
 
 
