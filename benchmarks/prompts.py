@@ -28,7 +28,7 @@ from agentrunner.config.spec import (
 )
 from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, load_patterns
 from agentrunner.prompts.as_yaml import to_yaml
-from agentrunner.prompts.rounds import MOST_TOKENS
+from agentrunner.prompts.context_budget import ROUNDS
 from agentrunner.protocol import Choices
 from agentrunner.protocol.run_schema import run_schema
 from agentrunner.state.lifecycle import TaskState
@@ -202,7 +202,7 @@ def of_run(rounds: int, lines: int) -> list[Figure]:
     decisions = [text for text, (type_, _) in zip(whole, asked, strict=True)
                  if type_ == "next_action"]  # fmt: skip
     name = f"{rounds} rounds of {lines} lines"
-    goal = 0.25 if sum(map(tokens, plain[-2:-1])) > MOST_TOKENS else 0.15
+    goal = 0.25 if sum(map(tokens, plain[-2:-1])) > ROUNDS else 0.15
 
     def figure(what: str, texts: Sequence[str]) -> Figure:
         found = share(texts)

@@ -73,8 +73,8 @@ class FaultServer:
 
     def __init__(self) -> None:
         self.script: list[Fault] = []
-        self.pages: dict[str, object] | None = None
-        """What GET finds, by path; without it GET takes from the script as well."""
+        self.pages: dict[str, object] | None = {}
+        """What GET finds, by path; with None GET takes from the script as well."""
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
