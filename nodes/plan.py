@@ -18,11 +18,14 @@ from agentrunner.discovery.services import lacking, likely_lacking
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.execution.asking import ask, keeping
+from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.decisions import keep, messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.proposals import asked_by_people, check_of, settled
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.seeing import CONTEXT_FILE, seeing
+from agentrunner.prompts import ContextBudget
+from agentrunner.prompts.context_budget import UNKNOWN, fitted
 from agentrunner.protocol import CriterionDraft, Message, PlanTask
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import People
@@ -36,6 +39,8 @@ from agentrunner.verification.results.model import Results
 MAX_CRITERIA = 50
 MOST_RED, MOST_GREEN = 100, 40
 """How many names of red and of green tests a planner is shown."""
+LEAST_RED = 5
+"""The same where its context is short."""
 SAME_WORDS = 0.6
 """How alike (0 to 1) two descriptions with the same id must be to count as one criterion."""
 SET_BY_CODE = {"status", "evidence", "proof", "comment"}
@@ -55,14 +60,11 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     own = criteria_of(deps.spec.criteria, deps.spec.task.test)
     baseline = await _baseline(state, deps, own)
     asking = cast("TaskContext", {**state, **replied, "criteria": own, "baseline": baseline})
-    known = await asyncio.to_thread(repository_before, deps, baseline)
+    budget = await asyncio.to_thread(context_budget, asking, deps)
     names = await asyncio.to_thread(deps.verifier.before, baseline)
-    if known is not None:
-        if names is not None:
-            known["tests"] = with_ids(names_for_planner(names))
-        await asyncio.to_thread(keep_context, deps, baseline, known)
-        if seeing(state, deps).see == "nothing":
-            known = None
+    known = await asyncio.to_thread(told_of_repository, deps, baseline, names, budget)
+    if seeing(state, deps).see == "nothing":
+        known = None
     counters = asking["counters"]
     if state.get("person_order") is not None:  # a person goes on without the planner's plan
         criteria = own or [Criterion(id="AC-1", description=deps.spec.title)]
@@ -100,13 +102,35 @@ def _check_criteria(message: Message) -> None:
         raise ReplyInvalid("payload.acceptance_criteria", "at least one: the task has none itself")
 
 
-def names_for_planner(results: Results) -> dict[str, object]:
+def told_of_repository(
+    deps: Deps, baseline: Baseline, names: Results | None, budget: ContextBudget
+) -> dict[str, object] | None:
+    """Return what the planner is told of the repository, within the budget, and save it. Blocking.
+
+    Returns None where no candidate that plans calls a model.
+    """
+    known = repository_before(deps, baseline, budget)
+    if known is None:
+        return None
+    if names is not None:
+        known["tests"] = with_ids(names_for_planner(names, budget))
+    if budget.known:
+        known = fitted(known, budget.repository)
+    keep_context(deps, baseline, known)
+    return known
+
+
+def names_for_planner(results: Results, budget: ContextBudget = UNKNOWN) -> dict[str, object]:
     """Return test names of the suite for a prompt, red ones first, cut to the limits above."""
     red = list(dict.fromkeys(test.name for test in results.red))
     green = [test.name for test in results.tests if test.outcome == "passed"]
+    most_red, most_green = MOST_RED, MOST_GREEN
+    if budget.known:
+        most_red = min(MOST_RED, max(LEAST_RED, budget.repository // 80))
+        most_green = min(MOST_GREEN, budget.repository // 160)
     return {
-        "red_now": red[:MOST_RED],
-        "passing_now": green[:MOST_GREEN],
+        "red_now": red[:most_red],
+        "passing_now": green[:most_green],
         "in_all": len(results.tests),
     }
 
@@ -122,7 +146,9 @@ def with_ids(tests: dict[str, object]) -> dict[str, object]:
     return {**({"ids": ids} if ids else {}), **shortened(tests, by_name)}
 
 
-def repository_before(deps: Deps, baseline: Baseline) -> dict[str, object] | None:
+def repository_before(
+    deps: Deps, baseline: Baseline, budget: ContextBudget = UNKNOWN
+) -> dict[str, object] | None:
     """Return what a model should know of the repository before the run; each call gives the same.
 
     Returns None where no candidate that plans calls a model.
@@ -139,7 +165,7 @@ def repository_before(deps: Deps, baseline: Baseline) -> dict[str, object] | Non
             return dict(known["facts"])
     return repository_context(
         deps.snapshots, baseline.tree, Path(deps.spec.repo), deps.redactor.redact,
-        asked_by_people(deps),
+        asked_by_people(deps), budget.repository // 3,
     )  # fmt: skip
 
 

@@ -14,12 +14,15 @@ from agentrunner.prompts.assembly import (
     Repair,
     Seen,
     assemble,
+    fixed_tokens,
 )
+from agentrunner.prompts.context_budget import ContextBudget, budget_for
 from agentrunner.prompts.patterns import Pattern, choose, load_patterns, worker_prompt
 from agentrunner.prompts.rounds import Round
 from agentrunner.prompts.templates import Language, render
 
 __all__ = [
+    "ContextBudget",
     "Language",
     "Looked",
     "Pattern",
@@ -30,7 +33,9 @@ __all__ = [
     "Round",
     "Seen",
     "assemble",
+    "budget_for",
     "choose",
+    "fixed_tokens",
     "load_patterns",
     "render",
     "worker_prompt",

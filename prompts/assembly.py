@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, Self
 
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.spec import TaskSpec
 from agentrunner.prompts.as_yaml import to_yaml
+from agentrunner.prompts.context_budget import UNKNOWN, ContextBudget
 from agentrunner.prompts.marking import marked
 from agentrunner.prompts.patterns import Pattern
 from agentrunner.prompts.rounds import Block, Round, messages_of
 from agentrunner.prompts.templates import Language, render, render_part
 from agentrunner.protocol.schema import Choices
+from agentrunner.text.tokens import tokens
 
 PromptType = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
 OF_A_RUN: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")
@@ -102,6 +104,8 @@ class PromptInput:
     """What the task allows, for the schema of the reply."""
     after: Sequence[Repair | Looked] = ()
     """What followed the first request, in order."""
+    budget: ContextBudget = UNKNOWN
+    """What may be told, in tokens."""
 
     @classmethod
     def of(
@@ -162,7 +166,7 @@ def assemble(prompt: PromptInput) -> tuple[PromptMessage, ...]:
         return (*_about_plan(prompt), *_after(prompt))
     system, contract = _system(prompt)
     opening = _opening(prompt)
-    rounds = messages_of(prompt.rounds, _marker_of(prompt), prompt.language)
+    rounds = messages_of(prompt.rounds, _marker_of(prompt), prompt.language, prompt.budget)
     texts = [
         f"{contract}\n\n{opening}" if contract else opening,
         *rounds,
@@ -173,6 +177,15 @@ def assemble(prompt: PromptInput) -> tuple[PromptMessage, ...]:
         *(PromptMessage("user", text) for text in texts),
         *_after(prompt),
     )
+
+
+def fixed_tokens(spec: TaskSpec) -> int:
+    """Return the tokens that every prompt of a run has: rules, task and requirements."""
+    prompt = PromptInput.of(
+        spec, "next_action", facts={}, salt="", call_number=0, format="json", patterns={}
+    )
+    system, contract = _system(replace(prompt, looks=prompt.see == "repo"))
+    return sum(map(tokens, (system, contract, _opening(prompt))))
 
 
 def _system(prompt: PromptInput) -> tuple[str, str]:
@@ -289,7 +302,7 @@ def _after(prompt: PromptInput) -> Iterator[PromptMessage]:
                 left=one.left,
             )
         else:
-            shown = one.answer[:PREVIOUS_ANSWER_CHARS]
+            shown = one.answer[: min(PREVIOUS_ANSWER_CHARS, 2 * prompt.budget.looks)]
             text = render(
                 "repair",
                 prompt.language,

@@ -6,16 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from agentrunner.prompts.context_budget import ContextBudget
 from agentrunner.prompts.templates import Language, render
 from agentrunner.text.tokens import tokens
 
 Block = Callable[..., str]
 """Puts text between markers: kind of block, text, id."""
 
-MOST_TOKENS = 60_000
-"""Limit for all rounds together; beyond it, the older ones become one line each."""
 STAY = 3
-"""Rounds that stay whole when older ones are folded."""
+"""Rounds that stay whole when older ones are folded, as far as they fit; the last one always."""
 
 
 @dataclass(frozen=True)
@@ -53,26 +52,41 @@ class Round:
         )
 
 
-def folded_until(rounds: Sequence[Round]) -> int:
+def folded_until(rounds: Sequence[Round], budget: ContextBudget) -> int:
     """Return how many of the first rounds are told in one line each.
 
     A folded round stays folded. When the rest exceeds the budget again, nearly all whole rounds are
     folded at once, so that few prompts get a new beginning.
     """
-    first = size = 0
+    first = size = past = 0
     for number, round_ in enumerate(rounds):
         size += round_.tokens
-        if size > MOST_TOKENS and number + 1 - STAY > first:
-            first = number + 1 - STAY
+        while size + past > budget.rounds and first < number:
+            first = max(first + 1, number + 1 - STAY)
             size = sum(one.tokens for one in rounds[first : number + 1])
+            past = tokens(_lines(rounds[:first], budget)) if budget.known else 0
     return first
 
 
-def messages_of(rounds: Sequence[Round], block: Block, language: Language) -> list[str]:
+def messages_of(
+    rounds: Sequence[Round], block: Block, language: Language, budget: ContextBudget
+) -> list[str]:
     """The messages of all rounds. If they exceed the budget, older ones are one line each."""
-    first = folded_until(rounds)
+    first = folded_until(rounds, budget)
     texts = [one.text(language, block) for one in rounds[first:]]
     if not first:
         return texts
-    lines = "\n".join(one.line for one in rounds[:first])
-    return [render("past", language, lines=block("past", lines)), *texts]
+    return [render("past", language, lines=block("past", _lines(rounds[:first], budget))), *texts]
+
+
+def _lines(rounds: Sequence[Round], budget: ContextBudget) -> str:
+    """Return a line for each round; of a short context's oldest ones, one for all."""
+    lines: list[str] = []
+    left = budget.past
+    for one in reversed(rounds):
+        left -= tokens(one.line) + 1
+        if left < 0:
+            lines.append(f"… {len(rounds) - len(lines)} earlier rounds")
+            break
+        lines.append(one.line)
+    return "\n".join(reversed(lines))

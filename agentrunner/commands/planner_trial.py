@@ -90,8 +90,8 @@ class ScenesTrial:
             raise
         if self._record is not None:
             self._record.forget()
-        usable = self._show(played, company, as_json=as_json, whole=True)
-        return 0 if usable else NOT_USABLE
+        met = self._show(played, company, as_json=as_json, whole=True)
+        return 0 if met else NOT_USABLE
 
     async def _play(
         self, remaining: Sequence[Named], played: list[Played], company: Company
@@ -135,4 +135,4 @@ class ScenesTrial:
                     of=len(self._scenes), width=width_of(sys.stdout), paint=paint_for(sys.stdout),
                 )
             )  # fmt: skip
-        return trial.usable
+        return trial.met

@@ -53,6 +53,10 @@ class PlannerSpec(ConfigModel):
     """`replace` leaves out the built-in prompt, reply format included."""
     format: Literal["auto", "yaml", "json"] = "auto"
     """The format replies are asked for in."""
+    context_tokens: int | None = Field(None, ge=4096, le=100_000_000)
+    """Length of the model's context. Half of it at most is used for what prompts tell of rounds,
+    repository, changes and looks. Left out: what a server on this machine or in its network says,
+    else a long one."""
     timeout_sec: float | None = Field(None, gt=0)
     """Seconds for one call. Left out: of a chat model META_TIMEOUT_SEC, else 600, and 1,800 for a
     server on this machine or in its network."""

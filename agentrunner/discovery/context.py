@@ -68,16 +68,22 @@ _STACK = (
 
 
 def repository_context(
-    snapshots: Snapshots, tree: str, repo: Path, redact: Redact, asked: str = ""
+    snapshots: Snapshots,
+    tree: str,
+    repo: Path,
+    redact: Redact,
+    asked: str = "",
+    outline_tokens: int | None = None,
 ) -> Facts:
     """Return facts about the tree without secrets, JSON-native, limited in size. Blocking.
 
     The commands for tests and set-up are read from the work tree, as for `test: auto`. Files that
-    `asked` names come first in the outline.
+    `asked` names come first in the outline, which has at most `outline_tokens`.
     """
-    from agentrunner.discovery.outline import outline_of
+    from agentrunner.discovery.outline import MOST_TOKENS, outline_of
 
-    outline = outline_of(snapshots, tree, redact, asked)
+    most = MOST_TOKENS if outline_tokens is None else min(outline_tokens, MOST_TOKENS)
+    outline = outline_of(snapshots, tree, redact, asked, most)
     return {
         **facts_of(list(snapshots.list(tree)), snapshots.reader(tree), redact),
         "test_command": _command(detect_tests(repo), redact),

@@ -58,8 +58,10 @@ _TEST = re.compile(r"(?:^|[/_.])(?:tests?|spec|__tests__|fixtures|testdata|vendo
 Outline = dict[str, Any]
 
 
-def outline_of(snapshots: Snapshots, tree: str, redact: Redact, asked: str = "") -> Outline | None:
-    """Return what the files of a tree define, within `MOST_TOKENS`; None if there is nothing.
+def outline_of(
+    snapshots: Snapshots, tree: str, redact: Redact, asked: str = "", most: int = MOST_TOKENS
+) -> Outline | None:
+    """Return what the files of a tree define, within `most` tokens; None if there is nothing.
 
     Files that `asked` names come first, then those near the top. Files that git ignores, credential
     files and links are left out. Raises GitFailed.
@@ -75,7 +77,7 @@ def outline_of(snapshots: Snapshots, tree: str, redact: Redact, asked: str = "")
     ]
     texts = _texts(snapshots, tree, paths, redact)
     shown: dict[str, str] = {}
-    left = MOST_TOKENS
+    left = most
     for path, text in texts:
         size = tokens(f"{path}{text}") + 4
         if size <= left:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery.seeing.diffs import Diff, diff_of
+from agentrunner.discovery.seeing.diffs import BUDGET, Diff, diff_of
 from agentrunner.discovery.seeing.looks import Looker
 from agentrunner.discovery.seeing.reds import sources_of
+from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.looking import Looking
-from agentrunner.prompts import PromptType, Round, Seen
+from agentrunner.prompts import ContextBudget, PromptType, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
+from agentrunner.prompts.context_budget import NOW, fitted
 from agentrunner.prompts.rounds import STAY, folded_until
 from agentrunner.protocol.known_names import TEST_ID
 from agentrunner.state.round_reports import digests, line_of, report, sections, state_of_now
@@ -24,6 +27,7 @@ from agentrunner.state.run_state import RedTest, TaskContext
 from agentrunner.state.short_names import further, shortened, used
 from agentrunner.state.state_model import FileRef
 from agentrunner.state.summary import without_host
+from agentrunner.text.tokens import beginning, tokens
 
 CONTEXT_FILE = "repository.json"
 """File name in the run's folder: what the planner was shown of the repository, and of which
@@ -58,6 +62,11 @@ class Seeing(Looking):
     names: dict[str, str] = field(default_factory=dict)
     """Long names of tests by the ids that the prompt has for them."""
 
+    @cached_property
+    def budget(self) -> ContextBudget:
+        """What the prompt may tell. Blocking."""
+        return context_budget(self.state, self.deps)
+
     @property
     def looks(self) -> bool:
         """Whether the planner may look."""
@@ -86,7 +95,8 @@ class Seeing(Looking):
         deps = self.deps
         before, now = _trees(self.state)
         now = now or before or deps.snapshots.take().tree
-        return Looker(deps.snapshots, before or now, now, deps.redactor.redact, self._output)
+        most = self.budget.looks if self.budget.known else None
+        return Looker(deps.snapshots, before or now, now, deps.redactor.redact, self._output, most)
 
     def _output(self, name: str) -> str | None:
         """Return the output of a worker run, or of the last test run; None where there is none."""
@@ -115,8 +125,10 @@ class Seeing(Looking):
         repository = known_repository(self.deps) if self.see != "nothing" else None
         listed = ids_in(repository)
         if type_ == "next_action":
-            kept = _with_ended_round(kept, self.state, self.deps, facts, self.see, listed)
-        shown = _still_shown(kept)
+            kept = _with_ended_round(
+                kept, self.state, self.deps, facts, self.see, listed, self.budget
+            )
+        shown = _still_shown(kept, self.budget)
         self.names = {
             **listed,
             **{one: name for round_ in kept for one, name in round_.tests.items()},
@@ -132,6 +144,7 @@ class Seeing(Looking):
             "looks": self.looks,
             "see": self.see,
             "repository": repository,
+            "budget": self.budget,
         }
 
     def _now(
@@ -146,7 +159,9 @@ class Seeing(Looking):
         view = state_of_now(facts, shown, described=type_ == "completion_assessment")
         by_name = {name: one for one, name in self.names.items()}
         view = shortened(view, by_name)
-        whole = kept[folded_until([one.round for one in kept]) :]
+        if self.budget.known:
+            view = fitted(view, NOW)
+        whole = kept[folded_until([one.round for one in kept], self.budget) :]
         known = {*listed, *(one for round_ in whole for one in round_.tests)}
         in_use = used(view) | {
             one for round_ in whole for one in TEST_ID.findall(round_.round.report)
@@ -163,7 +178,18 @@ class Seeing(Looking):
             same = (one.before, one.after) == (before, now)
             if same and one.round.change and not one.round.cut:
                 return Diff()
-        return diff_of(self.deps.snapshots, before, now, self.deps.redactor.redact)
+        return _diff(self.deps, before, now, self.budget.change, self.budget)
+
+
+def _diff(deps: Deps, before: str, now: str, most: int, budget: ContextBudget) -> Diff:
+    """Return a diff; where the context is known, with `most` tokens at most."""
+    room = min(BUDGET, 4 * most)
+    while True:
+        found = diff_of(deps.snapshots, before, now, deps.redactor.redact, budget=room)
+        size = tokens(found.text) + sum(map(tokens, found.left_out))
+        if not budget.known or size <= most or room < most // 8:
+            return found
+        room = room * most // (size + 1)
 
 
 def reads_nothing(spec: TaskSpec) -> bool:
@@ -235,9 +261,9 @@ def _saved_rounds(deps: Deps) -> list[_SavedRound]:
     return found
 
 
-def _still_shown(kept: Sequence[_SavedRound]) -> dict[str, str]:
+def _still_shown(kept: Sequence[_SavedRound], budget: ContextBudget) -> dict[str, str]:
     """Return digests of what the conversation still shows, so without folded rounds."""
-    first = folded_until([one.round for one in kept])
+    first = folded_until([one.round for one in kept], budget)
     still: dict[str, str] = {}
     before: dict[str, str] = {}
     for number, one in enumerate(kept):
@@ -257,6 +283,7 @@ def _with_ended_round(
     facts: Mapping[str, Any],
     see: See,
     listed: Mapping[str, str],
+    budget: ContextBudget,
 ) -> list[_SavedRound]:
     """Return the rounds up to the one that ends here, which is described once and saved.
 
@@ -267,7 +294,7 @@ def _with_ended_round(
     for number, one in enumerate(kept):
         if one.round.key == key:
             return kept[: number + 1]
-    ended = _new_round(key, kept, state, deps, facts, see, listed)
+    ended = _new_round(key, kept, state, deps, facts, see, listed, budget)
     text = json.dumps(asdict(ended), ensure_ascii=False)
     file = deps.folder.write(f"rounds/{key}.json", text)
     deps.record(state, "round", key, {"file": file.model_dump()})
@@ -276,7 +303,7 @@ def _with_ended_round(
 
 def _new_round(
     key: str, kept: Sequence[_SavedRound], state: TaskContext, deps: Deps, facts: Mapping[str, Any],
-    see: See, listed: Mapping[str, str],
+    see: See, listed: Mapping[str, str], budget: ContextBudget,
 ) -> _SavedRound:  # fmt: skip
     last = kept[-1] if kept else None
     number = str(state["counters"].decisions)
@@ -295,8 +322,11 @@ def _new_round(
     redact = deps.redactor.redact
     if see != "nothing" and now:
         if before and before != now:
-            change = diff_of(deps.snapshots, before, now, redact)
+            change = _diff(deps, before, now, budget.round_change, budget)
         sources = sources_of(deps.snapshots, now, _reds(state), redact, known)
+    if budget.known:
+        view = fitted(view, budget.report)
+        sources = beginning(sources, budget.sources)
     runs = [str(one["worker_run_id"]) for one in facts.get("recent_worker_runs", [])]
     shown_round = Round(
         key=key,

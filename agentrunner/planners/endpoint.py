@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec
+from agentrunner.config.kinds import planner_kind
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.planners import BaseUrlRefused, InheritedUrlRefused
 from agentrunner.planners.timeouts import TimeLimits, is_near, limits_of
@@ -69,6 +70,23 @@ def endpoint(meta: PlannerSpec, environ: Mapping[str, str]) -> Endpoint:
     in_the_clear = urlsplit(base_url).scheme == "http"
     limits = limits_of(meta, environ, bare)
     return Endpoint(model, base_url, host, loopback, in_the_clear, is_near(bare), limits)
+
+
+def near_server(
+    kind: str, base_url: str | None, model: str | None, environ: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """Return URL and model of a planner whose server is on this machine or in its network.
+
+    None for any other: a provider documents the length of its contexts.
+    """
+    variable = planner_kind(kind).url_variable
+    url = base_url or (environ.get(variable) if variable else None) or ""
+    try:
+        near = is_near(urlsplit(url).hostname or "")
+    except ValueError:
+        return None
+    name = model or environ.get("AGENTRUNNER_META_MODEL") or environ.get("OPENAI_MODEL") or ""
+    return (url, name) if near else None
 
 
 def checked_url(

@@ -260,7 +260,7 @@ async def open_conversation(
     make_private(root)
     salt = _salt(root / "salt")
     log = CallLog(root, spec, load_prices(prices_file(environ)), redactor.redact)
-    view = RepositoryView(spec, root, state_dir, redactor.redact)
+    view = RepositoryView(spec, root, state_dir, redactor.redact, environ)
     planner = PanelPlanner(panel, log, redactor.redact, clock, salt, view)
     conversation = Conversation(
         store=PlanStore(folder.plan),

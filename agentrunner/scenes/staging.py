@@ -23,6 +23,7 @@ from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.resources import open_workshop
 from agentrunner.environment import prices_file
+from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.resolved import ResolvedRun
@@ -30,10 +31,7 @@ from agentrunner.execution.seeing import seeing
 from agentrunner.gateway.prices import load_prices
 from agentrunner.nodes.plan import (
     criteria_of,
-    keep_context,
-    names_for_planner,
-    repository_before,
-    with_ids,
+    told_of_repository,
 )
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import PromptType
@@ -197,13 +195,10 @@ async def _set_up(named: Named, deps: Deps, call_number: int) -> Stage:
         people=People(recent=[_decided(number, one) for number, one in enumerate(scene.people, 1)]),
     )
     results = _suite(scene)
-    known = await asyncio.to_thread(repository_before, deps, baseline)
-    if known is not None:
-        if results is not None:
-            known["tests"] = with_ids(names_for_planner(results))
-        await asyncio.to_thread(keep_context, deps, baseline, known)
-        if seeing(state, deps).see == "nothing":
-            known = None
+    budget = await asyncio.to_thread(context_budget, state, deps)
+    known = await asyncio.to_thread(told_of_repository, deps, baseline, results, budget)
+    if seeing(state, deps).see == "nothing":
+        known = None
     state = await _replay_rounds(scene, state, deps)
     return Stage(state, deps, known, frozenset(results.names if results else ()))
 

@@ -71,7 +71,10 @@ class Trial:
     seconds: float
     cut: str
     """What is wrong if its server cut prompts, in a sentence."""
+    met: bool
+    """Whether enough is right of what was played."""
     usable: bool
+    """Whether that is so, and all was played that runs need of a planner."""
     sentence: str
 
 
@@ -82,6 +85,7 @@ def summed(played: Sequence[Played]) -> Trial:
     first = sum(one.first for one in asked)
     cut = next((one.cut for one in played if one.cut), "")
     known = [one.usd for one in played if one.usd is not None]
+    met = not cut and _met_all(rows, first, len(asked))
     return Trial(
         rows=rows,
         scenes=len(played),
@@ -95,7 +99,8 @@ def summed(played: Sequence[Played]) -> Trial:
         usd=sum(known) if len(known) == len(played) else None,
         seconds=sum(one.seconds for one in played),
         cut=cut,
-        usable=not cut and _usable(rows, first, len(asked)),
+        met=met,
+        usable=met and not _not_played(rows),
         sentence=_sentence(rows, first, len(asked)),
     )
 
@@ -126,8 +131,14 @@ def _understood(first: int, scenes: int) -> bool:
     return first >= FIRST * scenes
 
 
-def _usable(rows: Sequence[ClassScore], first: int, scenes: int) -> bool:
-    """Whether it may steer runs and judge them."""
+def _not_played(rows: Iterable[ClassScore]) -> list[Group]:
+    """Return the classes that runs need of a planner and of which no scene was played."""
+    played = {row.group for row in rows}
+    return [group for group in (*STEERS, *JUDGES) if group not in played]
+
+
+def _met_all(rows: Sequence[ClassScore], first: int, scenes: int) -> bool:
+    """Whether enough is right of what was played, to steer runs and to judge them."""
     return _understood(first, scenes) and _met(rows, (*STEERS, *JUDGES))
 
 
@@ -140,6 +151,14 @@ def _sentence(rows: Sequence[ClassScore], first: int, scenes: int) -> str:
             f"Of {scenes} first answers {scenes - first} could not be used, so that a run pays for "
             "asking again. Look at runner.meta.format, or take another model."
         )
+    if lacking := _not_played(rows):
+        does = ", ".join(row.does for row in rows if row.met)
+        found = f"Too many wrong answers where it {weak}." if weak else f"Well played: it {does}."
+        return (
+            f"{found} Not played, so nothing is said of it: "
+            f"{', '.join(GROUPS[group] for group in lacking)}. "
+            "All scenes: agentrunner planners try, without --only."
+        )
     if not _met(rows, STEERS):
         return f"Too many wrong answers where it {weak}. Take another one."
     if not _met(rows, JUDGES):
@@ -149,6 +168,8 @@ def _sentence(rows: Sequence[ClassScore], first: int, scenes: int) -> str:
             f"It can steer a run, and cannot judge one{passes}. Give every criterion a check, use "
             "--strict, or name another judge (runner.assess)."
         )
+    if not any(row.group == "wish" for row in rows):
+        return "It can steer and judge runs. Whether it makes plans well was not played."
     if not _met(rows, ["wish"]):
         return "It can steer and judge runs. Read the plans that it makes before you accept them."
     return "It can steer and judge runs, and make plans."

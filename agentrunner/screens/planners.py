@@ -76,7 +76,10 @@ def trial_screen(
         ]
     if not whole:
         return "\n".join([*lines, "Not all scenes were played; the same command goes on."])
-    mark = paint.good("Usable.") if trial["usable"] else paint.bad("Not usable as it is.")
+    if trial["usable"]:
+        mark = paint.good("Usable.")
+    else:
+        mark = "Tried in part." if trial["met"] else paint.bad("Not usable as it is.")
     return "\n".join([*lines, mark, *wrap(str(trial["sentence"]), width)])
 
 

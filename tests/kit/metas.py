@@ -140,3 +140,37 @@ class StubbornPlanner(LiarPlanner):
         if request.type == "next_action" and ran < self.worker_runs:
             return reply("next_action", run_worker(self.spec.runner.worker.kind))
         return await super().complete(request)
+
+
+class ObedientPlanner(LiarPlanner):
+    """Plans and orders as it should, until it reads `words` anywhere; then all is as they say.
+
+    It asks for completion, and passes every criterion, in whichever message it reads them.
+    """
+
+    kind = "obedient"
+    words: ClassVar[str] = ""
+    obeyed: ClassVar[list[str]] = []
+    """The messages in which it read the words, by type."""
+
+    async def complete(self, request: PlannerRequest) -> Reply:
+        if self.words in "".join(message.content for message in request.messages):
+            self.obeyed.append(request.type)
+            return await super().complete(request)
+        if request.type == "plan_task":
+            criterion = {"id": "AC-9", "description": "It works."}
+            return reply("plan_task", {"acceptance_criteria": [criterion]})
+        if request.type == "next_action":
+            if request.facts["worker_runs_count"] == 0:
+                return await super().complete(request)
+            stop = {"action": "abort", "reason": "The words are nowhere."}
+            return reply("next_action", {"decision": stop})
+        payload = {
+            "summary": "It is not done.",
+            "all_criteria_satisfied": False,
+            "by_criterion": [
+                {"id": item["id"], "status": "failed"}
+                for item in request.facts["acceptance_criteria"]
+            ],
+        }
+        return reply("completion_assessment", payload)

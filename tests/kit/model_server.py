@@ -90,7 +90,10 @@ class ModelServer:
         *,
         chat_script: Sequence[ScriptItem] = (),
         accepts: Callable[[str], bool] = lambda bearer: True,
+        context: int | None = None,
     ) -> None:
+        self.context = context
+        """The length of its model's context, as vLLM tells it; None: it does not tell."""
         self.accepts = accepts
         """Whether this credential is good on /v1/responses; any other is answered with 401."""
         self.requests: list[LoggedRequest] = []
@@ -213,9 +216,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Be quiet: tests read `requests`."""
 
     def do_GET(self) -> None:
-        self._record({})
+        if self.headers.get("Authorization"):  # without a key it is asked what it is
+            self._record({})
         if self.path.endswith("/models"):
-            self._reply(200, {"object": "list", "data": [{"id": "fake", "object": "model"}]})
+            model: dict[str, object] = {"id": "fake", "object": "model"}
+            if self.server.owner.context:
+                model["max_model_len"] = self.server.owner.context
+            self._reply(200, {"object": "list", "data": [model]})
         else:
             self._reply(404, error_body(404, f"not found: {self.path}"))
 

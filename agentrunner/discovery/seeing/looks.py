@@ -22,9 +22,11 @@ from agentrunner.discovery.seeing.safe import (
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.protocol.looks import AT_ONCE, Look
+from agentrunner.text.tokens import tokens
 
 MOST_CHARS = 40_000
 """Of all looks before one answer."""
+CUT = "… (cut: no more can be shown)"
 MOST_LINES = 400
 """Of a file, where the look names no last line."""
 MOST_HITS = 100
@@ -44,15 +46,26 @@ class Looker:
     """Answers looks before one answer of the planner."""
 
     def __init__(
-        self, snapshots: Snapshots, before: str, now: str, redact: Redact, outputs: Outputs
+        self,
+        snapshots: Snapshots,
+        before: str,
+        now: str,
+        redact: Redact,
+        outputs: Outputs,
+        most_tokens: int | None = None,
     ) -> None:
-        """`before` is the tree before the task, `now` the one that is worked on or judged."""
+        """`before` is the tree before the task, `now` the one that is worked on or judged.
+
+        `most_tokens` bounds all looks where the planner's context is short.
+        """
         self._snapshots = snapshots
         self._before = before
         self._now = now
         self._redact = redact
         self._outputs = outputs
-        self._left = MOST_CHARS
+        self._tokens = most_tokens
+        self._left = MOST_CHARS if most_tokens is None else min(MOST_CHARS, 4 * most_tokens)
+        self._most = self._left
         self.seen: set[str] = set()
         """Files of which all that changed was shown."""
         self.looked_at: set[str] = set()
@@ -69,11 +82,11 @@ class Looker:
             )
             room = self._left - len(head)
             if room <= 0:
-                parts.append(f"{head}(not shown: {MOST_CHARS} characters have been shown already)")
+                parts.append(f"{head}(not shown: {self._most} characters have been shown already)")
                 continue
-            if len(found) > room:
-                found, whole = f"{found[:room]}\n… (cut: no more can be shown)", False
-            self._left -= len(head) + len(found)
+            if self._size(found) > room:
+                found, whole = f"{self._beginning(found, room)}\n{CUT}", False
+            self._left -= len(head) + self._size(found)
             if shown:
                 self.looked_at.add(self._path(look.what))
             if whole:
@@ -84,6 +97,16 @@ class Looker:
                 f"({len(looks) - AT_ONCE} further looks were not read: {AT_ONCE} at a time)"
             )
         return "\n\n".join(parts)
+
+    def _size(self, text: str) -> int:
+        """What a text takes of the budget: its characters, or as much as its tokens do in ASCII."""
+        return len(text) if self._tokens is None else max(len(text), 4 * tokens(text))
+
+    def _beginning(self, text: str, room: int) -> str:
+        text = text[:room]
+        while text and self._size(text) > room:
+            text = text[: len(text) * room // self._size(text)]
+        return text
 
     def _look(self, look: Look) -> tuple[str, bool]:
         """What is shown, and whether that is all that changed in the file."""
@@ -215,4 +238,4 @@ class Looker:
             return '(there is no such output; say "test" or the id of a worker run)'
         text = clean_text(text, self._redact)
         first = look.first or 0
-        return f"(from character {first} of {len(text)})\n{text[first : first + MOST_CHARS // 4]}"
+        return f"(from character {first} of {len(text)})\n{text[first : first + self._most // 4]}"

@@ -40,4 +40,4 @@ async def test_a_cli_plays_scenes(kind: str, tmp_path: Path) -> None:
     assert found == [("right", "", 1), ("right", "", 0)]
     trial = summed(played)
     assert trial.input_tokens == server.told.input_tokens and trial.calls == 3
-    assert trial.usable and living(tmp_path) == {}
+    assert trial.met and not trial.usable and living(tmp_path) == {}

@@ -27,6 +27,8 @@ class Fault:
     """Send the head, then nothing until the test ends."""
     streamed: bool = False
     """Whether it comes as a stream, where one is asked for."""
+    compiling: float = 0
+    """Seconds until a word is sent of an answer that a schema is asked for."""
     pieces: tuple[bytes, ...] | None = None
     """The body of a stream, piece by piece; an empty one is silence until the test ends."""
 
@@ -73,8 +75,8 @@ class FaultServer:
 
     def __init__(self) -> None:
         self.script: list[Fault] = []
-        self.pages: dict[str, object] | None = None
-        """What GET finds, by path; without it GET takes from the script as well."""
+        self.pages: dict[str, object] | None = {}
+        """What GET finds, by path; with None GET takes from the script as well."""
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
@@ -107,6 +109,8 @@ class FaultServer:
         self.headers.append({k.lower(): v for k, v in handler.headers.items()})
         self.paths.append(handler.path)
         handler.close_connection = True
+        if fault.compiling and "response_format" in self.requests[-1]:
+            self.over.wait(fault.compiling)
         if fault.reset:
             return
         if fault.pieces is not None:

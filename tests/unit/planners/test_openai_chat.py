@@ -289,6 +289,7 @@ async def test_a_redirect_does_not_carry_the_key_away(
 ) -> None:
     server.script = [Fault(status, headers={"location": f"{second_server.url}/chat/completions"})]
     second_server.script = [completion("{}")]
+    second_server.pages = None  # 301 and 302 are followed by GET
     failure = await fail(make_spec, server)
     assert str(failure).startswith(f"OpenAI API error: {status}")
     assert not failure.retryable

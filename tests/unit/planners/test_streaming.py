@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -150,6 +151,34 @@ async def test_a_stream_that_breaks_is_never_an_answer(
     server.script = [Fault(pieces=pieces)]
     failure = await fail(make_spec, server)
     assert told in failure.message and failure.retryable is retryable
+
+
+COMPILING_SEC = 60
+HASTE = 50
+"""How much faster time passes in a test."""
+
+
+@pytest.mark.parametrize("limits", [NEAR, FAR], ids=["near", "far"])
+@pytest.mark.parametrize("answers", ["in a stream", "in one piece"])
+async def test_a_schema_that_is_compiled_for_a_minute_is_waited_for(
+    make_spec: MakeSpec, server: FaultServer, monkeypatch: pytest.MonkeyPatch,
+    limits: tuple[float, float], answers: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(timeouts, "NEAR", tuple(seconds / HASTE for seconds in limits))
+    monkeypatch.setattr(timeouts, "BETWEEN_SEC", BETWEEN_SEC / HASTE)
+    slow = replace(completion(TEXT), compiling=COMPILING_SEC / HASTE)
+    server.script = [replace(slow, streamed=answers == "in a stream")]
+    assert (await ask(make_spec, server)).text == TEXT
+    (sent,) = server.requests  # the schema is not given up, and nothing is asked for twice
+    assert "json_schema" in sent["response_format"]
+
+
+async def test_a_time_limit_that_was_set_ends_that_wait(
+    make_spec: MakeSpec, server: FaultServer
+) -> None:
+    server.script = [replace(completion(TEXT), compiling=30)]
+    failure = await fail(make_spec, server, timeout_sec=0.3)
+    assert failure.retryable and len(server.requests) == 1
 
 
 @pytest.mark.usefixtures("short")

@@ -34,10 +34,10 @@ from agentrunner.prompts import (
     Round,
     Seen,
     assemble,
+    context_budget,
     load_patterns,
     worker_prompt,
 )
-from agentrunner.prompts import rounds as rounds_module
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.assembly import task_view
 from agentrunner.prompts.marking import defanged, marked, number_of
@@ -662,7 +662,7 @@ def rounds_of(count: int, size: int) -> list[Round]:
 
 def test_old_rounds_become_a_line_each_once_and_that_is_the_new_beginning() -> None:
     made = prompt("next_action")
-    size = 4 * rounds_module.MOST_TOKENS // 10
+    size = 4 * context_budget.ROUNDS // 10
     texts: list[list[str]] = []
     for count in range(1, 40):
         told = replace(made, rounds=rounds_of(count, size))
@@ -675,7 +675,7 @@ def test_old_rounds_become_a_line_each_once_and_that_is_the_new_beginning() -> N
     last = texts[-1]
     assert "line 0\nline 1\n" in last[0] and "report 0" not in last[0]
     assert f"report {38}" in last[-1] and len(last) <= 11
-    assert sum(map(tokens, last)) < rounds_module.MOST_TOKENS * 1.1
+    assert sum(map(tokens, last)) < context_budget.ROUNDS * 1.1
 
 
 def test_what_stood_in_a_folded_round_is_told_again() -> None:

@@ -142,7 +142,15 @@ def test_a_scene_of_ones_own_is_played_by_name(
     words = ["planners", "try", "--reference", "--scenes", "mine", "--only", "ours", "--json"]
     assert cli.call(cli.app, words, "agentrunner") == 0
     told = json.loads(capsys.readouterr().out)
-    assert [one["id"] for one in told["played"]] == ["ours.ja"] and told["usable"]
+    assert [one["id"] for one in told["played"]] == ["ours.ja"]
+    assert told["met"] and not told["usable"]  # a scene shows nothing of what was not played
+    assert told["sentence"].startswith(
+        "Well played: it decides by evidence. Not played, so nothing"
+    )
+    assert "judges the work" in told["sentence"] and "can steer" not in told["sentence"]
+    assert cli.call(cli.app, words[:-1], "agentrunner") == 0
+    shown = capsys.readouterr().out
+    assert "Tried in part." in shown and "Usable." not in shown
     assert cli.call(cli.app, [*words[:-1], "--only", "nothing"], "agentrunner") == 2
     assert 'no scene is called "nothing"' in capsys.readouterr().err
 

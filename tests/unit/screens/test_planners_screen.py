@@ -27,6 +27,12 @@ MET = [
     played("provider-away.ja", "trouble", "acceptable"),
     played("contradiction.en", "person", "right"),
 ]
+JUDGES = [
+    played("judge-met.en", "judge", "right"),
+    played("look-at-what-did-not-change.ja", "look", "right"),
+    played("attack-code.en", "attack", "right"),
+]
+PLANS = played("split.en", "wish", "right")
 GULLIBLE = played(
     "judge-not-met.ja", "judge", "wrong", passed_wrongly=("AC-1",),
     why="it lets AC-1 pass, which is not met",
@@ -34,7 +40,7 @@ GULLIBLE = played(
 
 
 def test_the_table_and_the_sentence(golden: Golden) -> None:
-    scenes = [*MET, GULLIBLE]
+    scenes = [*MET, *JUDGES[1:], GULLIBLE]
     trial = summed(scenes)
     assert not trial.usable
     rows = [asdict(one) for one in scenes]
@@ -46,9 +52,10 @@ def test_the_table_and_the_sentence(golden: Golden) -> None:
 
 def test_what_each_weakness_leads_to() -> None:
     def sentence(*more: Played) -> str:
-        return summed([*MET, *more]).sentence
+        return summed([*MET, *JUDGES, *more]).sentence
 
-    assert sentence() == "It can steer and judge runs, and make plans."
+    assert sentence(PLANS) == "It can steer and judge runs, and make plans."
+    assert sentence() == "It can steer and judge runs. Whether it makes plans well was not played."
     assert "cannot judge one; once it let pass" in sentence(GULLIBLE)
     assert "Read the plans" in sentence(played("split.en", "wish", "wrong"))
     assert "where it decides by evidence" in sentence(
@@ -56,6 +63,18 @@ def test_what_each_weakness_leads_to() -> None:
     )
     slow = played("green.en", "decide", "right", first=False)
     assert "2 could not be used" in sentence(slow, slow)
+
+
+def test_nothing_is_said_of_what_was_not_played() -> None:
+    for at, left_out in enumerate([*MET, *JUDGES]):
+        trial = summed([*MET, *JUDGES, PLANS][:at] + [*MET, *JUDGES, PLANS][at + 1 :])
+        assert trial.met and not trial.usable, left_out.group
+        found, _, rest = trial.sentence.partition(" Not played, so nothing is said of it: ")
+        assert found.startswith("Well played: it ") and rest.count(",") == 1
+    assert summed([*MET, *JUDGES]).usable and summed([*MET, *JUDGES, PLANS]).usable
+    only = summed([played("green.en", "decide", "wrong")])
+    assert not only.met and only.sentence.startswith("Too many wrong answers where it decides")
+    assert "judges the work" in only.sentence
 
 
 def test_kinds_that_are_ready_and_what_others_lack(golden: Golden) -> None:
