@@ -68,7 +68,10 @@ GROUPS: Mapping[str, Entries] = {
         "image": ("images:image", "Build the images that workers run in."),
         "completion": ("completion:completion", "Completion of commands, runs and files by Tab."),
         "gc": ("look:gc", "Delete what is kept of old runs."),
-        "explain": ("texts:explain", "What an error code means and what to do about it."),
+        "explain": (
+            "texts:explain",
+            "What an error code means; a page of the documentation.",
+        ),
     },
     "For developers": {
         "schema": ("texts:schema", "A JSON Schema of a task file, result, event or message."),

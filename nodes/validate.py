@@ -384,7 +384,7 @@ async def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[st
     accepted = any(acceptance.tree == evidence.tree for acceptance in state.get("acceptances", []))
     if deps.spec.runner.approve.complete == "always" and not accepted:
         subject = {"tree": evidence.tree, "verdict": verdict.text}
-        asked = question("complete", f"Complete? {verdict.text}", subject, state)
+        asked = question("complete", f"Accept it as complete? {verdict.text}", subject, state)
         if asked.id not in state.get("approved", []):
             return Command(update={**update, "question": asked}, goto="approve")
     update |= {"verdict": verdict, "wants_completion": False}

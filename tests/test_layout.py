@@ -94,6 +94,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
         "prompts/en/patterns.yaml",
         "prompts/ja/worker.jinja",
         "images/codex/Dockerfile",
+        "docs/how-to/plan.md",
         "py.typed",
     ]
     assert {f"agentrunner/{name}" for name in data} <= names

@@ -29,8 +29,8 @@ Say what you want, or what should be different about the plan. Commands:
   /pause  /resume   begin no further task; go on
   /stop             end the tasks that are at work; /run goes on where they were
   /quit             leave; the plan is kept
-The words stop, pause, continue and status do the same, as 停止, 一時停止, 再開 and 状況 do;
-so do help, quit and exit."""
+These words do the same without a slash: stop, pause, continue, status, help, quit and exit,
+and 停止, 一時停止, 再開 and 状況."""
 
 LEAVE = frozenset({"/quit", "/exit", "quit", "exit", "bye", ":q"})
 """Words that end other chats; none of them makes sense as a wish."""

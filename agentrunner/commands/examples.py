@@ -123,7 +123,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "agentrunner doctor --sandbox docker",
     ),
     "init": ("agentrunner init users-api", "agentrunner init users-api --yaml --no-try"),
-    "explain": ("agentrunner explain busy",),
+    "explain": ("agentrunner explain busy", "agentrunner explain how-to/plan.md"),
     "man": ("agentrunner man ~/.local/share/man/man1",),
     "completion": (
         'eval "$(agentrunner completion bash)"                        for ~/.bashrc',

@@ -64,7 +64,7 @@ def write_examples(name: str, formatter: Any) -> None:
             for line in lines:
                 formatter.write(f"{'':{formatter.current_indent}}{line}\n")
     if page := PAGES.get(name):
-        formatter.write(f"\nMore: docs/{page}\n")
+        formatter.write(f"\nMore: agentrunner explain {page}\n")
 
 
 def _arguments(command: Any) -> list[Any]:

@@ -292,7 +292,7 @@ def undo(
         show(json.dumps({"run_id": run_id, **done}))
         return 2 if done["refused"] else 0
     what = (
-        f"again as {run_id} left them"
+        f"restored to what {run_id} left"
         if done["undo_taken_back"]
         else f"put back as before {run_id}"
     )
@@ -327,6 +327,8 @@ def gc(
     With --max-size, as in 500m or 2g, the oldest ended runs go as well until that is kept to.
 
     It is about the runs of all repositories: in a terminal they are listed and you are asked.
+
+    A deleted run's note goes, too, unless it was edited or is in git.
 
     Containers are removed whose AgentRunner was killed together with the engine.
     """

@@ -145,7 +145,7 @@ def _options(command: Any, context: Any) -> list[str]:
 def _examples(path: str) -> list[str]:
     lines = [".SH EXAMPLES", ".nf", *map(_text, EXAMPLES.get(path, ())), ".fi"]
     others = f".BR {_text('agentrunner')} ({SECTION})" if path else ""
-    page = f"docs/{PAGES[path]} of the project" if path in PAGES else ""
+    page = f"agentrunner explain {PAGES[path]}" if path in PAGES else ""
     return [*lines, '.SH "SEE ALSO"', *filter(None, [others, _text(page)])]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.question_prompt import read_line
+from agentrunner.screens.layout import count
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
@@ -79,7 +80,8 @@ class ScenesTrial:
         played = [known[one.digest] for one in self._scenes if one.digest in known]
         remaining = [one for one in self._scenes if one.digest not in known]
         if played:
-            self._say(f"{len(played)} scenes of an interrupted trial are taken over (--afresh).")
+            taken = count(len(played), "scene")
+            self._say(f"Taken over from an interrupted trial: {taken} (--afresh begins anew).")
         try:
             asyncio.run(self._play(remaining, played, company))
         except (InfraError, KeyboardInterrupt) as error:

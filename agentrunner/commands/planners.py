@@ -130,7 +130,9 @@ def try_out(
             raise no_planner()
     company = Company(settled, os.environ)
     if not as_json:
-        show(f"{len(chosen)} scenes, {company.describe()}", sys.stderr)
+        from agentrunner.screens.layout import count
+
+        show(f"{count(len(chosen), 'scene')}, {company.describe()}", sys.stderr)
     if not agreed(chosen, settled, company, yes=yes, as_json=as_json):
         return 0
     trial = ScenesTrial(state, settled, chosen, keep=company.pays, afresh=afresh, quiet=as_json)

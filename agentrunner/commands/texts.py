@@ -121,11 +121,15 @@ def graph() -> int:
 def explain(
     code: Annotated[
         str | None,
-        typer.Argument(metavar="[CODE]", help="As in error[CODE]. Default: the codes there are."),
+        typer.Argument(
+            metavar="[CODE | PAGE]", help="As in error[CODE]. Default: the codes there are."
+        ),
     ] = None,
     as_json: opt.OneJson = False,
 ) -> int:
-    """What an error code means and what to do about it."""
+    """What an error code means and what to do about it; or a page of the documentation."""
+    if code is not None and code.endswith(".md"):
+        return _show_page(code, as_json=as_json)
     from agentrunner.errors.reference import by_code, old_codes, page
 
     kinds = by_code()
@@ -145,3 +149,33 @@ def explain(
     text = page(kinds[code]).rstrip("\n")
     show(json.dumps({"code": code, "text": text}, ensure_ascii=False) if as_json else text)
     return 0
+
+
+def _show_page(name: str, *, as_json: bool) -> int:
+    """Show a page by its path below `docs/`, as messages and help name it."""
+    from agentrunner.commands.paging import page
+    from agentrunner.text.terminal import sanitize
+
+    folder = _pages()
+    wanted = name.removeprefix("docs/")
+    pages = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*.md"))}
+    if wanted not in pages:
+        from difflib import get_close_matches
+
+        near = get_close_matches(wanted, pages, n=1) or ["README.md"]
+        raise UnknownCode(f'there is no page "{wanted}".', remedy=f"agentrunner explain {near[0]}")
+    text = sanitize(pages[wanted].read_text("utf-8")).rstrip("\n")
+    if as_json:
+        show(json.dumps({"page": wanted, "text": text}, ensure_ascii=False))
+    elif sys.stdout.isatty():
+        page(text, sys.stdout)
+    else:
+        show(text)
+    return 0
+
+
+def _pages() -> Path:
+    """Return where the documentation is: in the wheel, or at the root of a checkout."""
+    package = Path(__file__).parents[1]
+    installed = package / "docs"
+    return installed if installed.is_dir() else package.parent / "docs"

@@ -219,8 +219,9 @@ def collect_garbage(
     Runs whose work is not part of their plan yet are kept, too. Runs of Studio are included. Around
     kept runs, the remains of killed processes are removed: sockets without a listener, and the
     empty `.git` that a sandbox was mounted on. Work trees outside of checkouts are removed with
-    their runs. If the state folder then takes more than `max_bytes`, further ended runs go, the
-    oldest first. With `dry` nothing is removed.
+    their runs, and so are notes in repositories that are still as the run has written them. If the
+    state folder then takes more than `max_bytes`, further ended runs go, the oldest first. With
+    `dry` nothing is removed.
     """
     removed: list[str] = []
     kept: list[str] = []
@@ -253,19 +254,29 @@ def collect_garbage(
         if dry:
             spared += disk_bytes([folder.root, *places_of(root, row.run_id)])
             continue
-        folder.remove()
-        remove_places(root, row.run_id)
+        _remove(root, folder)
     for place in () if dry else orphans(state_dir):
         place.remove()
     if max_bytes is not None:
         for run in too_many(state_dir, [one for _, one in ready.values()], max_bytes + spared):
             root = ready[run.run_id][0]
             if not dry:
-                RunFolder.open(root, run.run_id).remove()
-                remove_places(root, run.run_id)
+                _remove(root, RunFolder.open(root, run.run_id))
             kept.remove(run.run_id)
             removed.append(run.run_id)
     return {"removed": removed, "kept": kept}
+
+
+def _remove(root: Path, folder: RunFolder) -> None:
+    """Remove a run's folder, its work tree, and its note where nobody has edited that."""
+    from agentrunner.notes.writer import remove_note
+
+    with contextlib.suppress(OSError, CheckpointCorrupt):
+        spec = load_spec(folder)
+        text = folder.note_file.read_bytes()
+        remove_note(Path(spec.shown_repo), spec.runner.note.dir, spec.task_id, folder.run_id, text)
+    folder.remove()
+    remove_places(root, folder.run_id)
 
 
 def _awaits_merge(state_dir: Path, folder: RunFolder) -> bool:

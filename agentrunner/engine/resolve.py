@@ -163,9 +163,13 @@ def _check_model_access(member: Member, key: str, replays: bool) -> None:
     keyless = replays or member.subscribed or bool(spec.runner.worker.base_url)
     if worker.key_names and not keyless and not key:
         raise WorkerKeyMissing(
-            f"{worker.kind} needs a key for its model, and none of "
-            f"{', '.join(worker.key_names)} is set.",
+            f"{worker.kind} needs a key for its model, and {_unset(worker.key_names)}.",
             path="runner.worker.env",
             remedy="export " + "=…, or ".join(worker.key_names) + "=…",
             nothing_spent=True,
         )
+
+
+def _unset(names: Sequence[str]) -> str:
+    """Return that none of these variables is set, as the end of a sentence."""
+    return f"{names[0]} is not set" if len(names) == 1 else f"none of {', '.join(names)} is set"

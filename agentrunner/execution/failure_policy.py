@@ -40,7 +40,7 @@ class FailureCause:
 
 TROUBLES: Mapping[Outcome, FailureCause] = {
     "auth": FailureCause(code=WorkerAuthRefused.code, words="its credential is refused"),
-    "model": FailureCause(code=WorkerModelRefused.code, words="its model is not to be had"),
+    "model": FailureCause(code=WorkerModelRefused.code, words="its model is unavailable"),
     "rate_limit": FailureCause(code=WorkerQuotaSpent.code, words="its quota is spent"),
     "server": FailureCause(code=WorkerServerFailed.code, words="its provider fails"),
     "network": FailureCause(code=WorkerUnreachable.code, words="its provider cannot be reached"),

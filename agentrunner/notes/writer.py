@@ -21,6 +21,7 @@ from agentrunner.config.naming import TASK_ID
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import BadNoteFolder, NoteNotWritten
 from agentrunner.errors.task_files import BadTaskId
+from agentrunner.git.user_index import IndexDamaged, read_index
 from agentrunner.notes.render import MARKER
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -82,6 +83,39 @@ def note_name(repo: Path, note_dir: str, task_id: str, run_id: str) -> str:
             return _own_name(folder, f"task-{task_id}", run_id) or ""
     except (OSError, UsageError):
         return ""
+
+
+def remove_note(repo: Path, note_dir: str, task_id: str, run_id: str, text: bytes) -> bool:
+    """Remove a run's note, also under a number, where it still is exactly `text`.
+
+    Return whether it was removed: a note that somebody has edited, or has taken into git, is
+    theirs.
+    """
+    with contextlib.suppress(OSError, UsageError):
+        parts = note_parts(note_dir)
+        with _open_folder(repo, parts, make=False) as folder:
+            name = _own_name(folder, f"task-{task_id}", run_id)
+            if name is None or _is_tracked(repo, "/".join((*parts, name))):
+                return False
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
+                if file.read(len(text) + 1) != text:
+                    return False
+            os.unlink(name, dir_fd=folder)
+            return True
+    return False
+
+
+def _is_tracked(repo: Path, path: str) -> bool:
+    """Whether git has the file, or may have it."""
+    git = repo / ".git"
+    if not os.path.lexists(git):
+        return False
+    try:
+        index = read_index(os.fsencode(git / "index"))
+    except IndexDamaged:
+        return True
+    return path.encode() in index.tracked if index else not git.is_dir()
 
 
 def note_parts(note_dir: str) -> tuple[str, ...]:

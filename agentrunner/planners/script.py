@@ -101,7 +101,8 @@ class ScriptPlanner:
 
     def describe(self) -> str:
         """Return a text for the header."""
-        return f"script with {len(self._items)} replies (no model)"
+        number = len(self._items)
+        return f"script with {number} {'reply' if number == 1 else 'replies'} (no model)"
 
     async def complete(self, request: PlannerRequest) -> Reply:
         """Return the reply at the position of this attempt.

@@ -63,7 +63,7 @@ def _known(rows: Sequence[BillEntry]) -> str:
     whole = total(_amounts(rows))
     if whole.known != "unknown":
         return f" {whole.known}"
-    return f" at least ({count(whole.unknown_calls, 'call')} did not tell)"
+    return f" at least ({count(whole.unknown_calls, 'call')} reported nothing)"
 
 
 def _money(usage: UsageTotals, rows: Sequence[BillEntry]) -> str:

@@ -81,7 +81,7 @@ def doing_words(story: Story, silent: float, awaited: float) -> str:
         return awaited_words(story.awaited, awaited)
     if story.doing:
         return f"{flat(story.worker)}, {whole(silent)} ago: {flat(story.doing)}"
-    return f"last sign of life {whole(silent)} ago"
+    return f"last event {whole(silent)} ago"
 
 
 def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:

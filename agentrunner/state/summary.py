@@ -53,7 +53,7 @@ MEANING: dict[Outcome, str] = {
     "no_op": "it changed no file and ran no command",
     "denied": "its CLI refused it a tool it wanted",
     "auth": "its credential was refused",
-    "model": "its model is not to be had",
+    "model": "its model is unavailable",
     "rate_limit": "its quota is spent, or its provider overloaded",
     "context": "too long for its model's context: fresh start, smaller step",
     "server": "its provider had an error",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -35,6 +36,21 @@ def test_a_run_of_studio_is_removed_when_its_time_is_over(tmp_path: Path) -> Non
     assert collect_garbage(state_dir, datetime.now(UTC)) == {"removed": [], "kept": [run.id]}
     assert collect_garbage(state_dir, LATER) == {"removed": [run.id], "kept": []}
     assert not place.exists()
+
+
+def test_notes_go_with_their_runs_but_for_those_that_are_somebodys(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    notes = run.project.repo / ".agent-runner"
+    for _ in range(4):
+        run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
+    names = sorted(path.name for path in notes.iterdir())
+    assert len(names) == 4
+    edited, committed = names[1:3]
+    with (notes / edited).open("a") as file:
+        file.write("Ask Hana about this.\n")
+    subprocess.run(["git", "add", "-f", str(notes / committed)], cwd=run.project.repo, check=True)
+    assert len(collect_garbage(run.project.state_dir, LATER)["removed"]) == 4
+    assert sorted(path.name for path in notes.iterdir()) == [edited, committed]
 
 
 def test_a_run_of_studio_that_waits_is_kept(tmp_path: Path) -> None:

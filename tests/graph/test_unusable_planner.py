@@ -56,8 +56,8 @@ def serve() -> Iterator[Callable[..., ModelServer]]:
     """A server with a script; whatever is left of it at the end was not asked for."""
     servers: list[ModelServer] = []
 
-    def start(*script: ScriptItem) -> ModelServer:
-        server = ModelServer(chat_script=list(script)).start()
+    def start(*script: ScriptItem, port: int = 0) -> ModelServer:
+        server = ModelServer(chat_script=list(script), port=port).start()
         servers.append(server)
         return server
 
@@ -210,6 +210,49 @@ def test_a_server_that_is_gone_is_waited_for_as_long_as_allowed_and_then_asked_a
     assert clock.seconds > 2 * 21_000
     run.answer("end")
     assert run.ending == ("FAILED", "meta-unavailable", 1)
+
+
+class Night(VirtualClock):
+    """Time in which a server comes back at some second."""
+
+    def __init__(self, at: float, back: Callable[[], object]) -> None:
+        super().__init__()
+        self._at, self._back = at, back
+
+    async def sleep(self, seconds: float) -> None:
+        before = self.seconds
+        await super().sleep(seconds)
+        if before < self._at <= self.seconds:
+            self._back()
+
+
+def test_a_server_that_is_back_in_the_morning_finds_the_run_waiting(
+    run: Run, serve: Callable[..., ModelServer]
+) -> None:
+    with ModelServer() as gone:
+        port = gone.port
+    clock = Night(5 * 3600, lambda: serve(PLAN, WORK, DONE, YES, port=port))
+    run.adjust = lambda options: replace(options, clock=clock)
+    begin(run, gone.base_url)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert 5 * 3600 <= clock.seconds < 6 * 3600
+    assert run.result["worker_runs"] == 1 and len(run.project.told("waiting")) > 50
+    assert run.result["duration_sec"] < 3600  # waiting is no time of the run
+
+
+def test_after_a_night_without_a_server_the_answer_again_completes_the_run(
+    run: Run, serve: Callable[..., ModelServer]
+) -> None:
+    with ModelServer() as gone:
+        port = gone.port
+    clock = VirtualClock()
+    run.adjust = lambda options: replace(options, clock=clock)
+    begin(run, gone.base_url)
+    assert waits_for_a_person(run)["reason"] == "network"
+    serve(PLAN, WORK, DONE, YES, port=port)
+    run.answer("again")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["worker_runs"] == 1
 
 
 def test_no_wait_is_allowed_so_it_is_asked_at_once(run: Run) -> None:

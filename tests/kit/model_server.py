@@ -91,7 +91,9 @@ class ModelServer:
         chat_script: Sequence[ScriptItem] = (),
         accepts: Callable[[str], bool] = lambda bearer: True,
         context: int | None = None,
+        port: int = 0,
     ) -> None:
+        """`port` is that of a server that has ended, where this one is to be it, back again."""
         self.context = context
         """The length of its model's context, as vLLM tells it; None: it does not tell."""
         self.accepts = accepts
@@ -104,7 +106,7 @@ class ModelServer:
         self._answered = 0
         self._lock = threading.Lock()
         self._stopping = threading.Event()
-        self._http = _HttpServer(self)
+        self._http = _HttpServer(self, port)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,))
 
     @property
@@ -116,6 +118,11 @@ class ModelServer:
     def address(self) -> str:
         """What clients are given who put the version there themselves, as Gemini's do."""
         return f"http://127.0.0.1:{self._http.server_port}"
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._http.server_port
 
     @property
     def script_left(self) -> int:
@@ -198,8 +205,8 @@ class ModelServer:
 class _HttpServer(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, owner: ModelServer) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, owner: ModelServer, port: int) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
         self.owner = owner
 
     def handle_error(self, request: Any, client_address: Any) -> None:

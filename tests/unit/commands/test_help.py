@@ -45,10 +45,24 @@ def test_help_has_an_example_and_a_page_and_no_types(
 ) -> None:
     assert call(*name.split(), "-h") == 0
     out = capsys.readouterr().out
-    assert "Examples:" in out and "More: docs/" in out
+    assert "Examples:" in out and f"More: agentrunner explain {PAGES[name]}" in out
     options = out.partition("Options:")[2].partition("Examples:")[0].replace("NAME <EMAIL>", "")
     assert not re.search(r"<[a-z]|\[x|list\[|\[\[", out.partition("Options:")[0] + options)
     assert (DOCS / PAGES[name]).is_file()
+
+
+@pytest.mark.parametrize("name", ["how-to/plan.md", "docs/how-to/plan.md"])
+def test_the_page_that_help_names_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("explain", name) == 0
+    assert capsys.readouterr().out.strip() == (DOCS / "how-to" / "plan.md").read_text().strip()
+    assert call("explain", name, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["page"] == "how-to/plan.md"
+
+
+def test_only_pages_of_the_documentation_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("how-to/pln.md", "../README.md", str(DOCS / "how-to" / "plan.md")):
+        assert call("explain", name) == 2
+        assert "agentrunner explain" in capsys.readouterr().err
 
 
 def test_every_example_is_a_command_line_with_options_that_there_are() -> None:

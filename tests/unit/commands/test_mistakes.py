@@ -61,6 +61,7 @@ class Mistake:
     environ: Mapping[str, str] = field(default_factory=dict)
 
 
+CODEX = r"printf '#!/bin/sh\necho codex-cli 0.169.0\n'"
 OPENAI = ("--planner", "openai-chat", "--set", "runner.worker.kind=mock", "--no-input")
 RUN = ("run", "users-api.md", "--no-input")
 STEERED = (*RUN, "--planner", "checklist", "--set", "runner.worker.kind=mock")
@@ -117,6 +118,42 @@ MISTAKES = {
     "prd-empty": Mistake(("run", "p.md"), {"p.md": ""}),
     "run-not-known": Mistake(("show", "nothing-0000")),
     "nothing-waits": Mistake(("approve",)),
+    "sentence-for-a-file": Mistake(
+        ("run", "fix the failing test", "--no-input", "--worker", "codexx")
+    ),
+    "planner-away": Mistake(
+        ("run", "users-api.md", *OPENAI, "--budget", "wait_sec=0"), in_sandbox=True,
+        environ={"OPENAI_API_KEY": "sk-" + 40 * "x", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"},
+    ),
+    "planner-overloaded": Mistake(
+        ("run", "users-api.md", *OPENAI, "--budget", "wait_sec=0"),
+        fault=Fault(503, "Come back later"), in_sandbox=True,
+    ),
+    "planner-elsewhere": Mistake(
+        ("run", "users-api.md", *OPENAI),
+        environ={"OPENAI_API_KEY": "sk-x", "OPENAI_BASE_URL": "http://models.example.org/v1"},
+    ),
+    "worker-not-installed": Mistake(
+        (*RUN, "--planner", "checklist", "--worker", "gemini-cli", "--sandbox", "none"),
+        environ={"PATH": "/usr/bin:/bin", "GEMINI_API_KEY": "x"},
+    ),
+    "worker-without-a-key": Mistake(
+        (*RUN, "--planner", "checklist", "--worker", "codex-cli", "--sandbox", "none"),
+        shell=f"{CODEX} > ~/codex && chmod +x ~/codex",
+        environ={"AGENTRUNNER_CODEX": "~/codex"},
+    ),
+    "docker-not-there": Mistake(
+        (*STEERED, "--sandbox", "docker"),
+        environ={"DOCKER_HOST": "unix:///nowhere/docker.sock"},
+    ),
+    "work-tree-without-git": Mistake((*STEERED, "--worktree"), shell="rm -rf .git"),
+    "work-tree-of-an-empty-git": Mistake(
+        (*STEERED, "--worktree"), shell="rm -rf .git && git init -q -b main ."
+    ),
+    "commit-on-no-branch": Mistake((*STEERED, "--commit"), shell="git checkout -q --detach"),
+    "prd-huge": Mistake(("validate", "p.md"), {"p.md": "# Much\n\n" + "words " * 400_000}),
+    "prd-not-text": Mistake(("validate", "p.md"), shell="printf '# \\377\\376\\000' > p.md"),
+    "pages-of-help-misspelt": Mistake(("explain", "how-to/pln.md")),
     "home-folder": Mistake(("run", "users-api.md", "--repo", "~"), environ={"SHELL": "/bin/sh"}),
 }  # fmt: skip
 
@@ -153,7 +190,8 @@ def test_a_mistake_is_answered_with_what_to_do(
         (repo / path).write_text(text)
     environ = {
         "PATH": os.environ["PATH"], "HOME": str(place / "home"), "LANG": "C.UTF-8",
-        "COLUMNS": "88", "AGENTRUNNER_STATE_DIR": str(place / "state"), **mistake.environ,
+        "COLUMNS": "88", "AGENTRUNNER_STATE_DIR": str(place / "state"),
+        **{name: one.replace("~", str(place / "home")) for name, one in mistake.environ.items()},
     } | python_variables()  # fmt: skip
     (place / "home").mkdir()
     server = ModelServer(chat_script=[mistake.fault] * 9) if mistake.fault else None

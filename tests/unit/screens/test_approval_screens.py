@@ -68,7 +68,9 @@ def test_a_worker_s_trouble_ends_with_the_one_useful_sentence() -> None:
 
 def test_a_completion_is_its_evidence_and_files(golden: Golden) -> None:
     subject = {"tree": "9c41f2e", "verdict": "AC-1 failed before and passes now."}
-    shown = screen("complete", subject, "Complete? AC-1 failed before.", result=result())
+    shown = screen(
+        "complete", subject, "Accept it as complete? AC-1 failed before.", result=result()
+    )
     golden("screens/approve-complete.txt", shown + "\n")
 
 

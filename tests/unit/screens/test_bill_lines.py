@@ -42,7 +42,7 @@ def test_tokens_say_how_they_are_known() -> None:
     reported = cost_line(result(PLANNER, worker(known="reported", calls=None)))
     assert "worker 3k reported tokens" in reported
     silent = cost_line(result(PLANNER, worker(known="unknown", unknown_calls=1, unpriced_calls=1)))
-    assert "worker 3k at least (1 call did not tell) tokens, at least 0.75 USD" in silent
+    assert "worker 3k at least (1 call reported nothing) tokens, at least 0.75 USD" in silent
 
 
 def test_a_subscription_is_never_0_dollars() -> None:

@@ -113,7 +113,7 @@ def test_a_question_names_the_ways_on() -> None:
     approval = waiting.model_copy(update={"kind": "complete"})
     assert asked_text(approval).endswith("Answer yes, or no and why.")
     for text, ended_so in (
-        ("Complete? `x` passes now", "."),
+        ("Accept it as complete? `x` passes now", "."),
         ("Start it (again)", "."),
         ("So?", ""),
     ):
