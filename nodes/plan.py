@@ -62,7 +62,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     asking = cast("TaskContext", {**state, **replied, "criteria": own, "baseline": baseline})
     budget = await asyncio.to_thread(context_budget, asking, deps)
     names = await asyncio.to_thread(deps.verifier.before, baseline)
-    known = await asyncio.to_thread(told_of_repository, deps, baseline, names, budget)
+    known = await asyncio.to_thread(repository_for_planner, deps, baseline, names, budget)
     if seeing(state, deps).see == "nothing":
         known = None
     counters = asking["counters"]
@@ -102,7 +102,7 @@ def _check_criteria(message: Message) -> None:
         raise ReplyInvalid("payload.acceptance_criteria", "at least one: the task has none itself")
 
 
-def told_of_repository(
+def repository_for_planner(
     deps: Deps, baseline: Baseline, names: Results | None, budget: ContextBudget
 ) -> dict[str, object] | None:
     """Return what the planner is told of the repository, within the budget, and save it. Blocking.

@@ -40,8 +40,8 @@ def servers_of(spec: TaskSpec, environ: dict[str, str]) -> list[tuple[str, str]]
 
 def shortest(servers: list[tuple[str, str]]) -> int | None:
     """Return the shortest context that these servers tell; None where none tells any."""
-    told = [look_at(url, model).context for url, model in servers]
-    return min((one for one in told if one), default=None)
+    lengths = [look_at(url, model).context for url, model in servers]
+    return min((one for one in lengths if one), default=None)
 
 
 def _of_servers(state: TaskContext, deps: Deps) -> int | None:
@@ -53,9 +53,9 @@ def _of_servers(state: TaskContext, deps: Deps) -> int | None:
         return None
     of = [" ".join(one) for one in servers]
     key = f"{state['run'].attempt}-{state['counters'].meta_calls}"
-    told = [one for one in deps.log.records(RECORD) if one.data["of"] == of]
-    known = next((int(one.data["tokens"]) for one in told if one.data["tokens"]), 0)
-    if known or len(told) >= ASKED or any(one.key == key for one in told):
+    asked = [one for one in deps.log.records(RECORD) if one.data["of"] == of]
+    known = next((int(one.data["tokens"]) for one in asked if one.data["tokens"]), 0)
+    if known or len(asked) >= ASKED or any(one.key == key for one in asked):
         return known or None
     found = shortest(servers) or 0
     deps.record(state, RECORD, key, {"of": of, "tokens": found})

@@ -123,6 +123,8 @@ class Seeing(Looking):
             return {}
         kept = _saved_rounds(self.deps)
         repository = known_repository(self.deps) if self.see != "nothing" else None
+        if repository and self.budget.known:  # it may have been saved before that was known
+            repository = fitted(repository, self.budget.repository)
         listed = ids_in(repository)
         if type_ == "next_action":
             kept = _with_ended_round(

@@ -31,7 +31,7 @@ from agentrunner.execution.seeing import seeing
 from agentrunner.gateway.prices import load_prices
 from agentrunner.nodes.plan import (
     criteria_of,
-    told_of_repository,
+    repository_for_planner,
 )
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import PromptType
@@ -196,7 +196,7 @@ async def _set_up(named: Named, deps: Deps, call_number: int) -> Stage:
     )
     results = _suite(scene)
     budget = await asyncio.to_thread(context_budget, state, deps)
-    known = await asyncio.to_thread(told_of_repository, deps, baseline, results, budget)
+    known = await asyncio.to_thread(repository_for_planner, deps, baseline, results, budget)
     if seeing(state, deps).see == "nothing":
         known = None
     state = await _replay_rounds(scene, state, deps)

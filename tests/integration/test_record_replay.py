@@ -20,8 +20,10 @@ from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN, story
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
 from tests.kit.codex_project import KEYS, Codex
+from tests.kit.metas import assess, finish, plan, work
 from tests.kit.model_server import ModelServer
-from tests.kit.project import Project
+from tests.kit.project import BROKEN, PYTEST, Project
+from tests.kit.project import FIX as MENDED
 from tests.kit.scenario import Scenario, Shell, Turn
 
 TURNS = (Turn("I add.", [Shell("sed -i 's/a - b/a + b/' calc.py")]), Turn("It adds."))
@@ -72,6 +74,47 @@ async def test_the_same_decisions_edits_and_note_without_network_and_keys(tmp_pa
     changed = made(tmp_path / "changed")
     changed.project.write({"calc.py": "def add(a, b):\n    return a - b - 1\n"})
     astray = await run(changed, server, KEYLESS, Cassette(replay=tape))
+    assert astray["state"] == "FAILED"
+    assert "differs from the recorded one at messages" in json.dumps(astray)
+
+
+LOOKED_AT = "\n".join(f"{n}: a line of the table" for n in range(400))
+LOOK = {"type": "look", "version": 1, "payload": {"looks": [{"read": "table.txt", "to": 300}]}}
+
+
+async def test_a_look_is_recorded_and_answered_from_the_repository_at_hand(tmp_path: Path) -> None:
+    require_bwrap()
+    tape = tmp_path / "run.cassette"
+    script = [plan(), work(), finish(), assess()]
+    replies = [json.dumps(item["reply"]) for item in script]
+    replies.insert(2, json.dumps(LOOK))
+
+    async def played(
+        place: str, server: ModelServer, environ: Mapping[str, str], cassette: Cassette, text: str
+    ) -> tuple[Project, dict[str, Any]]:
+        project = Project.make(tmp_path / place, {**BROKEN, "table.txt": text})
+        meta = {"kind": "openai-chat", "model": "m-1", "base_url": server.base_url}
+        spec = project.spec(MENDED, test=PYTEST, runner={"meta": meta})
+        options = replace(project.options(), environ=environ, cassette=cassette)
+        return project, (await start(spec, options)).as_dict()
+
+    with ModelServer(chat_script=replies) as server:
+        keyed = {**KEYLESS, **KEYS}
+        one, recorded = await played("one", server, keyed, Cassette(record=tape), LOOKED_AT)
+        assert recorded["state"] == "COMPLETE", recorded
+        asked = [exchange.request for exchange in read_cassette(tape)]
+        assert len(asked) == 5 and "399: a line" not in str(asked)
+
+        other, replayed = await played("two", server, KEYLESS, Cassette(replay=tape), LOOKED_AT)
+        assert replayed["state"] == "COMPLETE", replayed
+        looks = [call["looks"] for call in one.told("meta_call")]
+        assert looks == [[], [], ["read table.txt to 300"], [], []]
+        assert [call["looks"] for call in other.told("meta_call")] == looks
+        assert story(other.events) == story(one.events)
+        assert replayed["usage"] == recorded["usage"]
+
+        changed = LOOKED_AT.replace("250: a line", "250: another line")
+        _, astray = await played("three", server, KEYLESS, Cassette(replay=tape), changed)
     assert astray["state"] == "FAILED"
     assert "differs from the recorded one at messages" in json.dumps(astray)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -26,8 +27,9 @@ from agentrunner.storage.run_log import RunLog
 from tests.kit.bwrap import require_bwrap
 from tests.kit.docker import IMAGE as HOST_IMAGE
 from tests.kit.docker import require_docker
-from tests.kit.metas import assess, consult, finish, plan, work
+from tests.kit.metas import Item, assess, consult, finish, plan, work
 from tests.kit.missing import missing
+from tests.kit.model_server import Fault, ModelServer, ScriptItem
 from tests.kit.process import living, until
 from tests.kit.project import FIX, PYTEST, Project
 
@@ -61,6 +63,7 @@ def url(state_dir: Path) -> Iterator[str]:
             env={
                 **os.environ,
                 "AGENTRUNNER_STATE_DIR": str(state_dir),
+                "OPENAI_API_KEY": "sk-studio",
                 "LANGGRAPH_CLI_NO_ANALYTICS": "1",
                 "LANGGRAPH_NO_VERSION_CHECK": "1",
             },
@@ -105,11 +108,12 @@ def task_of(spec: TaskSpec) -> dict[str, Any]:
     return {"task_file": spec.task_file.path}
 
 
-@pytest.fixture(params=["default", "docker"])
+@pytest.fixture(params=["default", "bwrap", "docker"])
 def box(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What a task says of the sandbox, and what its worker needs there."""
-    if request.param == "default":
-        return {"sandbox": {"kind": "auto"}}
+    if request.param != "docker":
+        kind = "auto" if request.param == "default" else "bwrap"
+        return {"sandbox": {"kind": kind}}
     require_docker()
     shown = ["/usr", sys.prefix, sys.base_prefix]
     return {
@@ -140,6 +144,62 @@ async def test_the_server_finds_no_call_that_blocks_it_in_any_sandbox(
         ended = await client.runs.wait(thread, GRAPH, command={"resume": answer})
     assert isinstance(ended, dict)
     assert (ended["state"], ended["verdict"]["reason"]) == ("COMPLETE", "complete"), ended
+
+
+async def test_a_planner_that_is_away_is_waited_for_and_asked_about(
+    client: LangGraphClient, project: Project
+) -> None:
+    """Nothing on these ways blocks the server: a retry, a wait for a quota, a person's answer."""
+    away: list[ScriptItem] = [
+        Fault(503, "overloaded", {"Retry-After": "0"}),
+        Fault(429, "insufficient_quota", {"Retry-After": "2"}),
+    ]
+    script = [item["reply"] for item in (plan(), work(), finish(), assess())]
+    well = [json.dumps(one) for one in script]
+    garbage = ["I think we are done!"] * 4
+    with ModelServer(chat_script=[*away, *garbage, *well]) as server:
+        meta = {"kind": "openai-chat", "model": "m-1", "base_url": server.base_url}
+        spec = project.spec(FIX, acceptance_criteria=[CHECK], test=PYTEST, runner={"meta": meta})
+        thread = (await client.threads.create())["thread_id"]
+        parts = client.runs.stream(thread, GRAPH, input=task_of(spec), stream_mode=["custom"])
+        told = [part.data async for part in parts if part.event == "custom"]
+        state = await client.threads.get_state(thread)
+        assert state["interrupts"], (await client.threads.get(thread)).get("error")
+        (question,) = state["interrupts"]
+        assert question["value"]["kind"] == "planner"
+        (waited,) = [one for one in told if one["event"] == "waiting"]
+        assert waited["role"] == "meta" and waited["told"] is not None
+        answer = {"id": question["value"]["id"], "text": "again"}
+        ended = await client.runs.wait(thread, GRAPH, command={"resume": answer})
+    assert isinstance(ended, dict)
+    assert (ended["state"], ended["verdict"]["reason"]) == ("COMPLETE", "complete"), ended
+
+
+async def test_what_the_planner_looks_at_is_shown(
+    client: LangGraphClient, project: Project, state_dir: Path
+) -> None:
+    looks = [{"read": "calc.py"}, {"search": "def add"}]
+    looked: Item = {"reply": {"type": "look", "version": 1, "payload": {"looks": looks}}}
+    script = project.repo.parent / "script.yaml"
+    script.write_text(yaml.safe_dump([plan(), looked, work(), finish(), assess()]))
+    meta = {"kind": "script", "script": str(script)}
+    spec = project.spec(FIX, acceptance_criteria=[CHECK], runner={"meta": meta})
+    thread = (await client.threads.create())["thread_id"]
+    parts = client.runs.stream(thread, GRAPH, input=task_of(spec), stream_mode=["custom"])
+    told = [part.data async for part in parts if part.event == "custom"]
+    calls = [one for one in told if one["event"] == "meta_call"]
+    assert [(one["type"], one["looks"]) for one in calls] == [
+        ("plan_task", []),
+        ("next_action", ["read calc.py", "search def add"]),
+        ("next_action", []),
+        ("next_action", []),
+        ("completion_assessment", []),
+    ]
+    ended = (await client.threads.get_state(thread))["values"]
+    assert isinstance(ended, dict)
+    assert (ended["state"], ended["counters"]["meta_calls"]) == ("COMPLETE", 5)
+    folder = RunFolder.open(state_dir / "studio", ended["run"]["run_id"])
+    assert "1: def add(a, b):" in (folder.planner_dir / "0002-next_action.request.json").read_text()
 
 
 async def test_a_task_with_the_mock_meta_and_its_plan_approved(

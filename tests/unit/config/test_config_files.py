@@ -218,7 +218,7 @@ EVERYTHING_ELSE = sorted(
 
 TRIED = (
     *("1", ["x"], "x", {"A": "a"}, "key", "full", "read", "extend", "ask", "hard", "missing"),
-    *("none", "60m", "change"),
+    *("none", "60m", "change", "8192"),
 )
 """For each setting at least one of them is a value that it takes."""
 
