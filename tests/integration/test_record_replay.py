@@ -22,6 +22,7 @@ from tests.kit.codex import require_codex
 from tests.kit.codex_project import KEYS, Codex
 from tests.kit.model_server import ModelServer
 from tests.kit.project import Project
+from tests.kit.runs import SMALL, TEST
 from tests.kit.scenario import Scenario, Shell, Turn
 
 TURNS = (Turn("I add.", [Shell("sed -i 's/a - b/a + b/' calc.py")]), Turn("It adds."))
@@ -35,7 +36,7 @@ TIMES = re.compile(
 
 def made(place: Path) -> Codex:
     require_bwrap()
-    return Codex(Project.make(place), require_codex())
+    return Codex(Project.make(place, SMALL), require_codex(), test=TEST)
 
 
 async def run(
