@@ -24,6 +24,7 @@ from tests.kit.metas import assess, finish, plan, work
 from tests.kit.model_server import ModelServer
 from tests.kit.project import BROKEN, PYTEST, Project
 from tests.kit.project import FIX as MENDED
+from tests.kit.runs import SMALL, TEST
 from tests.kit.scenario import Scenario, Shell, Turn
 
 TURNS = (Turn("I add.", [Shell("sed -i 's/a - b/a + b/' calc.py")]), Turn("It adds."))
@@ -37,7 +38,7 @@ TIMES = re.compile(
 
 def made(place: Path) -> Codex:
     require_bwrap()
-    return Codex(Project.make(place), require_codex())
+    return Codex(Project.make(place, SMALL), require_codex(), test=TEST)
 
 
 async def run(

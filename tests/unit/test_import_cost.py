@@ -44,3 +44,20 @@ def test_the_engine_imports_no_model_client_before_one_is_asked() -> None:
     command = [sys.executable, "-c", LOOK]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
     assert done.stdout.split() == []
+
+
+REFUSED = """\
+import sys
+from agentrunner import cli
+code = cli.call(cli.app, ["run", "nothing.yaml"], "agentrunner")
+print(code, *sorted({"langgraph", "langchain_core"} & set(sys.modules)))
+"""
+
+
+def test_a_run_that_is_refused_imports_no_engine(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    command = [sys.executable, "-c", REFUSED]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment()
+    )
+    assert done.stdout.split() == ["2"]
