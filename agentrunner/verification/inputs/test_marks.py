@@ -40,6 +40,8 @@ DEFINED = re.compile(
     r"|^\s*(?:global|globalThis|window)\.([A-Za-z_]\w*)\s*=(?!=)|^([A-Za-z_]\w*)\s*\(\)\s*\{",
     re.MULTILINE,
 )
+MODULE = re.compile(r"(?<![\w./])[A-Za-z_]\w*(?:(?:::|[./\\])[A-Za-z_]\w*)+")
+"""A module of several parts; one part alone may be any word."""
 ENDINGS = ("", "s", "ing", "er")
 
 
@@ -53,6 +55,19 @@ def path_words(paths: Iterable[str]) -> set[str]:
 def defined_by_tests(texts: Iterable[str]) -> set[str]:
     """Names that test code defines for a whole file or for all of them."""
     return {name for text in texts for hit in DEFINED.findall(text) for name in hit if name}
+
+
+def imported_words(texts: Iterable[str]) -> set[str]:
+    """The words of modules that test code imports, in small letters, with at least four letters."""
+    return {
+        word.lower()
+        for text in texts
+        for line in text.splitlines()
+        if IMPORT_LINE.match(line)
+        for module in MODULE.findall(line)
+        for word in WORD.findall(module)
+        if len(word) > 3
+    }
 
 
 def added_lines(before: str, after: str) -> list[str]:

@@ -223,17 +223,16 @@ def _words_about(
 async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
     """Tests that are gone or skipped, and neither moved nor settled.
 
-    Tests that were red are included: claimed tests that failed, and all that are reported and
-    not run now, unless a person listed them as known reds. Before they count as lost, the old tree
-    runs once more: names that differ between two runs of one tree are compared by the part that
-    stays the same.
+    Tests that were red are included, unless a person listed them as known reds. Before they count
+    as lost, the old tree runs once more: names that differ between two runs of one tree are
+    compared by the part that stays the same.
     """
     if case.before is None:
         return []
     # A test that could not even be loaded is no test yet.
     failed = {test.name for test in case.before.red if test.outcome == "failed"}
     claims = exam.claims(case)
-    red = [name for name in sorted(failed & claims.claimed) if not _is_still_run(name, now)]
+    red = [name for name in sorted(failed - claims.listed) if not _is_still_run(name, now)]
     red += put_aside(case.before, now, claims.listed)
     if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now), *red])):
         return []
@@ -266,10 +265,12 @@ async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str
         exam.renames(),
     )
     files, before, may_go = case.old_files, case.before, exam.differential.may_go
+    claimed = exam.claims(case).claimed
+    # What was red for another reason may go with its code, as what passed may.
     return [
         name
         for name in unmoved
-        if not may_go(name, files.get(name, ""), passed=before.passed(name))
+        if not may_go(name, files.get(name, ""), passed=before.passed(name) or name not in claimed)
     ]
 
 

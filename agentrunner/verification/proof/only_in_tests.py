@@ -18,10 +18,12 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.environment import PLAIN
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.inputs.interpreters import INTERPRETERS
+from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.test_marks import (
     added_lines,
     defined_by_tests,
+    imported_words,
     is_quoted_in,
     is_word_of,
     path_words,
@@ -119,6 +121,7 @@ def _marks(
     old_tests = _texts(snapshots, world.old, tests)
     of_tests_alone = [*old_tests, *_texts(snapshots, world.old, helpers)]
     defined = defined_by_tests(of_tests_alone)
+    modules = imported_words(old_tests)
     read_of_environment: dict[str, str] = {}
     of_tests: dict[str, str] = {}
     for path, added in lines.items():
@@ -126,7 +129,9 @@ def _marks(
         shell = family_of(path) == "shell" or SHELL.match(whole) is not None
         for word in variables(added, shell=shell, text=whole) - PLAIN:
             read_of_environment[word] = path
-        for word in words_of_tools(added, tools) | taken_from_tests(added, defined):
+        used = [line for line in added if not IMPORT_LINE.match(line)]
+        words = words_of_tools(added, tools) | words_of_tools(used, modules)
+        for word in words | taken_from_tests(added, defined):
             of_tests[word] = path
     if not read_of_environment and not of_tests:
         return _Marks({})
@@ -141,10 +146,10 @@ def _marks(
     )
     documents = [path for path in others if not family_of(path)]
     named = "\n".join([asked, code, *old_tests, *_texts(snapshots, world.old, documents)])
-    words = {
+    found = {
         word: path for word, path in read_of_environment.items() if not is_word_of(word, named)
     }
-    words |= {
+    found |= {
         word: path
         for word, path in of_tests.items()
         if not is_word_of(word, asked)
@@ -152,7 +157,7 @@ def _marks(
         and not any(is_quoted_in(word, text) for text in of_tests_alone)
     }
     new = [change.path for change in world.changes if change.test]
-    return _Marks(words, "\n".join(_texts(snapshots, world.new, new)))
+    return _Marks(found, "\n".join(_texts(snapshots, world.new, new)))
 
 
 def _without(differential: Differential, world: SnapshotTrees, words: Collection[str]) -> str:

@@ -7,6 +7,7 @@ import pytest
 from agentrunner.verification.inputs.test_marks import (
     added_lines,
     defined_by_tests,
+    imported_words,
     is_quoted_in,
     path_words,
     taken_from_tests,
@@ -75,3 +76,10 @@ def test_only_new_lines_get_other_words() -> None:
     )
     rust = "#[cfg(test)]\n#[test]\nif cfg!(test)\n"
     assert with_other_words("", rust, ["test"], "_x") == rust.replace("!(test", "!(test_x")
+
+
+def test_words_of_modules_that_tests_import() -> None:
+    tests = (
+        "import org.junit.jupiter.api.Test;\nuse Test::More;\nimport os\nimport a from './own/x'"
+    )
+    assert imported_words([tests]) == {"junit", "jupiter", "test", "more"}
