@@ -176,7 +176,9 @@ class FollowUps:
 
     def _values_only_in(self, one: ReadFile, other: ReadFile) -> set[str]:
         found: set[str] = set()
-        product = self.total.modified - {one.path for one in self.judged if not one.input.region}
+        tests = {one.path for one in self.judged if one.input.kind == "test"}
+        regions = {one.path for one in self.judged if one.input.region}
+        product = self.total.modified - (tests - regions)
         for path in sorted(product)[:MOST_COMPARED]:
             texts = (
                 (read(path) or b"").decode("utf-8", "replace") for read in (self.was, self.now)
