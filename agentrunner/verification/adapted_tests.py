@@ -235,13 +235,25 @@ def _is_other_row(
     if len(before) != len(after):
         return False
     same = [was == now for was, now in zip(before, after, strict=True)]
-    return any(same) and all(
+    stated = [_is_stated(now, wanted) for now in after]
+    return (any(same) or all(stated)) and all(
         kept
         or (
             (_is_stated(now, wanted) or (same[-1] and _is_beside(now, wanted)))
-            and (_is_stated(was, wanted) or was in given_up or _is_beside(was, " ".join(given_up)))
+            and _is_explained(was, wanted, given_up)
         )
         for kept, was, now in zip(same, before, after, strict=True)
+    )
+
+
+def _is_explained(value: str, wanted: str, given_up: Collection[str]) -> bool:
+    """Whether a value, or each number in a text, is stated or a limit that the product lost."""
+    if _is_stated(value, wanted) or value in given_up:
+        return True
+    numbers = re.findall(r"\d+", value)
+    limits = " ".join(given_up)
+    return bool(numbers) and all(
+        _is_stated(one, wanted) or one in given_up or _is_beside(one, limits) for one in numbers
     )
 
 

@@ -174,15 +174,15 @@ class FollowUps:
         """Values that they have more often than before."""
         return self._values_only_in(self.now, self.was)
 
-    def _values_only_in(self, one: ReadFile, other: ReadFile) -> set[str]:
+    def _values_only_in(self, read: ReadFile, read_other: ReadFile) -> set[str]:
         found: set[str] = set()
-        product = self.total.modified - {one.path for one in self.judged if not one.input.region}
+        tests = {one.path for one in self.judged if one.input.kind == "test"}
+        regions = {one.path for one in self.judged if one.input.region}
+        product = self.total.modified - (tests - regions)
         for path in sorted(product)[:MOST_COMPARED]:
-            texts = (
-                (read(path) or b"").decode("utf-8", "replace") for read in (self.was, self.now)
-            )
-            old, new = (Counter(VALUE.findall(text)) for text in texts)
-            found |= (old - new).keys()
+            texts = ((one(path) or b"").decode("utf-8", "replace") for one in (read, read_other))
+            mine, others = (Counter(VALUE.findall(text)) for text in texts)
+            found |= (mine - others).keys()
         return found
 
     def expected_data(self) -> set[str]:

@@ -109,10 +109,13 @@ STATED = '(80, "green"), (79, "yellow")'
         (f'{GONE}, (0, "red")', f'{STATED}, (59, "red"), (0, "none")', False),
         (GONE, f'{STATED}, (90, "blue")', False),
         ('(0, "red")', '(59, "red")', False),
+        (GONE, '(80, "green"), (60, "yellow")', True),
+        ('(100, "green")', '(59, "red")', False),
     ],
     ids=[
         "stated", "with more rows", "next to a stated one", "not stated", "one row less", "dropped",
         "as it came out", "the same asked, else answered", "no limit of the product",
+        "another limit", "nothing kept and no limit",
     ],
 )  # fmt: skip
 def test_rows_give_way_to_rows_that_are_stated(old: str, new: str, expected: bool) -> None:

@@ -68,3 +68,42 @@ def test_a_test_does_not_move_along(wanted: str, after: str) -> None:
 def test_paths_follow_a_move(after: str, expected: bool) -> None:
     before = b"test-api:\n\tcd api && sh api-test\n"
     assert places_follow(before, after.encode(), [("api", "services/api")]) == expected
+
+
+SETTINGS = """\
+from app import timeout
+
+
+def test_default():
+    assert timeout() == 10
+
+
+def test_given():
+    assert timeout(5) == 5
+"""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "old", "new", "follows"),
+    [
+        ("The default timeout becomes 30 seconds.", "== 10", "== 30", True),
+        ("A timeout of 10 seconds is too short.", "== 10", "== 30", False),
+        ("The default timeout becomes 30 seconds.", "== 5", "== 30", False),
+        ("The default timeout becomes 30 seconds.", "== 10", "== 20", False),
+        ("The default timeout becomes 30 seconds.", "== 10", ">= 10", False),
+    ],
+    ids=["as stated", "not stated", "not of the product", "another value", "less"],
+)
+def test_a_test_follows_a_value_that_the_product_exchanges(
+    wanted: str, old: str, new: str, follows: bool
+) -> None:
+    was = {"test_app.py": SETTINGS.encode(), "app.json": b'{"timeout": 10}'}
+    now = {
+        "test_app.py": SETTINGS.replace(old, new).encode(),
+        "app.json": b'{"timeout": 30}',
+    }
+    test = Input("test_app.py", "it is run", "test")
+    judged = [ProofChange(test.path, "modified", test, was[test.path])]
+    total = Changes(modified=frozenset(was))
+    found = FollowUps(wanted, judged, was.get, now.get, total).adapted_tests(["test_app.py"])
+    assert bool(found) == follows
