@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import SandboxUnavailable, UsageError
+from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import CommandResult, ErrorKind, Request, SandboxError
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox, open_sandbox
@@ -200,6 +201,7 @@ async def test_auto_says_what_it_chose(place: Place) -> None:
     chosen = await open_sandbox(
         "auto", place.spec(), environ, place.user, state_root=place.root / "state"
     )
+    assert isinstance(chosen, AutoSandbox)
     assert chosen.kind == "bwrap" and chosen.describe().startswith("bwrap 0.")
     assert (
         "the first that starts here; docker: " in chosen.reason
