@@ -33,7 +33,7 @@ def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
     from agentrunner.storage.plan_folder import plan_folder
 
     if word == "status":
-        return status(False, setting.repo, as_json, setting.state_dir)
+        return status(follow=False, repo=setting.repo, as_json=as_json, state_dir=setting.state_dir)
     folder = plan_folder(environment.state_dir(setting.state_dir), repository(setting.repo))
     holder = folder.lock().probe() if folder.root.is_dir() else None
     if holder is None:

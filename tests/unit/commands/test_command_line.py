@@ -462,8 +462,8 @@ def test_list_json_has_exactly_the_promised_keys(shell: Shell) -> None:
     shell.add_run("users-api-7f3a")
     shell("list", "--json")
     assert list(shell.lines[0]) == [
-        "run_id", "task_id", "title", "repo", "state", "waiting", "waiting_until", "started_at",
-        "finished_at", "part_of",
+        "run_id", "task_id", "title", "repo", "state", "stands", "waiting", "waiting_until",
+        "started_at", "finished_at", "part_of",
     ]  # fmt: skip
 
 
