@@ -16,7 +16,11 @@ class AutoSandbox:
     Its users need not know that the sandbox behind it has changed.
     """
 
-    def __init__(self, kinds: Sequence[str], make: Callable[[str], Sandbox]) -> None:
+    def __init__(
+        self, kinds: Sequence[str], make: Callable[[str], Sandbox], wanted_image: str = ""
+    ) -> None:
+        """`wanted_image` is the one that the task names: that it is not used has to be said."""
+        self._wanted_image = wanted_image
         self._kinds = list(kinds)
         self._make = make
         self._failures: list[tuple[str, SandboxUnavailable]] = []
@@ -46,8 +50,11 @@ class AutoSandbox:
         return "the first that starts here" + "".join(f"; {why}" for why in self._passed_over)
 
     def describe(self) -> str:
-        """See Sandbox. Why it is this one is a matter of `doctor`."""
-        return self._current.describe()
+        """See Sandbox. Why it is this one is told by `doctor`, and here of a wanted image."""
+        told = self._current.describe()
+        if self._wanted_image and self._passed_over:
+            told += f" (not in {self._wanted_image}: {self._passed_over[0]})"
+        return told
 
     def isolation(self) -> Mapping[str, str]:
         """See Sandbox."""

@@ -37,7 +37,7 @@ def make_sandbox(
         sandbox: Sandbox = cls(spec, environ=environ, host_home=host_home)
         return sandbox
 
-    return AutoSandbox(AUTO, make) if kind == "auto" else make(kind)
+    return AutoSandbox(AUTO, make, spec.image) if kind == "auto" else make(kind)
 
 
 async def open_sandbox(

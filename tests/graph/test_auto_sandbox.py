@@ -55,7 +55,7 @@ def test_an_image_in_which_the_tests_do_not_start_is_passed_over(run: Run) -> No
 def test_without_the_image_it_is_bwrap_and_stays_so(run: Run) -> None:
     nowhere = {**AUTO, "worker": {"docker_image": "registry.invalid/none:1"}}
     run.start(SCRIPT, FIX, test=TEST, runner=nowhere)
-    assert "bwrap" in boxes(run)[0] and "Docker" not in boxes(run)[0]
+    assert "bwrap" in boxes(run)[0] and "registry.invalid/none:1" in boxes(run)[0]
     run.answer("This.")
     assert run.ending == ("COMPLETE", "complete", 0)
     assert "bwrap" in boxes(run)[1]
