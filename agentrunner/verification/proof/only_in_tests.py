@@ -17,10 +17,7 @@ from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.environment import PLAIN
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.inputs.interpreters import INTERPRETERS
-from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
-from agentrunner.verification.inputs.leads import family_of
-from agentrunner.verification.inputs.test_marks import (
+from agentrunner.verification.inputs.giveaways import (
     added_lines,
     defined_by_tests,
     imported_words,
@@ -32,6 +29,9 @@ from agentrunner.verification.inputs.test_marks import (
     with_other_words,
     words_of_tools,
 )
+from agentrunner.verification.inputs.interpreters import INTERPRETERS
+from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
+from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import without_regions
@@ -121,7 +121,8 @@ def _marks(
     old_tests = _texts(snapshots, world.old, tests)
     of_tests_alone = [*old_tests, *_texts(snapshots, world.old, helpers)]
     defined = defined_by_tests(of_tests_alone)
-    modules = imported_words(old_tests)
+    work = [_text(read(path)) for path in changed]
+    modules = imported_words(old_tests) - imported_words(work) - path_words([*others, *changed])
     read_of_environment: dict[str, str] = {}
     of_tests: dict[str, str] = {}
     for path, added in lines.items():

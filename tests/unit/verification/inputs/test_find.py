@@ -308,9 +308,11 @@ REPOS = {
             "src/main.c": "int main() { return 0; }\n",
             "quality/unit.c": '#include "../src/calc.h"\nint main() { if (f != 2) abort(); }\n',
             "src/calc.h": "",
+            "set.cmake.in": "",
+            "CMakePresets.json": "{}",
         },
         ["cmake -B build && cmake --build build && ctest --test-dir build"],
-        counts=["CMakeLists.txt", "quality/unit.c"],
+        counts=["CMakeLists.txt", "quality/unit.c", "set.cmake.in", "CMakePresets.json"],
         product=["src/calc.c", "src/main.c", "src/new.c"],
     ),
     "ctest in a loop and a function, with a kit that brings main": Repo(

@@ -22,7 +22,7 @@ ENVIRONMENT = re.compile(
 )
 """Where a language's own library reads the environment."""
 READ_NAME = re.compile(
-    rf"(?:{ENVIRONMENT.pattern})[^\"'`\n;]{{0,12}}?[\"'`](\w+)[\"'`]|\b(?:env|environ)\.([A-Za-z_]\w*)"
+    rf"(?:{ENVIRONMENT.pattern})[^\"'`\n;]{{0,12}}?[\"'`](\w+)[\"'`]|\b(?:env|environ)\.([A-Za-z_]\w*)(?![\w(])"
     r"|\bENV[\[{]:?[\"']?(\w+)|[\"'](\w+)[\"'] (?:not )?in (?:os\.)?environ\b"
 )
 SHOUTED = re.compile(r"(?<!\w)[A-Z][A-Z0-9]*_[A-Z0-9_]+(?!\w)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.test_marks import (
+from agentrunner.verification.inputs.giveaways import (
     added_lines,
     defined_by_tests,
     imported_words,
@@ -31,6 +31,7 @@ from agentrunner.verification.inputs.test_marks import (
         ("my $x = $ENV{STAGE};", {"STAGE"}),
         ('char *x = getenv("STAGE");', {"STAGE"}),
         ("MOST_LINES = 5", set()),
+        ("return os.environ.get(name)", set()),
         ("environment = load('STAGE')", set()),
     ],
 )
