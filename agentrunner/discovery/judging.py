@@ -15,7 +15,7 @@ from typing import Literal
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.services import lacking
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
-from agentrunner.verification.rooms.start_up import NO_TESTS, why_not_started
+from agentrunner.verification.rooms.start_up import NO_TESTS, why_no_test_says_anything
 
 Kind = Literal["passes", "red", "no_count", "running", "unclear", "not_tried", "no_tests", "fails"]
 """`no_count`: exit 0, but no test counts; `unclear`: tests passed, but the command failed;
@@ -121,7 +121,7 @@ def judge(
         return replace(seen, kind="running", summary=f"still running after {took}, {note}")
     code = _inner_code(ran.exit_code, output)
     meaning = _meaning([found.command, *runners], code, output)
-    why = why_not_started(found.command, ran, repo, is_test=True)
+    why = why_no_test_says_anything(found.command, ran, None, repo)
     if meaning == NO_TESTS or why == NO_TESTS:
         return replace(seen, kind="no_tests", summary=f"finds no tests, {took}")
     if meaning == NOT_COLLECTED and (names := own_imports(output, repo)):

@@ -53,9 +53,14 @@ class PythonProject:
         return self.prefix + (f"{option} " if option else "")
 
     def group_option(self, program: str = "pytest") -> str:
-        """Return `--group tests` if only that group installs the program; "" if a default does."""
+        """Return `--group tests` if only that group installs the program; "" if a default does.
+
+        The group that tox runs the tests with is named in any case: it holds what they need.
+        """
         groups = mapping(self.tables.get("dependency-groups"))
         holding = [name for name in groups if program in _group(groups, name)]
+        if named := [name for name in self._groups_of_tox() if name in holding]:
+            return f"--group {named[0]}"
         default = self.default_groups
         project = mapping(self.tables.get("project"))
         dev = texts(mapping(self.tools.get("uv")).get("dev-dependencies"))
@@ -67,6 +72,12 @@ class PythonProject:
             return f"--group {min(holding, key=_group_preference)}"
         extra = self._extra(program)
         return f"--extra {extra}" if extra else ""
+
+    def _groups_of_tox(self) -> list[str]:
+        """The dependency groups of the environments that tox runs by default."""
+        base = mapping(mapping(self.tools.get("tox")).get("env_run_base"))
+        old = _values(read_inside(self.repo, "tox.ini"), "testenv", "dependency_groups")
+        return [*texts(base.get("dependency_groups")), *re.split(r"[\s,]+", old)]
 
     @property
     def default_groups(self) -> list[str]:
@@ -166,9 +177,19 @@ def _names(requirements: Iterable[str]) -> set[str]:
 
 
 def _sections(text: str) -> list[str]:
+    return _parsed(text).sections()
+
+
+def _values(text: str, section: str, key: str) -> str:
+    """Return a value of an ini file; "" where there is none."""
+    return _parsed(text).get(section, key, fallback="")
+
+
+def _parsed(text: str) -> configparser.RawConfigParser:
+    """Read an ini file; an invalid one has no sections."""
     parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read_string(text)
     except configparser.Error:
-        return []
-    return parser.sections()
+        return configparser.RawConfigParser()
+    return parser

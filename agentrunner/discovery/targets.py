@@ -70,11 +70,16 @@ def installs(repo: Path, command: str, script: str = "") -> str:
 
     Recipes of make, just and package managers are followed; of scripts only `script` is read.
     """
+    for text in [*recipes(repo, command), read_inside(repo, script) if script else ""]:
+        if hit := INSTALLS.search(text):
+            return f"it runs `{hit[0].strip()[:60]}` first"
+    return ""
+
+
+def recipes(repo: Path, command: str) -> list[str]:
+    """Return the command, and the recipes of make, just and package managers that it runs."""
 
     def read(path: str) -> bytes | None:
         return read_inside(repo, path).encode() if exists(repo, path) else None
 
-    for text in [*texts_run(command, ".", read), read_inside(repo, script) if script else ""]:
-        if hit := INSTALLS.search(text):
-            return f"it runs `{hit[0].strip()[:60]}` first"
-    return ""
+    return texts_run(command, ".", read)

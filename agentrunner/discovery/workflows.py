@@ -87,6 +87,12 @@ def ci_tests(repo: Path) -> list[FoundCommand]:
     return _shortest([found for _, found in sorted(ranked, key=lambda item: item[0])])
 
 
+def runs_each_environment(command: str) -> bool:
+    """Whether a command runs the tests in one environment after the other, as `tox run` does."""
+    words = command.split()
+    return ("tox" in words or "nox" in words) and not _SELECTION.search(command)
+
+
 def test_steps(repo: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the file and CI's variables of each CI step that runs a test command."""
     for name in _files(repo):

@@ -60,6 +60,9 @@ BIG = ("-c", "core.bigFileThreshold=50m")
 
 MOST_LISTED = 60_000
 """Entries of recently listed trees that are kept in memory, in total."""
+LEAST_LISTED = 4
+"""Trees whose entries are kept in memory however many they are: those before and after the work,
+and what an examination makes of them. They share the entries in which they agree."""
 MOST_KEPT = 2 << 20
 """Bytes of recently read contents that are kept in memory, in total."""
 
@@ -155,7 +158,7 @@ class Snapshots:
         self.note_dir = note_dir
         self.options = TakeOptions(note_dir, worked, keep_up_to)
         self.git = Git(git_dir, find_git(work_tree), borrows=True)
-        self._listed: Recent[Mapping[str, Entry]] = Recent(MOST_LISTED)
+        self._listed: Recent[Mapping[str, Entry]] = Recent(MOST_LISTED, LEAST_LISTED)
         self._differing: Recent[Changes] = Recent(MOST_LISTED)
         self._read: Recent[bytes] = Recent(MOST_KEPT)
         self._ignored: dict[str, bool] = {}
@@ -236,7 +239,20 @@ class Snapshots:
 
     def list(self, tree: str) -> dict[str, Entry]:
         """Return every path of a tree with its mode ("100644", "100755", "120000") and blob."""
-        return dict(self._listed.get(tree, partial(list_tree, self.git, tree)))
+        return dict(self._listed.get(tree, partial(self._list, tree)))
+
+    def _list(self, tree: str) -> dict[str, Entry]:
+        """List a tree: a large one by what differs from the tree that was used last."""
+        near = self._listed.latest()
+        if near is None or is_small(near[1]):
+            return list_tree(self.git, tree)
+        entries = dict(near[1])
+        for path, (_, entry) in differing(self.git, near[0], tree).items():
+            if entry is None:
+                del entries[path]
+            else:
+                entries[path] = entry
+        return entries
 
     def read(self, tree: str, path: str) -> bytes | None:
         """Return the content of a tree's file (of a link its target); None if there is none."""
@@ -254,7 +270,7 @@ class Snapshots:
         ignored folder is read from the disk; None for everything else.
         """
         entries = self.list(tree)
-        folders = folders_of(entries)
+        folders: set[str] = set()
         ignored = tuple(f"{name}/" for name in self.ignored_folders())
 
         def read(path: str) -> bytes | None:
@@ -263,6 +279,8 @@ class Snapshots:
                 return self._blob(entries[place][1])
             if place is not None and place.startswith(ignored):
                 return self._on_disk(place)
+            if not folders:  # of 100,000 files they take a while, and are seldom asked for
+                folders.update(folders_of(entries))
             return b"" if place in folders else None
 
         return read
@@ -289,6 +307,8 @@ class Snapshots:
 
     def combine(self, tree: str, overrides: Mapping[str, Entry | None]) -> str:
         """Return a tree like `tree` with other entries at some paths; None removes the path."""
+        if not overrides:
+            return tree
         entries = self.list(tree)
         if is_small(entries) and is_ordinary(entries, overrides):
             made = with_other(entries, overrides)

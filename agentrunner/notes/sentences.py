@@ -86,6 +86,8 @@ def verdict(
 def _tests_in_short(test: TestFacts) -> Line:
     if not test.green:
         return line("tests_red", command=test.command)
+    if test.known_count:
+        return line("tests_known", n=test.known_count)
     if test.passed is None:
         return line("tests_green", command=test.command)
     return line("tests_all", n=test.passed)
@@ -190,7 +192,7 @@ def _red_lines(criteria: Sequence[CriterionRow], test: TestFacts | None) -> list
     lines = []
     if test is not None and test.exit_code == 0 and test.finding:
         lines.append(line("missing_finding", command=test.command, text=test.finding))
-    elif test is not None and test.exit_code != 0:
+    elif test is not None and not test.green:
         key = "missing_test_named" if test.failing and not test.red else "missing_test"
         lines.append(line(key, command=test.command, exit=test.exit_code, names=test.failing[:3]))
         lines += [line("missing_red", name=one.title, text=one.message) for one in test.red[:3]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -29,7 +29,7 @@ from agentrunner.state.decisions import words_of
 from agentrunner.state.lifecycle import LEAST_WAIT_SEC
 from agentrunner.state.people import People
 from agentrunner.state.red_tests import as_values, first_line, how_many, shown_red, title_of
-from agentrunner.state.run_state import TaskContext, TestOutcome
+from agentrunner.state.run_state import RedTest, TaskContext
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History
 from agentrunner.text.terminal import cell_width, sanitize
@@ -193,16 +193,20 @@ def _test(reading: NoteSources) -> TestFacts | None:
     if outcome is None:
         return None
     before = baseline.test if baseline else None
-    red = _red(outcome)
+    shown, known = shown_red(outcome), frozenset(outcome.known_red)
+    # Without messages, the names in `failing` are enough.
+    red = _rows(one for one in shown if one.name not in known) if outcome.red else ()
     return TestFacts(
         command=outcome.command,
         exit_code=outcome.exit_code,
         passed=outcome.passed,
         failed=outcome.failed,
         finding=outcome.finding,
-        failing=tuple(outcome.failing[:MAX_FAILING]),
+        failing=tuple(name for name in outcome.failing if name not in known)[:MAX_FAILING],
         red=red,
-        red_more=max(0, how_many(outcome) - len(red)) if red else 0,
+        red_more=max(0, how_many(outcome) - len(known) - len(red)) if red else 0,
+        known=_rows(one for one in shown if one.name in known),
+        known_count=len(known),
         before_exit=before.exit_code if before else None,
         before_passed=before.passed if before else None,
         before_failed=before.failed if before else None,
@@ -213,14 +217,8 @@ def _test(reading: NoteSources) -> TestFacts | None:
     )
 
 
-def _red(outcome: TestOutcome) -> tuple[RedRow, ...]:
-    """Return red tests with messages; without messages their names in `failing` are enough."""
-    if not outcome.red:
-        return ()
-    return tuple(
-        RedRow(title_of(red), first_line(str(red["message"])))
-        for red in as_values(shown_red(outcome))
-    )
+def _rows(reds: Iterable[RedTest]) -> tuple[RedRow, ...]:
+    return tuple(RedRow(title_of(red), first_line(str(red["message"]))) for red in as_values(reds))
 
 
 def _facts(reading: NoteSources) -> RunFigures:

@@ -163,9 +163,17 @@ def _refusal(source: Path, repo: Path, host_home: Path) -> str:
         return "it is in the repository, or above it"
     if any(holds(place, real) for place in credential_paths(host_home)):
         return "it leads to credentials"
-    if not os.access(real, os.R_OK | os.X_OK):
+    if not _can_be_read(real):
         return "it cannot be read"
     return ""
+
+
+def _can_be_read(folder: Path) -> bool:
+    """Whether commands in a sandbox can read a folder: root is not above permissions there."""
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return False
+    facts = folder.stat()
+    return bool(os.geteuid()) or facts.st_uid == 0 or facts.st_mode & 0o005 == 0o005
 
 
 def _matching(root: Path, name: str) -> list[Path]:

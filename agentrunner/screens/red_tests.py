@@ -25,16 +25,17 @@ def red_lines(
     most: int = MOST,
     whole: bool = False,
     rest: str = "agentrunner logs --tests",
+    label: str = "red",
 ) -> list[str]:
     """Return the first `most` red tests of `total`, then a count of the rest; [] if none is known.
 
     Each takes a line: name, place, and the first line of its message. With `whole` the message is
-    below, in up to four lines. `rest` is the command that shows everything.
+    below, in up to four lines. `rest` is the command that shows everything, `label` what they are.
     """
     shown = reds[:most]
     lines: list[str] = []
     for index, red in enumerate(shown):
-        lines += _entry(red, "red" if index == 0 else "", width, whole)
+        lines += _entry(red, label if index == 0 else "", width, whole)
     left = max(total, len(reds)) - len(shown)
     if shown and left > 0:
         lines.append(shorten(f"{' ' * _INDENT}and {left} more: {rest}", width))

@@ -94,7 +94,8 @@ def summary_screen(
         total = max(test.failed or 0, len(reds))
         most = MOST if all_rows else min(MOST, free)
         most -= not all_rows and total > most >= free and most > 1  # the count takes a line too
-        tests += red_lines(reds, total, width, most=most, whole=all_rows, rest=rest)
+        label = "known" if _is_excused(test) else "red"
+        tests += red_lines(reds, total, width, most=most, whole=all_rows, rest=rest, label=label)
     return "\n".join([*lines, *tests, *facts, *end])
 
 
@@ -115,6 +116,8 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     right = worked_and_waited(result.duration_sec, result.waited_sec)
     if result.worker_runs is not None:
         right.append(count(rounds_of(result.loops or 0, result.worker_runs), "round"))
+    if result.test and result.test.known_red:
+        right.append(count(len(result.test.known_red), "known red"))
     line = spread(f"{word}  {names}", ", ".join(right), width)
     end = end_of(result.state)
     tone = end.tone if end and word == end.word.upper() else "warn"
@@ -140,8 +143,7 @@ def missing_sentences(result: Result) -> list[str]:
         return [*why, *result.missing]
     sentences = [error.message] if error else []
     sentences += [text] if (text := _reason_text(result)) and not error else []
-    excused = test and test.known_red and not test.finding
-    if test and not excused and (test.exit_code != 0 or test.failed):
+    if test and not _is_excused(test) and (test.exit_code != 0 or test.failed):
         since = " (red since before the run)" if test.baseline_exit_code else ""
         sentences.append(f"`{test.command}` exits {test.exit_code}{since}")
     for criterion in result.acceptance_criteria:
@@ -295,7 +297,16 @@ def _tests(test: TestSummary) -> str:
     if not before and test.baseline_exit_code is not None:
         before = f"exit {test.baseline_exit_code}"
     text += f" (before: {before})" if before else ""
+    if _is_excused(test):
+        number = len(test.known_red)
+        text += f"; {number} {'was' if number == 1 else 'were'} red before and still"
+        text += f" {'is' if number == 1 else 'are'}"
     return text + (f"; {count(test.added, 'test')} added" if test.added else "")
+
+
+def _is_excused(test: TestSummary) -> bool:
+    """Whether no other tests are red than those that were red before and may be."""
+    return bool(test.known_red) and not test.finding
 
 
 def _counts(passed: int | None, failed: int | None) -> str:

@@ -38,7 +38,7 @@ from agentrunner.verification.rooms.left_out import LeftOut, words_of_red
 from agentrunner.verification.rooms.registries import asked_for
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.set_up import run_set_up, set_up_failed, withheld
-from agentrunner.verification.rooms.start_up import NO_TESTS, why_not_started
+from agentrunner.verification.rooms.start_up import NO_TESTS, why_no_test_says_anything
 from agentrunner.verification.stages import is_one_stage
 from agentrunner.verification.target import Measured, Target, target_of, test_target
 from agentrunner.verification.trees import Changes, Trees, WorkerChange
@@ -205,14 +205,11 @@ class Verifier:
         target = test_target(self.test)
         self.awaits(target)
         measured = await self.measurer.find_reporter(target, room, read)
-        why = why_not_started(
-            target.shell,
-            measured.ran,
-            Path(self.spec.repo),
-            is_test=True,
-            wanted=self.spec.wanted,
+        wanted = f"{self.spec.title}\n{self.spec.wanted}"
+        why = why_no_test_says_anything(
+            target.shell, measured.ran, measured.results, Path(self.spec.repo), wanted
         )
-        if why and why != NO_TESTS and not (measured.results and measured.results.tests):
+        if why and why != NO_TESTS:
             raise not_ready(
                 target.shell,
                 measured.ran,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from agentrunner.errors import EnvironmentNotReady
 from tests.kit.metas import finish, plan, work
-from tests.kit.project import Project
+from tests.kit.project import PYTEST, Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
 CI = "env:\n  TZ: Asia/Tokyo\n  LANG: C\njobs:\n  a:\n    steps:\n      - run: make test\n"
@@ -41,3 +44,55 @@ def test_a_green_suite_needs_nothing_whatever_the_files_say(tmp_path: Path) -> N
     run = Run(Project.make(tmp_path, {**SMALL, ".github/workflows/ci.yml": services}))
     run.start([plan(), work(), finish()], "true", test="true", runner=AT_ONCE)
     assert "suite-needs" not in [one["code"] for one in run.project.told("warning")]
+
+
+UNITTEST = (
+    "import unittest\nimport {module}\n\n\nclass Test(unittest.TestCase):\n"
+    "    def test_total(self):\n        self.assertEqual({module}.total(), 1)\n"
+)
+PYPROJECT = '[project]\nname = "shop"\nversion = "1"\ndependencies = ["nosuchpkg>=1"]\n'
+PACKAGE = '{"name": "shop", "dependencies": {"nosuchpkg": "1"}}'
+NODE_TEST = (
+    "const test = require('node:test');\nconst {{ total }} = require('{module}');\n"
+    "test('total', () => total());\n"
+)
+LACKING = [
+    ("pyproject.toml", PYPROJECT, "tests/test_total.py", UNITTEST, "shop", PYTEST),
+    ("pyproject.toml", PYPROJECT, "test_total.py", UNITTEST, "shop", "python3 -m unittest"),
+    ("package.json", PACKAGE, "total.test.js", NODE_TEST, "./shop", "node --test"),
+]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "text", "file", "test", "own", "command"),
+    LACKING,
+    ids=["pytest", "unittest", "node"],
+)
+def test_a_package_that_is_declared_and_not_installed_is_told_before_anybody_is_paid(
+    tmp_path: Path, manifest: str, text: str, file: str, test: str, own: str, command: str
+) -> None:
+    run = Run(Project.make(tmp_path, {manifest: text, file: test.format(module="nosuchpkg")}))
+    script = [plan(), work(), finish()]
+    with pytest.raises(EnvironmentNotReady) as raised:
+        run.start(script, "true", test=command, title="Mend it.", runner=AT_ONCE)
+    assert f"the package nosuchpkg is named in {manifest}" in str(raised.value.details)
+    assert (raised.value.exit_code, raised.value.nothing_spent) == (5, True)
+    assert run.project.told("worker_started") == []
+
+
+@pytest.mark.parametrize(
+    ("manifest", "text", "file", "test", "own", "command"),
+    LACKING,
+    ids=["pytest", "unittest", "node"],
+)
+def test_a_module_that_is_still_to_be_written_is_red(
+    tmp_path: Path, manifest: str, text: str, file: str, test: str, own: str, command: str
+) -> None:
+    run = Run(Project.make(tmp_path, {manifest: text, file: test.format(module=own)}))
+    run.start([plan(), work(), finish()], "true", test=command, title="Mend it.", runner=AT_ONCE)
+    assert run.result["worker_runs"] == 1
+    title = "Write nosuchpkg."
+    files = {manifest: text, file: test.format(module="nosuchpkg")}
+    run = Run(Project.make(tmp_path / "asked", files))
+    run.start([plan(), work(), finish()], "true", test=command, title=title, runner=AT_ONCE)
+    assert run.result["worker_runs"] == 1

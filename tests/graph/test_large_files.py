@@ -1,12 +1,15 @@
-"""Files too large to be kept: seen in the clean room, named where one changed, said beforehand."""
+"""Large files and large trees: seen in the clean room, named where one changed, said beforehand."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentrunner.git import snapshots
+from agentrunner.git.process import Git
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, Run
@@ -85,3 +88,24 @@ def test_an_ignored_one_that_the_tests_lack_from_the_start_is_told_at_once(run: 
     codes = [one.get("code") for one in run.project.events if one["event"] != "check"]
     begun = [one["event"] for one in run.project.events].index("worker_started")
     assert "left-out" in codes[:begun]
+
+
+def test_a_large_tree_is_listed_once_in_a_whole_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "MOST_LISTED", 100)
+    project = Project.make(tmp_path, {f"src/{number}.txt": "x\n" for number in range(600)})
+    asked: Counter[str] = Counter()
+    ask = Git.run
+
+    def counting(git: Git, *command: str, **options: Any) -> bytes:
+        asked[command[0]] += 1
+        return ask(git, *command, **options)
+
+    monkeypatch.setattr(Git, "run", counting)
+    run = Run(project)
+    run.start(SCRIPT, "echo y > src/1.txt", title="Change it.")
+    assert run.result["changed_files"]
+    assert asked["ls-tree"] == 1, asked
+    # No command decides, so no trees are made for one: that takes git's index each time.
+    assert asked["read-tree"] == 0, asked

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.words import options, signatures, things
-from agentrunner.verification.world import SnapshotTrees
 
 NOWHERE = "`{}`, which the requirements name, is nowhere in the tree"
 MOST_READ = 500_000
@@ -18,7 +17,7 @@ MOST_READ = 500_000
 MOST_FILES = 5_000
 
 
-def named_and_nowhere(snapshots: Snapshots, world: SnapshotTrees, asked: str) -> str:
+def named_and_nowhere(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str) -> str:
     """What a text names as it is to be called or given, and what neither tree has; else "".
 
     These are functions with their parameters, options, and what is called an attribute, a header or
@@ -30,21 +29,21 @@ def named_and_nowhere(snapshots: Snapshots, world: SnapshotTrees, asked: str) ->
     called = things(asked)
     if not named and not given and not called:
         return ""
-    new, old = snapshots.list(world.new), snapshots.list(world.old)
+    new, old = snapshots.list(new_tree), snapshots.list(old_tree)
     changed = [path for path, entry in new.items() if old.get(path) != entry]
     gone = [path for path, entry in old.items() if new.get(path) != entry]
     same = [path for path in new if old.get(path) == new[path]]
     with_trees = [path for path in changed if language_of(path) is not None]
     others = [path for path in changed if language_of(path) is None]
     wanted = {_defined(one): text for one, text in named.items()}
-    wanted = _not_in(snapshots, world.new, with_trees, wanted)
+    wanted = _not_in(snapshots, new_tree, with_trees, wanted)
     wanted = {_word(one): text for one, text in named.items() if text in wanted.values()}
-    wanted = _not_in(snapshots, world.new, others, wanted)
-    wanted = _not_in(snapshots, world.old, [*gone, *same], wanted)
+    wanted = _not_in(snapshots, new_tree, others, wanted)
+    wanted = _not_in(snapshots, old_tree, [*gone, *same], wanted)
     spelt = {_spelt(one): text for one, text in given.items()}
     spelt |= {_in_any_case(one): text for one, text in called.items()}
-    spelt = _not_in(snapshots, world.new, changed, spelt)
-    spelt = _not_in(snapshots, world.old, [*gone, *same], spelt)
+    spelt = _not_in(snapshots, new_tree, changed, spelt)
+    spelt = _not_in(snapshots, old_tree, [*gone, *same], spelt)
     missing = [*wanted.values(), *spelt.values()]
     return NOWHERE.format(missing[0]) if missing else ""
 

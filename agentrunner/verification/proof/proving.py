@@ -76,27 +76,28 @@ class Prover:
                 finding = leads_out(linked_out, str(self.verifier.spec.repo))
                 if report.stopped_by(finding, TEST):
                     cases = []
-            world = await self._world(old, new, cases, allowed)
             wanted = outside_of_checks(self.verifier.spec.wanted)
             missing = await asyncio.to_thread(
-                named_and_nowhere, self.verifier.snapshots, world, wanted
+                named_and_nowhere, self.verifier.snapshots, old, new, wanted
             )
             if missing:
                 report.findings.append(unasked_work(missing))
-            exam = Examination(
-                self.verifier,
-                self.differential,
-                self.canaries,
-                self.struck,
-                world,
-                criteria,
-                total,
-                written_before(baseline),
-                report,
-                await asyncio.to_thread(self._is_same_code, world),
-            )
-            for case in cases:
-                await _examine(exam, case)
+            if cases:  # without, nothing asks for the trees of an examination
+                world = await self._world(old, new, cases, allowed)
+                exam = Examination(
+                    self.verifier,
+                    self.differential,
+                    self.canaries,
+                    self.struck,
+                    world,
+                    criteria,
+                    total,
+                    written_before(baseline),
+                    report,
+                    await asyncio.to_thread(self._is_same_code, world),
+                )
+                for case in cases:
+                    await _examine(exam, case)
             _read_checks(criteria, evidence, report)
         others = [
             one for one in evidence.findings if one.code not in EXAMINED or one.code == "flaky"

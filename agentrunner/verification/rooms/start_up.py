@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agentrunner.verification.results.counts import Counts
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
 
 UNRESOLVED = re.compile(
     r"(?m)^\[ERROR\] (?:Plugin \S+ or one of its dependencies could not be resolved"
@@ -24,8 +26,6 @@ UNRESOLVED = re.compile(
 """Messages of Maven and Gradle where a part of themselves is unavailable: nothing was compiled yet.
 For a version that was never published they have another message, and that is red."""
 NO_TESTS = "no tests ran"
-MOST_READ = 200_000
-"""Characters of a manifest that are read."""
 UNREADABLE_FOR_SHELL = re.compile(
     r"(?:sh: (?:-c: )?(?:line )?\d+: .*\n)*sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*"
 )
@@ -91,7 +91,6 @@ INSTALL_ADVICE = re.compile(
     r"(?im)^(?:E\s+)?.*\binstall (?:it|this|them) with\b.*$|^(?:E\s+)?.*\bpip install\b.*$"
 )
 """Messages of an installed package about one that is not installed."""
-MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "Pipfile", "environment.yml")
 MISSING_MEMBER = re.compile(
     r"(?m)^go: (?:cannot load module (?P<place>\S+) listed in go\.work file"
     r"|open (?P<whole>\S+)/go\.mod: no such file or directory).*$"
@@ -179,6 +178,22 @@ def _names_a_file(word: str) -> bool:
     return bool(re.fullmatch(r"[\w@+./-]*\w\.\w+", word)) and not word.startswith(("-", "./"))
 
 
+def why_no_test_says_anything(
+    shell: str, ran: Ended, results: Results | None, repo: Path, wanted: str = ""
+) -> str:
+    """Why the test command could decide nothing: it could not start, or its tests could not.
+
+    "" where a test decided something, by name or by number; `NO_TESTS` where there is none.
+    """
+    why = why_not_started(shell, ran, repo, is_test=True, wanted=wanted)
+    if results is not None and results.tests:
+        return lacking_package(results, "", repo, wanted) if ran.exit_code else ""
+    failed = ran.counts.failed if ran.counts is not None else 1
+    if why or not ran.exit_code or (ran.counts is not None and ran.counts.passed):
+        return why
+    return lacking_package(None, ran.tail, repo, wanted, failed)
+
+
 def tool_lacking(shell: str, ran: Ended) -> str:
     """Python's message that the test tool is not installed; "" where there is none."""
     hit = NO_MODULE.search(ran.tail) if ran.exit_code else None
@@ -229,24 +244,9 @@ def _missing_for_conftest(output: str, repo: Path) -> str:
     if advice := INSTALL_ADVICE.search(output):
         return advice[0].removeprefix("E").strip()
     missing = MISSING_MODULE.search(output)
-    if missing is not None and _is_declared(missing["module"], repo):
+    if missing is not None and declared_in(missing["module"], repo):
         return missing[0].removeprefix("E").strip()
     return ""
-
-
-def _is_declared(module: str, repo: Path) -> bool:
-    """Whether a manifest at the top level names a package like this module."""
-    name = re.escape(module.lower()).replace("_", "[-_.]")
-    places = [*(repo / one for one in MANIFESTS), *sorted(repo.glob("requirements*.txt"))[:20]]
-    places += sorted(repo.glob("requirements/*.txt"))[:20]
-    for place in places:
-        try:
-            text = place.read_text(encoding="utf-8", errors="replace")[:MOST_READ].lower()
-        except OSError:
-            continue
-        if re.search(rf"(?m)(?:^|[\s\"'\[,])(?:{name}|pytest[-_]{name})(?![\w-])", text):
-            return not ((repo / module).exists() or (repo / "src" / module).exists())
-    return False
 
 
 def _is_below(place: str, repo: Path) -> bool:

@@ -5,7 +5,12 @@ The caches are filled by the tools themselves, from packages made by these tests
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +19,7 @@ import pytest
 from agentrunner.sandboxes.base import CommandResult, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.find_caches import find_caches
+from agentrunner.sandboxes.homes import without_large
 from tests.kit.caches import SECRET, Make, Project, cargo, go, maven, npm, serving, uv
 from tests.kit.docker import docker, require_docker
 from tests.kit.layers import tree_of
@@ -94,3 +100,101 @@ async def test_without_the_cache_they_are_red(place: Place) -> None:
     box = boxed("overlay", place, place.spec(programs=project.programs))
     result = await sh(box, place, project.test)
     assert result.exit_code not in (0, 127), (result.stdout + result.stderr).decode()
+
+
+Damage = Callable[[Path, ExitStack], None]
+"""Does something to Go's cache; what has to last until the tests have run is kept open."""
+DOWNLOADS = "cache/download/example.test/greet/@v"
+
+
+def half_written(cache: Path, _: ExitStack) -> None:
+    shutil.rmtree(cache / "example.test")
+    packed = cache / DOWNLOADS / "v1.2.3.zip"
+    packed.write_bytes(packed.read_bytes()[:-40])
+    (cache / DOWNLOADS / "v1.2.3.zip123.tmp").touch()
+
+
+def locked(cache: Path, lasting: ExitStack) -> None:
+    for name in ("cache/lock", f"{DOWNLOADS}/v1.2.3.lock"):
+        fcntl.flock(lasting.enter_context((cache / name).open("w")), fcntl.LOCK_EX)
+
+
+def of_another_user(cache: Path, _: ExitStack) -> None:
+    if os.geteuid():
+        pytest.skip("only root gives a file to another user")
+    for place in (cache, *cache.rglob("*")):
+        os.chown(place, 65534, 65534, follow_symlinks=False)
+
+
+def of_another_user_alone(cache: Path, lasting: ExitStack) -> None:
+    of_another_user(cache, lasting)
+    cache.chmod(0o700)
+
+
+def huge(cache: Path, _: ExitStack) -> None:
+    with (cache / "cache/download/huge.zip").open("wb") as file:
+        file.truncate(100 << 30)
+
+
+def sound(_: Path, __: ExitStack) -> None:
+    pass
+
+
+@pytest.fixture
+def writable_again(place: Place) -> Iterator[None]:
+    """Go keeps what it has unpacked read-only, also against whoever clears up."""
+    yield
+    for folder in place.user.rglob("*"):
+        if folder.is_dir() and not folder.is_symlink():
+            folder.chmod(0o755)
+
+
+@pytest.mark.usefixtures("writable_again")
+@pytest.mark.parametrize(
+    ("damage", "runs", "green"),
+    [
+        (half_written, 1, False),
+        (locked, 1, True),
+        (of_another_user, 1, True),
+        (of_another_user_alone, 1, False),
+        (huge, 1, True),
+        (sound, 2, True),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+async def test_a_cache_in_any_state_stays_as_it_is_and_stops_nobody(
+    place: Place, damage: Damage, runs: int, green: bool
+) -> None:
+    project = fetched(go, place)
+    with ExitStack() as lasting:
+        damage(place.user / "go/pkg/mod", lasting)
+        before = tree_of(place.user, text=False)
+        caches = find_caches(place.repo, {}, place.user)
+        closed = damage is of_another_user_alone
+        assert (caches.folders == ()) is closed
+        assert any("it cannot be read" in notice for notice in caches.notices) is closed
+        boxes = [
+            boxed("overlay", place, place.spec(caches=caches, programs=project.programs))
+            for _ in range(runs)
+        ]
+        for box in boxes:
+            await box.open()
+        try:
+            results = await asyncio.gather(*(sh(box, place, project.test) for box in boxes))
+        finally:
+            for box in boxes:
+                await box.close()
+        for result in results:
+            said = (result.stdout + result.stderr).decode()
+            assert (result.exit_code == 0) is green, said
+            assert result.exit_code not in (124, 127), said
+        assert tree_of(place.user, text=False) == before, "the user's own files have changed"
+
+
+def test_a_cache_that_would_be_copied_and_is_huge_is_a_notice(place: Place) -> None:
+    fetched(npm, place)
+    with (place.user / ".npm/_cacache/content-v2/huge").open("wb") as file:
+        file.truncate(100 << 30)
+    found = without_large(find_caches(place.repo, {}, place.user))
+    assert found.folders == ()
+    assert "npm: " in found.notices[-1] and "more than 2 GB would be copied" in found.notices[-1]

@@ -229,6 +229,123 @@ SHAPES: dict[str, tuple[dict[str, str], list[str]]] = {
 }
 
 
+PYTEST_INI = "[tool.pytest.ini_options]\ntestpaths = ['tests']\n"
+FIRST: dict[str, tuple[dict[str, str], str]] = {
+    "click": (
+        {
+            "pyproject.toml": GROUPS
+            + "[tool.uv]\ndefault-groups = ['dev', 'tests']\n"
+            + "[tool.tox]\nenv_list = ['py3.13', 'py3.12']\n"
+            + "[tool.tox.env_run_base]\ndependency_groups = ['tests']\n",
+            CI: workflow("uv run --locked --no-default-groups --group dev tox run"),
+            ".tox/py3.13/pyvenv.cfg": "",
+            **UV,
+        },
+        "uv run --group tests pytest -q",
+    ),
+    "httpx": (
+        {
+            "scripts/test": "#!/bin/sh -e\nexport PREFIX=venv/bin/\n${PREFIX}pytest\n",
+            "scripts/install": "#!/bin/sh -e\npip install -r requirements.txt\n",
+            CI: workflow('"scripts/install"', '"scripts/check"', '"scripts/test"'),
+            "pyproject.toml": PYTEST_INI,
+            "requirements.txt": "-e .[brotli]\npytest==8.3.4\n",
+            "venv/pyvenv.cfg": "",
+        },
+        "scripts/test",
+    ),
+    "pydantic": (
+        {
+            CI: workflow(
+                "make test",
+                "uv run coverage run -m pytest --durations=10",
+                "uv run --no-sync pytest tests/pydantic_core",
+                "make test-mypy",
+            ),
+            "Makefile": "install: .uv\n\tuv sync\ntest: .uv\n\tuv run pytest -n auto\n",
+            "pyproject.toml": "[dependency-groups]\ndev = ['pytest']\n" + PYTEST_INI,
+            **UV,
+        },
+        "make test",
+    ),
+    "prettier": (
+        {
+            "package.json": json.dumps(
+                {
+                    "packageManager": "yarn@4.5.0",
+                    "scripts": {"test": "jest", "test:dev-package": "INSTALL=1 jest"},
+                }
+            ),
+            "yarn.lock": "",
+            CI: workflow("yarn test:dev-package --coverage", "yarn test"),
+        },
+        "yarn test",
+    ),
+    "cobra": (
+        {
+            "Makefile": "test: install_deps\n\tgo test -v ./...\n"
+            "richtest: install_deps\n\trichgo test -v ./...\n"
+            "install_deps:\n\tgo get -v ./...\n",
+            "go.mod": "module example.test/cobra\n",
+            CI: workflow("make richtest", "make test"),
+        },
+        "go test ./...",
+    ),
+    "ripgrep": (
+        {
+            "Cargo.toml": "[package]\nname = 'rg'\n[workspace]\nmembers = ['crates/a']\n",
+            CI: workflow(
+                "${{ env.CARGO }} test --verbose --workspace ${{ env.TARGET_FLAGS }}",
+                env="env:\n  CARGO: cargo\n  TARGET_FLAGS:\n",
+            ),
+        },
+        "cargo test --verbose --workspace",
+    ),
+    "fd": (
+        {
+            "Cargo.toml": "[package]\nname = 'fd'\n",
+            CI: workflow("cargo test --locked --workspace --all-features", "cargo clippy"),
+        },
+        "cargo test --locked --workspace --all-features",
+    ),
+    "sympy": (
+        {
+            "bin/test": "#!/usr/bin/env python\nimport sympy\nsympy.test()\n",
+            "setup.cfg": "[options]\n",
+            "pytest.ini": "[pytest]\n",
+            CI: workflow("bin/test --split ${{ matrix.group }}/4 --slow", "bin/doctest"),
+        },
+        "bin/test",
+    ),
+    "express": (
+        {
+            "package.json": json.dumps(
+                {"scripts": {"test": "mocha --require test/env test/", "test-ci": "nyc mocha"}}
+            ),
+            CI: workflow("npm install", "npm run test-ci"),
+        },
+        "npm test",
+    ),
+    "requests": (
+        {
+            "Makefile": "init:\n\tpython -m pip install -r requirements-dev.txt\n"
+            "test:\n\ttox -p\nci:\n\tpython -m pytest tests --junitxml=report.xml\n",
+            "tox.ini": "[tox]\nenvlist = py{39,310}\n[testenv]\ncommands = pytest\n",
+            "pyproject.toml": PYTEST_INI,
+            CI: workflow("make", "make ci"),
+        },
+        "pytest -q",
+    ),
+}
+"""The manifests of ten well-known projects in their shape, and the command that fits each."""
+
+
+@pytest.mark.parametrize("project", FIRST)
+def test_the_first_proposal_for_projects_of_these_shapes(tmp_path: Path, project: str) -> None:
+    files, expected = FIRST[project]
+    assert candidates_of(make(tmp_path, files))[0].command == expected
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_what_is_proposed_in_which_order(tmp_path: Path, name: str) -> None:
     files, expected = SHAPES[name]

@@ -50,3 +50,12 @@ def test_what_could_not_be_read_is_tried_again() -> None:
     with pytest.raises(OSError, match="gone"):
         recent.get("a", gone)
     assert recent.get("a", lambda: b"x") == b"x"
+
+
+def test_the_last_few_are_kept_whatever_their_size() -> None:
+    store, recent = Store(), Recent[bytes](15, least=2)
+    ask(recent, store, "abab")
+    assert store.read == list("ab")
+    assert recent.latest() == ("b", b"b" * 10)
+    ask(recent, store, "cba")
+    assert store.read == list("abca")

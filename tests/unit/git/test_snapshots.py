@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agentrunner.errors import InfraError
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git import snapshot_writer as taking
+from agentrunner.git import snapshots as snapshots_module
 from agentrunner.git.process import Git
 from agentrunner.git.snapshots import Change, Snapshots, find_git
 
@@ -254,3 +256,33 @@ def test_many_files_of_a_tree_are_read_together(snapshots: Snapshots, tree: Path
         "a b.txt": b"a\n\nb", "empty": b"", "deep/c": b"\0\xff\n",
     }  # fmt: skip
     assert snapshots.read_many(taken, []) == {}
+
+
+def test_a_large_tree_is_listed_once_and_a_later_one_by_what_differs(
+    snapshots: Snapshots, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots_module, "MOST_LISTED", 100)
+    for number in range(600):
+        (tree / "src" / f"{number}.txt").write_text(f"{number}\n")
+    old = snapshots.take().tree
+    (tree / "src" / "0.txt").unlink()
+    (tree / "src" / "1.txt").write_text("other\n")
+    (tree / "new.txt").write_text("new\n")
+    new = snapshots.take().tree
+    whole = {name: Snapshots(snapshots.git_dir, tree).list(name) for name in (old, new)}
+
+    snapshots = Snapshots(snapshots.git_dir, tree)
+    asked: list[str] = []
+    run = Git.run
+
+    def counting(git: Git, *command: str, **options: Any) -> bytes:
+        asked.append(next(word for word in command if not word.startswith("-")))
+        return run(git, *command, **options)
+
+    monkeypatch.setattr(Git, "run", counting)
+    for _ in range(20):
+        for name in (old, new):
+            assert snapshots.list(name) == whole[name]
+            assert snapshots.reader(name)("src") == b""
+            assert snapshots.combine(name, {}) == name
+    assert asked == ["ls-tree", "diff-tree"]

@@ -201,6 +201,15 @@ def context_of(language: str, ending: Ending) -> TaskContext:
     )
 
 
+def with_known_red(language: str) -> TaskContext:
+    """A run that is COMPLETE though a test is red that was red before."""
+    context, red = context_of(language, "COMPLETE"), evidence_of("FAILED")
+    evidence = context["evidence"]
+    assert evidence is not None and red is not None and red.test is not None
+    test = red.test.model_copy(update={"known_red": red.test.failing})
+    return TaskContext(**{**context, "evidence": evidence.model_copy(update={"test": test})})
+
+
 def people_of(language: str) -> People:
     texts = TEXTS[language]
     at = "2026-11-21T05:10:00.000Z"

@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.config.spec import NOTE_TEMPLATES
 from agentrunner.notes.render import TOP_LINES, Language, render_note
-from tests.unit.notes.note_samples import Ending, spec_of, view_of
+from tests.unit.notes.note_samples import Ending, spec_of, view_of, with_known_red
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
@@ -32,6 +32,14 @@ def test_other_endings(
 ) -> None:
     text = render_note(view_of(language, ending), "core", language)
     golden(f"notes/top-{ending.lower()}.{language}.md", text.split("\n---\n")[0] + "\n")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_known_reds_are_told_and_decide_nothing(
+    golden: Callable[[str, str], None], language: Language
+) -> None:
+    text = render_note(view_of(language, context=with_known_red(language)), "core", language)
+    golden(f"notes/core-known-red.{language}.md", text)
 
 
 def test_a_full_note(golden: Callable[[str, str], None]) -> None:

@@ -44,6 +44,13 @@ ENDS: dict[str, Result] = {
             criterion("AC-2", "Nothing else changes", "unknown", "none"),
         ],
     ),
+    "known-red": result(
+        test={
+            **FAILED_TEST, "failed": 1, "known_red": ["tests/test_net.py::test_fetch"],
+            "red": [{"name": "tests/test_net.py::test_fetch", "file": "tests/test_net.py",
+                     "line": 5, "message": "AssertionError: no network here"}],
+        },
+    ),
     "interrupted": result(state="RUNNING", exit_code=130, reason="interrupted", note=None),
     "japanese": result(state="FAILED", exit_code=1, reason="loop_limit", **JAPANESE),
 }  # fmt: skip

@@ -13,6 +13,8 @@ BUILTIN = globals().get("BUILTIN", {})
 """The builtins as they were when Python started."""
 VARIABLE = "PYTHONPATH"
 MOST = 2000
+FAILED_IMPORT = "Failed to import test module: "
+"""What unittest says of a file that cannot be imported, in front of the traceback."""
 
 
 class Report:
@@ -258,7 +260,11 @@ class Plugin:
         self.done.add((name, outcome))
         if outcome == "error":
             self._write(k="lost", n=name)
-        self._write(k="test", n=name, o=outcome, f=name.partition("::")[0], m=text_of(report))
+        file, whole = name.partition("::")[0], str(getattr(report, "longrepr", "") or "")
+        text = text_of(report)
+        message = "\n".join(part for part in (last_error(whole), text) if part) if text else ""
+        line = line_in(whole, os.path.join(self.folder, file), self.root) if text else None
+        self._write(k="test", n=name, o=outcome, f=file, l=line, m=message[:MOST])
 
     def pytest_runtest_logstart(self, nodeid, location):
         quietly(self._started)(nodeid, location)
@@ -360,6 +366,26 @@ def merged(phases):
             if outcome == wanted:
                 return outcome, ""
     return "passed", ""
+
+
+def last_error(text):
+    """What pytest or Python says last of an error that a traceback led to."""
+    for line in reversed(text.splitlines()):
+        if line.startswith("E ") and line[1:].strip():
+            return line[1:].strip()
+    return ""
+
+
+def line_in(text, file, folder):
+    """The line of a file at which a traceback, by pytest or by Python, last was in it."""
+    import re
+
+    found = None
+    for hit in re.finditer(r'(?m)^\s*(?:File "(.+?)", line (\d+)|(\S.*?):(\d+): in )', text):
+        path = os.path.join(folder, hit.group(1) or hit.group(3))
+        if os.path.realpath(path) == os.path.realpath(file):
+            found = int(hit.group(2) or hit.group(4))
+    return found
 
 
 def text_of(report):
@@ -478,33 +504,35 @@ class Unittest:
     def stopTest(self, result, test):
         if result is not self.result or test is not self.test or os.getpid() != self.pid:
             return
-        outcome, message = "passed", ""
+        outcome, message, line = "passed", "", None
         for wanted in ("failed", "error", "xfailed", "xpassed", "skipped", "passed"):
             problems = [each for each in self.problems if each[0] == wanted]
             if problems:
-                outcome, message = problems[0]
+                outcome, message, line = problems[0]
                 break
         else:
             outcome, message = "error", "it ended without a result"
         look(name_of(test))
         look_at_case(type(test), test)
-        self._write(test, outcome, message)
+        self._write(test, outcome, message, line)
         self.result = self.test = None
 
-    def _write(self, test, outcome, message=""):
-        self._open().write(k="test", n=name_of(test), o=outcome, f=file_of(test), m=message)
+    def _write(self, test, outcome, message="", line=None):
+        self._open().write(
+            k="test", n=name_of(test), o=outcome, f=file_of(test), l=line, m=message
+        )
 
-    def _add(self, result, test, outcome, message=""):
+    def _add(self, result, test, outcome, message="", line=None):
         if not self._ours(result):
             return
         if self.test is None:
             # A class or module could not be set up: the tests in it are missing.
             self._open().write(k="lost", n=name_of(test))
-            self._write(test, outcome, message)
+            self._write(test, outcome, message, line)
         elif test is self.test:
-            self.problems.append((outcome, message))
+            self.problems.append((outcome, message, line))
         elif getattr(test, "test_case", None) is self.test:
-            self._write(test, outcome, message)
+            self._write(test, outcome, message, line)
 
     def addSuccess(self, result, test):
         self._add(result, test, "passed")
@@ -513,10 +541,11 @@ class Unittest:
         if type(test).__name__ == "_FailedTest":
             self._open().write(k="lost", n=name_of(test))
         inside = self.test is test and in_body(test, error)
-        self._add(result, test, "failed" if inside else "error", text_of_error(error))
+        outcome, text = "failed" if inside else "error", text_of_error(error)
+        self._add(result, test, outcome, text, line_of_error(test, error))
 
     def addFailure(self, result, test, error):
-        self._add(result, test, "failed", text_of_error(error))
+        self._add(result, test, "failed", text_of_error(error), line_of_error(test, error))
 
     def addSkip(self, result, test, reason):
         if self.test is None and self._ours(result):
@@ -533,10 +562,12 @@ class Unittest:
     def addSubTest(self, result, test, subtest, error):
         if not self._ours(result) or self.test is not test:
             return
-        outcome, message = ("passed", "") if error is None else ("failed", text_of_error(error))
-        self._write(subtest, outcome, message)
-        if error is not None:
-            self.problems.append((outcome, message))
+        if error is None:
+            self._write(subtest, "passed")
+            return
+        message, line = text_of_error(error), line_of_error(test, error)
+        self._write(subtest, "failed", message, line)
+        self.problems.append(("failed", message, line))
 
 
 def name_of(test):
@@ -555,6 +586,9 @@ def file_of(test):
     try:
         case = getattr(test, "test_case", test)
         path = getattr(sys.modules.get(type(case).__module__), "__file__", None) or ""
+        if type(case).__name__ == "_FailedTest":
+            path = os.path.join(*name_of(case).split(".")) + ".py"
+            return path.replace(os.sep, "/") if os.path.isfile(path) else ""
         if type(case).__module__.startswith("unittest."):
             return ""
         path = os.path.relpath(path)
@@ -580,8 +614,26 @@ def text_of_error(error):
         import traceback
 
         last = "".join(traceback.format_exception_only(error[0], error[1])).strip()
+        if FAILED_IMPORT in last:  # whose text ends in what a traceback led to
+            last = last.splitlines()[-1].strip() + "\n" + last
         return last[:MOST]
     return str(error)[:MOST]
+
+
+def line_of_error(test, error):
+    """The line in the test's own file at which an error rose; None if that is not known."""
+    try:
+        case = getattr(test, "test_case", test)
+        if type(case).__name__ == "_FailedTest":
+            return line_in(str(error[1]), file_of(case), os.getcwd())
+        file, line, trace = sys.modules[type(case).__module__].__file__, None, error[2]
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == file:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return line
+    except Exception:
+        return None
 
 
 # --- behave -------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import pytest
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.proof.nowhere import named_and_nowhere
-from agentrunner.verification.world import SnapshotTrees
 
 ASKED = (
     "Add `percent(n)` and `--dry-run`; see `old(x)`, and never `eval(text)`."
@@ -30,8 +29,7 @@ class Trees:
 
 
 def _missing(old: dict[str, str], new: dict[str, str], asked: str = ASKED) -> str:
-    world = SnapshotTrees("old", "new", "new", "old", (), frozenset(old), ())
-    return named_and_nowhere(cast(Snapshots, Trees(old, new)), world, asked)
+    return named_and_nowhere(cast(Snapshots, Trees(old, new)), "old", "new", asked)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,10 @@ def test_a_file_that_cannot_be_imported_is_an_error_of_its_own(tree: Path) -> No
         assert (seen.exit_code, seen.outcomes) == (code, outcomes)
         assert seen.results is not None and not seen.results.complete
         assert "nothing_of_that_name" in seen.results.tests[0].message
+        if means == 0:
+            first, *_ = seen.results.tests[0].message.splitlines()
+            assert first == "ModuleNotFoundError: No module named 'nothing_of_that_name'"
+            assert (seen.results.tests[0].file, seen.results.tests[0].line) == ("test_a.py", 1)
     seen = reported(tree, f"{shell} --continue-on-collection-errors")
     assert seen.outcomes == [("test_a.py", "error"), ("test_b.py::test_b", "passed")]
 

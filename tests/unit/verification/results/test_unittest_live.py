@@ -78,8 +78,10 @@ def test_every_outcome_by_name(tree: Path, python: str) -> None:
     assert set(seen.outcomes) - PASSING == EXPECTED
     assert seen.results is not None and not seen.results.complete
     bad = seen.results.named(f"{PATH}.TestA.test_bad")[0]
-    assert bad.file == "tests/test_a.py"
+    assert (bad.file, bad.line) == ("tests/test_a.py", 5)
     assert "sums differ" in bad.message
+    (subtest,) = seen.results.named(f"{PATH}.TestA.test_subtests (i=1)")
+    assert (subtest.file, subtest.line) == ("tests/test_a.py", 17)
 
 
 def test_the_text_of_v_is_the_weaker_means(tree: Path) -> None:
@@ -142,11 +144,15 @@ def test_a_process_that_ends_itself_leaves_what_was_known(tree: Path, ending: st
 
 
 def test_files_that_cannot_be_imported_and_early_stops(tree: Path) -> None:
-    write(tree, {"test_a.py": "import nothing_of_that_name\n"})
+    write(tree, {"test_a.py": "import os\nimport nothing_of_that_name\n"})
     seen = reported(tree, f"{PY} -m unittest")
     assert seen.outcomes == [("test_a", "error")]
     assert seen.results is not None and not seen.results.complete
-    assert "nothing_of_that_name" in seen.results.tests[0].message
+    (lost,) = seen.results.tests
+    assert lost.message.splitlines()[0] == (
+        "ModuleNotFoundError: No module named 'nothing_of_that_name'"
+    )
+    assert (lost.file, lost.line) == ("test_a.py", 2)
     write(tree, SUITE)
     seen = reported(tree, f"{PY} -m unittest -f tests.test_a")
     assert seen.results is not None and not seen.results.complete

@@ -1,0 +1,225 @@
+"""Packages that a manifest names and that are not installed, by what import errors name.
+
+A module that no manifest names, that is the repository's own, or that the task names is still to be
+written: without it tests are red, and nothing is missing in the environment.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agentrunner.verification.results.model import Results
+
+MOST_READ = 200_000
+"""Characters of a manifest that are read."""
+MODULE = re.compile(
+    r"No module named '?(?P<python>\w+)"
+    r"|Cannot find (?:module|package) '(?P<node>[^'\n]+)'"
+    r"|Failed to resolve import \"(?P<bundled>[^\"\n]+)\""
+)
+"""What Python, Node and bundlers say of a module that they do not find."""
+PACKAGE = re.compile(r"(?:@[^/\s]+/)?[^@./\s][^/\s]*")
+"""The package in the name of a module of Node: `@scope/name`, `name`."""
+REQUIREMENT = re.compile(r"\s*(?:-\s+)?[\"']?([A-Za-z0-9][\w.-]*)")
+"""The name at the beginning of a requirement."""
+OWN_NAMES = re.compile(
+    r"\b(?:name|packages|py_modules|package_dir|scripts)\s*=\s*"
+    r"(?:\[[^\]]*\]|\{[^}]*\}|[\"'][^\"']*[\"'])"
+)
+"""Arguments in a setup.py that name what the project itself contains."""
+AFFIXES = ("", "py", "python", "pytest")
+"""What a package's name often has before that of its module: `PyYAML`, `python-dateutil`."""
+NODE_TABLES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
+LOCAL = ("workspace:", "file:", "link:", "portal:")
+"""Beginnings of versions by which package.json names a package of the same repository."""
+
+
+def lacking_package(
+    results: Results | None, output: str, repo: Path, wanted: str, failed: int = 1
+) -> str:
+    """Why no test could say anything: all fail for packages that are declared and not installed.
+
+    "" where a test passed or failed for another reason, and where what is missing is still to be
+    written. Without results by name, `output` decides, with an import error for each of the
+    `failed` tests. `wanted` is the text of the task.
+    """
+    ran = [test for test in results.tests if test.outcome != "skipped"] if results else []
+    if not all(test.red for test in ran):
+        return ""
+    if not ran and sum(1 for _ in _missing(output)) < failed:
+        return ""
+    why = ""
+    for text in [test.message for test in ran] or [output]:
+        missing = dict.fromkeys(_missing(text))
+        if not missing:
+            return ""
+        for name, manifests in missing:
+            place = "" if _names(wanted, name) else manifests(name, repo)
+            if not place:
+                return ""
+            why = why or f"the package {name} is named in {place}, and is not installed"
+    return why
+
+
+def declared_in(module: str, repo: Path) -> str:
+    """The manifest at the top level that names a Python package like this module.
+
+    "" for none, and where the repository itself contains such a module.
+    """
+    if _is_own(module, repo):
+        return ""
+    wanted = {_plain(affix + module) for affix in AFFIXES}
+    for place, names in _python_manifests(repo):
+        if wanted & {_plain(name) for name in names}:
+            return place
+    return ""
+
+
+def _missing(text: str) -> Iterator[tuple[str, Any]]:
+    """What import errors name as missing, each with what finds its manifest."""
+    for hit in MODULE.finditer(text):
+        if hit["python"]:
+            yield hit["python"], declared_in
+        elif package := PACKAGE.match(hit["node"] or hit["bundled"]):
+            yield package[0], _declared_for_node
+        else:
+            yield hit[0], _never
+
+
+def _never(_name: str, _repo: Path) -> str:
+    """A file of the repository, named by its path, is no package."""
+    return ""
+
+
+def _names(wanted: str, name: str) -> bool:
+    return bool(re.search(rf"(?i)(?<![\w@/-]){re.escape(name)}(?![\w/-])", wanted))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]", "", name).lower()
+
+
+def _is_own(module: str, repo: Path) -> bool:
+    """Whether the repository contains such a module, at its top or in one of its folders."""
+    names = (module, f"{module}.py")
+    folders = [repo, *(one for one in _children(repo) if one.is_dir() and one.name[:1] != ".")]
+    return any((folder / name).exists() for folder in folders for name in names)
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())[:1000]
+    except OSError:
+        return []
+
+
+def _python_manifests(repo: Path) -> Iterator[tuple[str, Iterable[str]]]:
+    """Each manifest with the names of packages that it requires."""
+    for name, read in (
+        ("pyproject.toml", _of_pyproject), ("Pipfile", _of_pipfile), ("setup.cfg", _of_ini),
+        ("tox.ini", _of_ini), ("setup.py", _of_setup), ("environment.yml", _of_lines),
+    ):  # fmt: skip
+        if text := _text(repo / name):
+            yield name, read(text)
+    listed = [*repo.glob("requirements*.txt"), *repo.glob("requirements/*.txt")]
+    for place in sorted(listed)[:40]:
+        yield place.relative_to(repo).as_posix(), _of_lines(_text(place))
+
+
+def _text(place: Path) -> str:
+    try:
+        return place.read_text(encoding="utf-8", errors="replace")[:MOST_READ]
+    except OSError:
+        return ""
+
+
+def _required(lines: Iterable[Any]) -> set[str]:
+    """The names at the beginning of requirements; whatever is none is left out."""
+    hits = (REQUIREMENT.match(line) for line in lines if isinstance(line, str))
+    return {hit[1] for hit in hits if hit}
+
+
+def _of_pyproject(text: str) -> set[str]:
+    tables = _toml(text)
+    project, tool = _table(tables, "project"), _table(tables, "tool")
+    lists = [project.get("dependencies"), _table(tool, "uv").get("dev-dependencies")]
+    lists += [*_table(project, "optional-dependencies").values()]
+    lists += [*_table(tables, "dependency-groups").values()]
+    poetry = _table(tool, "poetry")
+    mappings = [_table(poetry, "dependencies"), _table(poetry, "dev-dependencies")]
+    groups = _table(poetry, "group")
+    mappings += [_table(_table(groups, name), "dependencies") for name in groups]
+    found = {line for one in lists if isinstance(one, list) for line in _required(one)}
+    found |= {name for one in mappings for name, how in one.items() if not _is_local(how)}
+    sources = _table(_table(tool, "uv"), "sources")
+    local = {_plain(name) for name, how in sources.items() if _is_local(how)}
+    return {name for name in found if _plain(name) not in local}
+
+
+def _is_local(how: object) -> bool:
+    """Whether a dependency is a folder of the same repository."""
+    return isinstance(how, Mapping) and bool({"path", "workspace"} & how.keys())
+
+
+def _of_pipfile(text: str) -> set[str]:
+    tables = _toml(text)
+    return {*_table(tables, "packages"), *_table(tables, "dev-packages")}
+
+
+def _of_ini(text: str) -> set[str]:
+    """The requirements in a setup.cfg or tox.ini."""
+    parser = configparser.RawConfigParser(strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return set()
+    lines: list[str] = []
+    for section in parser.sections():
+        extras = section == "options.extras_require"
+        for key, value in parser.items(section):
+            if extras or key in ("deps", "install_requires", "tests_require"):
+                lines += re.split(r"[\n;]", value)
+    return _required(line.rpartition(": ")[2] for line in lines)
+
+
+def _of_setup(text: str) -> set[str]:
+    return _required(re.findall(r"[\"']([^\"'\n]+)[\"']", OWN_NAMES.sub("", text)))
+
+
+def _of_lines(text: str) -> set[str]:
+    """The requirements in a list of them, a line each."""
+    return _required(line for line in text.splitlines() if not line.endswith(":"))
+
+
+def _toml(text: str) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def _table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = tables.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _declared_for_node(package: str, repo: Path) -> str:
+    """`package.json` where it names a package that is not installed; else ""."""
+    try:
+        manifest = json.loads(_text(repo / "package.json") or "{}")
+    except ValueError:
+        return ""
+    if not isinstance(manifest, dict) or manifest.get("name") == package:
+        return ""
+    for table in NODE_TABLES:
+        version = _table(manifest, table).get(package)
+        if isinstance(version, str) and not version.startswith(LOCAL):
+            there = (repo / "node_modules" / package).exists()
+            return "" if there else "package.json"
+    return ""

@@ -1,0 +1,114 @@
+"""Packages that a manifest names and nobody installed, and modules that are still to be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
+
+PYPROJECT = """
+[project]
+name = "shop"
+dependencies = ["httpx>=0.2", "PyYAML", "near"]
+optional-dependencies = { tests = ["trio-x; python_version > '3'"] }
+[dependency-groups]
+dev = ["ruff", { include-group = "tests" }]
+[tool.poetry.group.qa.dependencies]
+mimesis = "*"
+beside = { path = "../beside" }
+[tool.uv.sources]
+near = { workspace = true }
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "place"),
+    [
+        ("httpx", "pyproject.toml"),
+        ("yaml", "pyproject.toml"),
+        ("trio_x", "pyproject.toml"),
+        ("ruff", "pyproject.toml"),
+        ("mimesis", "pyproject.toml"),
+        ("attrs", "setup.cfg"),
+        ("coverage", "tox.ini"),
+        ("dateutil", "setup.py"),
+        ("numpy", "requirements-dev.txt"),
+        ("shop", ""),
+        ("beside", ""),
+        ("near", ""),
+        ("tests", ""),
+        ("pytest", ""),
+    ],
+)
+def test_only_a_requirement_of_a_manifest_is_declared(
+    tmp_path: Path, module: str, place: str
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "setup.cfg").write_text(
+        "[metadata]\nname = shop\n[options]\ninstall_requires =\n  attrs>=1\n"
+        "[tool:pytest]\naddopts = --cov shop\n"
+    )
+    (tmp_path / "tox.ini").write_text(
+        "[testenv]\ndeps =\n  py38: coverage\n  -e .\ncommands = pytest tests\n"
+    )
+    (tmp_path / "setup.py").write_text(
+        'setup(name="shop", packages=["shop"], install_requires=["python-dateutil>=2"])\n'
+    )
+    (tmp_path / "requirements-dev.txt").write_text("# shop\nnumpy==2\n")
+    assert declared_in(module, tmp_path) == place
+
+
+def test_a_module_of_the_repository_is_its_own(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "httpx.py").write_text("")
+    assert declared_in("httpx", tmp_path) == ""
+
+
+def red(message: str) -> TestResult:
+    return TestResult("tests/test_a.py", "error", message=message)
+
+
+LACKS = "ModuleNotFoundError: No module named 'httpx'"
+ESM = "Error [ERR_MODULE_NOT_FOUND]: Cannot find package '@no/such' imported from /r/a.test.mjs"
+
+
+@pytest.mark.parametrize(
+    ("messages", "wanted", "lacking"),
+    [
+        ([LACKS], "Mend the total.", "httpx"),
+        ([LACKS, "No module named 'yaml.nodes'"], "", "httpx"),
+        (["Error: Cannot find module 'left/pad.js'\nRequire stack:"], "", "left"),
+        ([ESM], "", "@no/such"),
+        ([LACKS], "Fetch the page with httpx.", ""),
+        ([LACKS, "ModuleNotFoundError: No module named 'shop'"], "", ""),
+        ([LACKS, "assert 1 == 2"], "", ""),
+        (["Error: Cannot find module './total.js'"], "", ""),
+        (["Error: Cannot find module 'installed'"], "", ""),
+        (["Error: Cannot find module 'sibling'"], "", ""),
+    ],
+)
+def test_what_no_test_can_be_imported_without(
+    tmp_path: Path, messages: list[str], wanted: str, lacking: str
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "node_modules" / "installed").mkdir(parents=True)
+    (tmp_path / "package.json").write_text(
+        '{"name": "shop", "dependencies": {"left": "1", "installed": "1"},'
+        ' "devDependencies": {"@no/such": "1", "sibling": "workspace:*"}}'
+    )
+    results = Results("x", tuple(map(red, messages)))
+    for why in (
+        lacking_package(results, "", tmp_path, wanted),
+        lacking_package(None, "\n".join(messages), tmp_path, wanted, len(messages)),
+    ):
+        assert (f"the package {lacking} is named in" in why) if lacking else not why
+    if lacking:
+        beside = Results(
+            "x", (*map(red, messages), TestResult("tests/test_b.py::test_b", "passed"))
+        )
+        assert lacking_package(beside, "", tmp_path, wanted) == ""
+        assert lacking_package(None, messages[0], tmp_path, wanted, 2) == ""
