@@ -53,8 +53,9 @@ class SandboxUndecided(InfraError):
 
 class EnvironmentNotReady(InfraError):
     """The set-up command fails in the sandbox, or the test command or a check cannot start
-    there: its program, interpreter or test runner is not there, or no tests ran. This is found
-    out before the first model call, so nothing was spent.
+    there: its program, interpreter or test runner is not there, no tests ran, or all of them
+    fail for a package that a manifest names and that is not installed. This is found out before
+    the first model call, so nothing was spent.
     """
 
     code = "environment-not-ready"
