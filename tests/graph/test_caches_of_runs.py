@@ -1,25 +1,30 @@
-"""A whole run of a Go project whose packages are where Go keeps them, with no network anywhere."""
+"""Whole runs of projects whose packages are where their tools keep them, without a network."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.kit.caches import SECRET, go, serving, write
+from tests.kit.caches import SECRET, Make, cargo, go, maven, serving, write
+from tests.kit.caches import Project as Cached
+from tests.kit.docker import IN_DOCKER, require_docker
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import Run
 
-APP = """\
+GO = """\
 package app
 
 import "example.test/greet"
 
 func Word() string { return greet.Word() + "?" }
 """
-TEST = """\
+GO_TEST = """\
 package app
 
 import "testing"
@@ -30,44 +35,146 @@ func TestApp(t *testing.T) {
 \t}
 }
 """
-WORK = """
-sed -i 's/ + "?"//' app.go && git mv notes.txt NOTES && git add app.go && git status --short
+JAVA_TEST = """\
+import org.junit.Test;
+import static org.junit.Assert.assertEquals;
+public class AppTest { @Test public void word() { assertEquals("hi", App.word()); } }
+"""
+GIT = """
+git mv notes.txt NOTES && git add {0} && git status --short
 if git commit -qm done; then exit 9; fi
 """
 
 
+@dataclass(frozen=True)
+class Task:
+    """A project with a package in a cache, and the repair of its only red test."""
+
+    make: Make
+    files: Mapping[str, str]
+    product: str
+    """The file that the repair changes: a question mark is too much in it."""
+    test: str = ""
+    """The test command, where it is another than the project's own."""
+    gone: str = ""
+    """A file of the project that it is without."""
+
+
+TASKS = (
+    Task(go, {"app.go": GO, "word_test.go": GO_TEST}, "app.go", "go test -v ./...", "app_test.go"),
+    Task(
+        cargo,
+        {
+            "src/lib.rs": 'pub fn word() -> String { format!("{}?", greet::word()) }\n',
+            "tests/word.rs": '#[test]\nfn word() {\n    assert_eq!(app::word(), "hi");\n}\n',
+        },
+        "src/lib.rs",
+        "cargo test",
+    ),
+    Task(
+        maven,
+        {
+            "src/main/java/App.java": "public class App {\n"
+            '    static String word() { return "hi?"; }\n}\n',
+            "src/test/java/AppTest.java": JAVA_TEST,
+        },
+        "src/main/java/App.java",
+    ),
+)
+BOXES: dict[str, dict[str, Any]] = {"bwrap": {}, "docker": IN_DOCKER}
+
+
+@dataclass
+class Started:
+    """A run that can begin, of a project whose server of packages is gone."""
+
+    run: Run
+    cached: Cached
+    task: Task
+
+    def start(self, script: list[Any], box: str = "bwrap", **sandbox: Any) -> None:
+        """Begin in a box of this kind."""
+        if box == "docker":
+            require_docker()
+        given = BOXES[box]
+        tools = [str(one) for one in self.cached.tools]
+        in_box = {**given.get("sandbox", {}), **sandbox}
+        if tools:
+            in_box["read_paths"] = [*in_box.get("read_paths", ()), *tools]
+        path = "".join(f"{one}/bin:" for one in tools)
+        test = self.task.test or self.cached.test
+        worker = f'sed -i \'s/?"/"/; s/ + ""//\' {self.task.product}{GIT.format(self.task.product)}'
+        self.run.start(
+            script,
+            worker,
+            test=f'PATH="{path}$PATH" {test}' if path else test,
+            runner={**given, "sandbox": in_box},
+        )
+
+
+Begin = Callable[[Task], Started]
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    project = Project.make(tmp_path, {"notes.txt": "notes\n"})
-    user = tmp_path / "user"
-    user.mkdir()
-    with serving(tmp_path / "served") as server:
-        go(user, project.repo, server)
-    (project.repo / "app_test.go").unlink()
-    write(project.repo, {"app.go": APP, "word_test.go": TEST})
-    project.git("add", ".")
-    project.git("commit", "-qm", "app")
-    run = Run(project)
-    run.environ = {"HOME": str(user), "PATH": os.environ["PATH"]}
-    return run
+def begin(tmp_path: Path) -> Begin:
+    def begin(task: Task) -> Started:
+        project = Project.make(tmp_path, {"notes.txt": "notes\n"})
+        user = tmp_path / "user"
+        user.mkdir()
+        with serving(tmp_path / "served") as server:
+            cached = task.make(user, project.repo, server)
+        if task.gone:
+            (project.repo / task.gone).unlink()
+        write(project.repo, {".gitignore": "target/\n", **task.files})
+        project.git("add", ".")
+        project.git("commit", "-qm", "app")
+        run = Run(project)
+        run.environ = {**os.environ, "HOME": str(user)}
+        return Started(run, cached, task)
+
+    return begin
 
 
-# Go compiles its library in each room, 15 s; what a sandbox shows of caches is in test_caches.
+ETC = pytest.mark.skip(
+    reason="Maven's own settings are in /etc, which the image without files lacks"
+)
+
+
+# Compilers build their library in each room; what a sandbox shows of caches is in test_caches.
 @pytest.mark.whole
-def test_it_is_complete_with_nothing_but_the_user_s_cache(run: Run) -> None:
+@pytest.mark.parametrize(
+    ("task", "box"),
+    [
+        pytest.param(
+            task,
+            box,
+            id=f"{task.make.__name__}-{box}",
+            marks=[ETC] if (task.make, box) == (maven, "docker") else [],
+        )
+        for task in TASKS
+        for box in BOXES
+    ],
+)
+def test_it_is_complete_with_nothing_but_the_user_s_cache(
+    begin: Begin, task: Task, box: str
+) -> None:
+    if box == "docker":
+        require_docker()
+    started = begin(task)
+    run = started.run
     before = run.project.git("rev-parse", "HEAD"), run.project.git("diff", "--cached")
-    script = [plan(), work(), finish(), assess()]
-    run.start(script, WORK, test="go test -v ./...")
-    assert run.ending == ("COMPLETE", "complete", 0)
+    started.start([plan(), work(), finish(), assess()], box)
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
     assert (run.project.repo / "NOTES").exists()
     assert before == (run.project.git("rev-parse", "HEAD"), run.project.git("diff", "--cached"))
     header = run.project.told("run_started")[0]["header"]
-    assert "package caches of go" in header["box"]
+    assert f"package caches of {started.cached.ecosystem}" in header["box"]
     assert any("left out as they hold credentials" in notice for notice in header["notices"])
     kept = [file for file in run.folder.root.rglob("*") if file.is_file()]
     assert not [file for file in kept if SECRET.encode() in file.read_bytes()]
 
 
-def test_without_the_cache_nobody_is_paid(run: Run) -> None:
-    run.start([plan()], WORK, test="go test ./...", runner={"sandbox": {"caches": "none"}})
-    assert run.result["worker_runs"] == 0
+def test_without_the_cache_nobody_is_paid(begin: Begin) -> None:
+    started = begin(TASKS[0])
+    started.start([plan()], caches="none")
+    assert started.run.result["worker_runs"] == 0
