@@ -51,10 +51,10 @@ class AutoSandbox:
 
     def describe(self) -> str:
         """See Sandbox. Why it is this one is told by `doctor`, and here of a wanted image."""
-        told = self._current.describe()
+        text = self._current.describe()
         if self._wanted_image and self._passed_over:
-            told += f" (not in {self._wanted_image}: {self._passed_over[0]})"
-        return told
+            text += f" (not in {self._wanted_image}: {self._passed_over[0]})"
+        return text
 
     def isolation(self) -> Mapping[str, str]:
         """See Sandbox."""
