@@ -99,6 +99,10 @@ def summary_screen(
     return "\n".join([*lines, *tests, *facts, *end])
 
 
+SOME_NAME = 10
+"""Columns of the first line that are left for a task's name, however narrow it is."""
+
+
 def headline(result: Result, driven: bool = False) -> str:
     """Return a word for the state, with a special one for what code could not prove."""
     end = end_of(result.state)
@@ -118,6 +122,12 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
         right.append(count(rounds_of(result.loops or 0, result.worker_runs), "round"))
     if result.test and result.test.known_red:
         right.append(count(len(result.test.known_red), "known red"))
+    critical = [one for one in result.acceptance_criteria if one.critical]
+    judged = sum(one.evidence == "judged" for one in critical)
+    if judged and word == "COMPLETE":
+        right.append(f"{judged} of {len(critical)} judged")
+    while len(right) > 1 and len(word) + len(", ".join(right)) + SOME_NAME > width:
+        del right[0]
     line = spread(f"{word}  {names}", ", ".join(right), width)
     end = end_of(result.state)
     tone = end.tone if end and word == end.word.upper() else "warn"
