@@ -52,12 +52,14 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_it_is_asked_about_and_a_yes_lets_it_pass(run: Run) -> None:
-    run.start([*ROUNDS, assess(), finish(), assess()], EXCHANGE, test=TEST)
+    run.start([*ROUNDS, finish(), assess()], EXCHANGE, test=TEST)
     assert run.ending == ("VALIDATING", None, 4)
     assert run.subject["code"] == "tool_exchanged"
     waiting = run.result["waiting"]
     assert "unittest.case.TestCase (written to and put back)" in str(waiting)
     assert "test_calc.Calc.test_add" in str(waiting)
+    run.approve()
+    assert run.subject["code"] == "only_in_tests"  # what it knows of the tests is asked about, too
     run.approve()
     assert run.ending == ("COMPLETE", "complete", 0)
 

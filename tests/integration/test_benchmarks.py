@@ -62,7 +62,7 @@ async def test_verify(tmp_path: Path) -> None:
 
 def test_prompts() -> None:
     found = prompts.figures(long=8, repeats=2)
-    assert len(found) == 10
+    assert len(found) == 14
     assert all(figure.ok for figure in found if "one decision after" in figure.name
                and "of 30 lines" in figure.name)  # fmt: skip
 

@@ -128,7 +128,7 @@ async def test_a_server_that_keeps_failing_is_asked_about(planned: Planned, faul
 
 async def test_a_refused_key_is_not_tried_again(planned: Planned) -> None:
     result = await planned.played([Fault(401, f"Incorrect API key provided: {KEY}")])
-    assert (result["state"], result["exit_code"]) == ("PLANNING", 4)
+    assert (result["state"], result["exit_code"]) == ("PLANNING", 5)
     assert planned.clock.waits == []
     asked = result["waiting"]["text"]
     assert "401" in asked and "OPENAI_API_KEY" in asked and "Incorrect" not in asked

@@ -153,7 +153,12 @@ def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[
 
 
 def put_aside(before: Results, now: Results, listed: Collection[str] = ()) -> list[str]:
-    """Names that were red before and are only skipped or expected to fail now, without `listed`."""
+    """Names that were red before and are only skipped or expected to fail now, without `listed`.
+
+    None where no other test passes that did not before: then there is nothing they stand beside.
+    """
+    if all(before.passed(test.name) for test in now.tests if test.outcome == "passed"):
+        return []
     return [
         name
         for name in dict.fromkeys(test.name for test in before.red)

@@ -40,7 +40,7 @@ from agentrunner.verification.rooms.byte_code import (
     speaks_of_compiling,
     write_programs,
 )
-from agentrunner.verification.rooms.start_up import MISSING, NO_SUCH_FILE, NO_TESTS
+from agentrunner.verification.rooms.start_up import MISSING, NO_TESTS, names_missing_file
 
 TEST_COMMAND = "task.test.command"
 OFFLINE: Mapping[str, str] = {
@@ -338,7 +338,7 @@ def not_ready(
     if why == NO_TESTS:
         message = f"{what} finds no tests."
         remedy = "task.test.baseline: false, where the run is to write the first ones"
-    elif NO_SUCH_FILE.search(why) and not MISSING.search(why):
+    elif names_missing_file(shell, why):
         message = f"{what} names a file that is not there."
         remedy = "correct the name; if the run is to write that file, the PRD has to name it"
     if path == TEST_COMMAND:

@@ -154,6 +154,12 @@ def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool, wanted
     return tool_lacking(shell, ran)
 
 
+def names_missing_file(shell: str, why: str) -> bool:
+    """Whether `why_not_started` says of a file that the command names that it does not exist."""
+    words = [word for word in shell.split()[1:] if _names_a_file(word)]
+    return bool(NO_SUCH_FILE.search(why)) and any(word in why for word in words)
+
+
 def _file_lacking(shell: str, output: str, repo: Path, wanted: str) -> str:
     """The message about a file that the command itself names and that does not exist.
 
