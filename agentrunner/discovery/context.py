@@ -7,9 +7,10 @@ lead outside, and reading it cannot block or race with changes.
 from __future__ import annotations
 
 import fnmatch
+import posixpath
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from agentrunner.config.text_files import MAX_BYTES, decode
@@ -159,8 +160,10 @@ def _cut(lines: list[str]) -> list[str]:
 
 def _suffixes(paths: Iterable[str]) -> dict[str, int]:
     """Return the number of files of the most frequent types."""
-    found = Counter(clean(PurePosixPath(path).suffix.lower())[:LINE_CHARS] for path in paths)
-    del found[""]
+    found: Counter[str] = Counter()
+    for suffix, count in Counter(posixpath.splitext(path)[1] for path in paths).items():
+        found[clean(suffix.lower())[:LINE_CHARS]] += count
+    del found["."], found[""]
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     return dict(ranked[:MOST_SUFFIXES])
 
@@ -168,11 +171,14 @@ def _suffixes(paths: Iterable[str]) -> dict[str, int]:
 def _stack(paths: Iterable[str]) -> list[str]:
     """Return each technology with the first file that implies it: "Python: pyproject.toml"."""
     near = sorted((path for path in paths if path.count("/") <= 1), key=lambda p: (p.count("/"), p))
+    first: dict[str, str] = {}
+    for path in near:
+        first.setdefault(path.rpartition("/")[2], path)
     found: dict[str, str] = {}
     for pattern, what in _STACK:
-        for path in near:
-            if what not in found and fnmatch.fnmatchcase(PurePosixPath(path).name, pattern):
-                found[what] = _line(path, 1)
+        names = fnmatch.filter(first, pattern)
+        if names and what not in found:
+            found[what] = _line(first[names[0]], 1)
     return [f"{what}: {path}" for what, path in found.items()]
 
 

@@ -17,6 +17,7 @@ import re
 import shutil
 import stat
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from agentrunner.git.attributes import Attributes
@@ -24,6 +25,8 @@ from agentrunner.git.process import Git, replace, to_bytes, to_text
 from agentrunner.git.stat_cache import FileKey
 from agentrunner.git.user_index import UserIndex
 
+SIZES_AT_ONCE = 20_000
+"""Blobs whose sizes git is asked for in one call."""
 RACY_NS = 2_000_000_000
 """A file changed this shortly before it was read may change again within the same time stamp."""
 
@@ -131,8 +134,13 @@ def believed(
         same = entry[0] == (size & LOW, mtime, ctime, inode & LOW, git_mode(mode))
         if same and mtime < settled and ctime < settled and not attributes.changes(name):
             found[path] = entry[1]
-    sizes = _sizes(git, {blob.hex() for blob in found.values()})
-    return {path: blob for path, blob in found.items() if sizes.get(blob.hex()) == files[path][0]}
+    paths = iter(list(found))
+    while some := list(islice(paths, SIZES_AT_ONCE)):
+        sizes = _sizes(git, {found[path].hex() for path in some})
+        for path in some:
+            if sizes.get(found[path].hex()) != files[path][0]:
+                del found[path]
+    return found
 
 
 def git_mode(mode: int) -> int:
@@ -143,8 +151,6 @@ def git_mode(mode: int) -> int:
 
 
 def _sizes(git: Git, blobs: set[str]) -> dict[str, int]:
-    if not blobs:
-        return {}
     asked = "".join(f"{blob}\n" for blob in sorted(blobs)).encode()
     out = git.run(
         *("cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)", "--buffer"),

@@ -207,6 +207,7 @@ class _SnapshotRun:
         try:
             borrow.lend(self.git, objects)
             found = borrow.believed(self.git, index, files, self._attributes(), rules.in_repository)
+            index.entries.clear()  # 100,000 entries are 50 MB, and nothing reads them again
         except (OSError, GitFailed):
             found = {}
         if not found:
@@ -262,7 +263,9 @@ class _SnapshotRun:
         """Return each file with its blob; only files that may have changed are read."""
         now: dict[bytes, Seen] = {}
         settled_before = self.started - RACY_NS
-        for path, key in self.walk.files.items():
+        files = self.walk.files
+        for path in list(files):
+            key = files.pop(path)  # what is not needed twice is not kept twice
             old = self.before.files.get(path)
             if old and old[:5] == key and old[6] & (SETTLED | STAND_IN):
                 now[path] = old

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import filter as matching
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -182,7 +183,10 @@ def _matching(root: Path, name: str) -> list[Path]:
 
 
 def _uses(row: CacheRow, names: set[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in row.used_by for name in names)
+    # A name is looked up; only a pattern is compared with each of what may be 100,000 names.
+    return any(
+        matching(names, pattern) if "*" in pattern else pattern in names for pattern in row.used_by
+    )
 
 
 def _is_source(name: str) -> bool:
