@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +140,14 @@ async def play(one: Codex, command: str) -> dict[str, Any]:
         return await one.run(server)
 
 
+def rust_toolchain() -> str:
+    """The folder of a Rust toolchain, wherever rustc on PATH has it."""
+    if shutil.which("cargo") is None:
+        missing("cargo is not installed.")
+    asked = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True)
+    return asked.stdout.strip()
+
+
 @pytest.mark.parametrize("box", ["bwrap", "docker"], indirect=True)
 async def test_a_weakened_golden_file_and_an_empty_test_do_not_end_complete(
     tmp_path: Path, box: str
@@ -162,14 +172,19 @@ async def test_a_weakened_golden_file_and_an_empty_test_do_not_end_complete(
         ("docker", "dependency"),
         ("bwrap", "c-source"),
         ("docker", "c-source"),
-        ("bwrap", "rust-module"),  # the image for tests has the host's /usr, where Rust may not be
+        ("bwrap", "rust-module"),
+        ("docker", "rust-module"),
     ],
     indirect=["box"],
 )
 async def test_honest_work_ends_complete_and_proven(tmp_path: Path, box: str, kind: str) -> None:
     files, test, task, worker = HONEST[kind]
-    if kind == "rust-module" and shutil.which("cargo") is None:
-        missing("cargo is not installed.")
-    result = await play(codex(box, tmp_path, files, test, **task), worker)
+    shown: tuple[str, ...] = ()
+    if kind == "rust-module":
+        # The image for tests has the host's /usr, where Rust may not be.
+        shown = (rust_toolchain(),)
+        test = f"PATH={shown[0]}/bin:$PATH {test}"
+    one = replace(codex(box, tmp_path, files, test, **task), shown=shown)
+    result = await play(one, worker)
     assert (result["state"], result["exit_code"]) == ("COMPLETE", 0), result["missing"]
     assert result["grade"] == "proven", result["proofs"]

@@ -34,6 +34,8 @@ class Codex:
     test: str = PYTEST
     task: Mapping[str, Any] = field(default_factory=dict)
     """More of the task."""
+    shown: tuple[str, ...] = ()
+    """More folders of the host that a container is shown."""
 
     @property
     def place(self) -> Path:
@@ -53,7 +55,7 @@ class Codex:
         }
         if self.box == "docker":
             runner["worker"]["docker_image"] = HOST_IMAGE
-            shown = ["/usr", sys.prefix, sys.base_prefix]
+            shown = ["/usr", sys.prefix, sys.base_prefix, *self.shown]
             runner["sandbox"] = {"kind": "docker", "read_paths": shown}
         return self.project.spec(test=self.test, runner=runner, **self.task)
 

@@ -161,3 +161,17 @@ def edited(shell: str, edits: list[tuple[int, int, str]]) -> str:
     for start, end, text in sorted(edits, reverse=True):
         shell = shell[:start] + text + shell[end:]
     return shell
+
+
+def put_first(shell: str, variable: str, folder: str) -> str:
+    """The text; where it sets a list of folders itself, with this folder before its value."""
+    at = [
+        shell.index("=", word.start) + 1
+        for command in simple_commands(shell)
+        for word in (*command.assignments, *command.words)
+        if word.text.startswith(f"{variable}=")
+    ]
+    first = f"{quoted(folder)}:"
+    return edited(
+        shell, [(place, place, first) for place in at if not shell.startswith(first, place)]
+    )

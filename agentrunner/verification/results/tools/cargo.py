@@ -48,7 +48,7 @@ class Cargo(Tool):
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
         """Put a `cargo` before the real one, which passes our runner to it."""
-        return shimmed(shell, "cargo", "agentrunner_cargo") if means == LOG else None
+        return shimmed(shell, place, "cargo", "agentrunner_cargo") if means == LOG else None
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """The logs and the text of doctests; or the text of all."""

@@ -32,7 +32,7 @@ class Console(Tool):
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
         """Put a `java` before the real one."""
-        return shimmed(shell, "java")
+        return shimmed(shell, place, "java")
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read one file per JUnit engine, written when that engine has run its tests."""

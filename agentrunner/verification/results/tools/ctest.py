@@ -39,7 +39,7 @@ class CTest(Tool):
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
         """Put a `ctest` before the real one."""
-        return shimmed(shell, "ctest") if means == JUNIT else None
+        return shimmed(shell, place, "ctest") if means == JUNIT else None
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read the XML; the text where CTest was started by its full path, as by CMake targets."""

@@ -33,7 +33,7 @@ class Dotnet(Tool):
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
         """Put a `dotnet` before the real one."""
-        return shimmed(shell, "dotnet")
+        return shimmed(shell, place, "dotnet")
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read one TRX file for each project and framework."""

@@ -42,7 +42,7 @@ class Go(Tool):
     ) -> Instrumented | None:
         """Put a `go` before the real one; else the option -v into its environment."""
         if means == EVENTS:
-            return shimmed(shell, "go")
+            return shimmed(shell, place, "go")
         return Instrumented(shell, {"GOFLAGS": "-v"})
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:

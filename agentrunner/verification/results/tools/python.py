@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentrunner.verification.results.reporters import text_of
-from agentrunner.verification.results.shell import edited, quoted, simple_commands
+from agentrunner.verification.results.shell import put_first
 
 NAMES = ("sitecustomize.py", "agentrunner_python.py", "agentrunner_look.py")
 
@@ -15,11 +15,4 @@ def python_files() -> dict[str, str]:
 
 def python_shell(shell: str, place: str) -> str:
     """The command; where it sets PYTHONPATH itself, our folder is put before its value."""
-    edits = []
-    for command in simple_commands(shell):
-        for word in (*command.assignments, *command.words):
-            name, equals, _ = word.text.partition("=")
-            if equals and name == "PYTHONPATH":
-                at = shell.index("=", word.start) + 1
-                edits.append((at, at, quoted(f"{place}/py") + ":"))
-    return edited(shell, edits)
+    return put_first(shell, "PYTHONPATH", f"{place}/py")
