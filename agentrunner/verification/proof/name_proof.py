@@ -17,6 +17,7 @@ from agentrunner.verification.findings import (
 )
 from agentrunner.verification.inputs.asked import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
+from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
 from agentrunner.verification.proof.asked_before import not_asked_again
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case, text_of
@@ -128,6 +129,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         exam.run, exam.differential, target, world, now, standing, own_tests, wanted_words
     )
     if only and report.stopped_by(only_in_tests(only), target.id):
+        return
+    if await stopped_for_ambient_conditions(exam, case, now, [*standing, *own_tests], wanted_words):
         return
     files = {test.name: in_repo(test.file, target.cwd) for test in now.tests}
     if standing and await stopped_for_pinned_answers(exam, case, files, standing):
