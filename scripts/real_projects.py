@@ -58,8 +58,6 @@ class Case:
     setup: str = ""
     task: dict[str, Any] = field(default_factory=dict)
     """More of the task's section."""
-    may_change: list[str] = field(default_factory=list)
-    """Paths of the fix that are protected or decide, and that a person lets the worker change."""
     known_red: list[str] = field(default_factory=list)
     """Red in this checkout for another reason; listed where the fix's own tests are not red yet."""
     listed_always: bool = False
@@ -301,7 +299,6 @@ class Ground:
                 "command": self.case.test,
                 "timeout_sec": self.case.limit_sec,
                 **({"known_red": self.case.known_red} if listed else {}),
-                **({"may_change": self.case.may_change} if self.case.may_change else {}),
             },
             **({"setup": {"command": self.case.setup}} if self.case.setup else {}),
             **self.case.task,

@@ -323,15 +323,26 @@ async def _reworded_tests(
         if path in was and path in entries and was[path] != entries[path]
     }
     names = [name for name in files if all(one.passed(name) for one in (before, held, now))]
-    if any(one.test and one.path in was and one.path in entries for one in world.changes):
-        # Of a whole program, as under CTest, nobody knows the file: any of them may ask for more.
-        names += [
-            test.name
-            for test in now.tests
-            if not test.file and all(one.passed(test.name) for one in (before, held, now))
-        ]
     same = await asyncio.to_thread(_worded_as_before, exam, names, files)
-    return [name for name in names if name not in same][:MOST_NAMES]
+    reworded = [name for name in names if name not in same]
+    if any(one.test and one.path in was and one.path in entries for one in world.changes):
+        reworded += await _without_file_and_red(exam, case, (before, held, now))
+    return reworded[:MOST_NAMES]
+
+
+async def _without_file_and_red(
+    exam: Examination, case: Case, green: Sequence[Results]
+) -> list[str]:
+    """Tests of which no tool names the file, as under CTest, that fail on the old code now."""
+    names = [
+        test.name
+        for test in green[-1].tests
+        if not test.file and all(one.passed(test.name) for one in green)
+    ]
+    if not names:
+        return []
+    ran = await exam.run(case.target, exam.world.mixed)
+    return [name for name in names if ran.results and not ran.results.passed(name)]
 
 
 def _worded_as_before(
@@ -342,9 +353,7 @@ def _worded_as_before(
     after = exam.verifier.snapshots.reader(exam.world.new)
     same = []
     for name in names:
-        path = files.get(name)
-        if path is None:
-            continue
+        path = files[name]
         language, before_text, after_text = language_of(path), before(path), after(path)
         if before_text is None:  # it has moved here, word for word
             same.append(name)
