@@ -21,6 +21,7 @@ EXAMINED = frozenset(
         "packages_changed",
         "work_unasked",
         "only_in_tests",
+        "work_not_lasting",
         "work_pinned",
     }
 )
@@ -185,6 +186,15 @@ def only_in_tests(what: str) -> Finding:
         message=what,
         remedy="name it in the task, where it is wanted; or agentrunner approve, after looking at"
         " agentrunner diff",
+    )
+
+
+def not_lasting(what: str) -> Finding:
+    """A finding: the work stands where it is written over, or where only tests read it."""
+    return Finding(
+        code="work_not_lasting",
+        message=what[:1].upper() + what[1:],
+        remedy="change the source, too; or agentrunner approve, after looking at agentrunner diff",
     )
 
 

@@ -10,6 +10,7 @@ from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.differential import in_repo, in_tree
 from agentrunner.verification.findings import (
+    not_lasting,
     only_in_tests,
     tests_gone,
     tool_changed,
@@ -30,6 +31,7 @@ from agentrunner.verification.proof.data_alone import (
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.followed_data import that_follow
 from agentrunner.verification.proof.integrity import exchanged
+from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.only_in_tests import right_only_in_tests
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
@@ -129,6 +131,9 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         exam.run, exam.differential, target, world, now, standing, own_tests, wanted_words
     )
     if only and report.stopped_by(only_in_tests(only), target.id):
+        return
+    fleeting = await why_not_lasting(exam, case, [*standing, *own_tests], wanted_words)
+    if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
         return
     if await stopped_for_ambient_conditions(exam, case, now, [*standing, *own_tests], wanted_words):
         return

@@ -1,0 +1,100 @@
+"""Whether the work stands where it lasts: not only in a file that the next build writes over, and
+not only in settings that tests alone read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from agentrunner.verification.inputs.giveaways import path_words
+from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
+
+HEAD_BYTES = 600
+MADE = re.compile(
+    rb"(?i)@generated\b|\b(?:auto-?\s?)?generated\b(?=.{0,200}\b(?:by|from|with)\b)"
+    rb"|\bdo not (?:edit|modify|change)\b|\bdon't edit\b",
+    re.DOTALL,
+)
+"""What the head of a file says where another file is its source."""
+DOCUMENTS = frozenset({".md", ".rst", ".txt"})
+MOST_TRIED = 3
+IN_MADE = (
+    "all of the work stands in {}, which says of itself that it is made from something else: the"
+    " next build takes the work away"
+)
+OF_TESTS = "{} is read by tests alone, it seems: with {} in its place, which is unchanged, {} fails"
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """A changed file of data that is named after tests, and one of its kind that is not."""
+
+    path: str
+    other: str
+
+
+async def why_not_lasting(exam: Examination, case: Case, names: Sequence[str], asked: str) -> str:
+    """Why the work is taken not to last; "" where nothing says so.
+
+    `names` are the tests that the proof rests on; without names it is the command as a whole.
+    `asked` is what people ask for. Raises what running in rooms raises.
+    """
+    if made := await asyncio.to_thread(_made_alone, exam, asked):
+        return IN_MADE.format(made)
+    for one in await asyncio.to_thread(_settings_of_tests, exam, case, asked):
+        tree = await asyncio.to_thread(_in_place_of, exam, one)
+        ran = await exam.run(case.target, tree, names)
+        if ran.results is None:
+            red = "" if ran.passed or names else f"`{case.target.shell}`"
+        else:
+            red = next((name for name in names if not ran.results.passed(name)), "")
+        if red:
+            return OF_TESTS.format(one.path, one.other, red)
+    return ""
+
+
+def _made_alone(exam: Examination, asked: str) -> str:
+    """A file that is made from another, where the work has changed no other source. Blocks."""
+    world, snapshots = exam.world, exam.verifier.snapshots
+    was = snapshots.reader(world.old)
+    sources = [path for path in world.product if PurePosixPath(path).suffix not in DOCUMENTS]
+    made = [path for path in sources if MADE.search((was(path) or b"")[:HEAD_BYTES])]
+    if not made or len(made) < len(sources) or any(path in asked for path in made):
+        return ""
+    return made[0]
+
+
+def _settings_of_tests(exam: Examination, case: Case, asked: str) -> list[_Settings]:
+    """Changed data that is named as tests are, beside unchanged data of its kind. Blocks."""
+    world, snapshots = exam.world, exam.verifier.snapshots
+    changed = [path for path in world.product if path in world.old_paths and not family_of(path)]
+    if not changed:
+        return []
+    inputs = exam.differential.inputs(world.new, [case.target])
+    of_tests = path_words(one.path for one in inputs.tests if one.kind == "test")
+    paths = sorted(snapshots.list(world.new).keys() - set(world.product))
+    found = []
+    for path in changed:
+        place = PurePosixPath(path)
+        if path in asked or path_words([place.stem]).isdisjoint(of_tests):
+            continue
+        found += [
+            _Settings(path, other)
+            for other in paths
+            if PurePosixPath(other).parent == place.parent
+            and PurePosixPath(other).suffix == place.suffix
+            and path_words([PurePosixPath(other).stem]).isdisjoint(of_tests)
+        ]
+    return found[:MOST_TRIED]
+
+
+def _in_place_of(exam: Examination, one: _Settings) -> str:
+    """The tree that is handed over, with another file's content in the settings. Blocks."""
+    snapshots, world = exam.verifier.snapshots, exam.world
+    return snapshots.combine(world.new, {one.path: snapshots.list(world.new)[one.other]})
