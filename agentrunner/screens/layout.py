@@ -192,6 +192,49 @@ def hanging(lead: str, text: str, columns: int) -> list[str]:
     return [first, *(wrap(" ".join(rest), columns, indent) if rest else ())]
 
 
+def sentence_lines(text: str, columns: int) -> list[str]:
+    """Return lines of `SENTENCE  COMMAND  WHAT IT DOES`, the parts set apart by two blanks.
+
+    Parts without room beside what is before them begin a line; sentences are broken at words, a
+    command only so that it can be pasted. Nothing is broken where `columns` is 0: no terminal.
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if not columns or cell_width(line) <= columns:
+            lines.append(line)
+            continue
+        indent = " " * (len(line) - len(line.lstrip()))
+        row = ""
+        for index, part in enumerate(_apart(line)):
+            if row and cell_width(row) + 2 + cell_width(part) <= columns:
+                row = f"{row}  {part}"
+                continue
+            lines += [row] if row else []
+            row = f"{indent}{'  ' if index else ''}{part}"
+            if cell_width(row) > columns:
+                lead = indent + ("  " if index else "")
+                set_out = pasteable if index % 2 else wrap
+                *before, row = set_out(part, columns, lead)
+                lines += before
+        lines.append(row)
+    return lines
+
+
+def _apart(line: str) -> list[str]:
+    return [part.strip() for part in line.split("  ") if part.strip()]
+
+
+def pasteable(command: str, width: int, indent: str = "") -> list[str]:
+    """Break a command at words, so that it can be pasted; leave one whole that cannot be broken."""
+    whole = flat(command)
+    parts = wrap(whole, width - 2, indent)
+    words = [part.strip() for part in parts]
+    in_a_text = any(part.count(quote) % 2 for part in words for quote in "\"'")
+    if cell_width(indent + whole) <= width or in_a_text or " ".join(words) != whole:
+        return [indent + whole]
+    return [*(f"{part} \\" for part in parts[:-1]), parts[-1]]
+
+
 def worked_and_waited(worked: object, waited: object) -> list[str]:
     """Return `18 m 41 s`, and `waited 2 h 3 m` if it waited long; [] if it did not work."""
     times = [float(one) if isinstance(one, int | float) else 0.0 for one in (worked, waited)]
