@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -184,12 +185,21 @@ def hanging(lead: str, text: str, columns: int) -> list[str]:
     """Put text after `lead`, broken at words to `columns`; on one line where `columns` is 0.
 
     Without a terminal nothing is broken: a program may read it, or a person copy it from a log.
+    In a terminal a command in back quotes stays in one piece, and so does a word, as a path or a
+    variable; where one is wider than the line, the terminal breaks it and copies it whole.
     """
     if not columns:
         return [lead + flat(text)]
-    first, *rest = wrap(f"{lead}{flat(text)}", columns)
     indent = " " * (len(lead) - len(lead.lstrip()) + 2)
-    return [first, *(wrap(" ".join(rest), columns, indent) if rest else ())]
+    lines, row, glue = [], lead.rstrip(), lead[len(lead.rstrip()) :]
+    for word in re.findall(r"`[^`]*`\S*|\S+", flat(text)):
+        for piece in [word] if word.isascii() else _pieces(word, columns - len(indent)):
+            if cell_width(row + glue + piece) > columns:
+                lines.append(row)
+                row, glue = indent, ""
+            row, glue = row + glue + piece, ""
+        glue = " "
+    return [*lines, row]
 
 
 def sentence_lines(text: str, columns: int) -> list[str]:

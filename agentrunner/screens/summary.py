@@ -128,7 +128,7 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     if judged and word == "COMPLETE":
         right.append(f"{judged} of {len(critical)} judged")
     while len(right) > 1 and len(word) + len(", ".join(right)) + SOME_NAME > width:
-        del right[0]
+        del right[1 if right[1].startswith("waited") else 0]
     line = spread(f"{word}  {names}", ", ".join(right), width)
     end = end_of(result.state)
     tone = end.tone if end and word == end.word.upper() else "warn"

@@ -88,3 +88,19 @@ def test_sentences_fit_the_terminal_and_commands_can_be_pasted(
     assert whole == " ".join(TOLD.split())
     for line in lines:
         assert not columns or cell_width(line) <= columns or " -" in line or '"' in line
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("systemctl start docker, or set DOCKER_HOST=unix:///run/docker.sock",
+         ["  cure: systemctl start docker, or set", "    DOCKER_HOST=unix:///run/docker.sock"]),
+        ('`codex login -c cli_auth_credentials_store="file"`',
+         ["  cure:", '    `codex login -c cli_auth_credentials_store="file"`']),
+        ("設定ファイルの場所を書いてから、もう一度やり直してください",
+         ["  cure: 設定ファイルの場所を書いてから、もう", "    一度やり直してください"]),
+    ],
+)  # fmt: skip
+def test_words_and_quoted_commands_stay_whole(text: str, lines: list[str]) -> None:
+    assert layout.hanging("  cure: ", text, 44) == lines
+    assert layout.hanging("  cure: ", text, 0) == [f"  cure: {text}"]
