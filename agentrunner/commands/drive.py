@@ -104,7 +104,7 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
         result = Result.of_error(error, run_id=console.run_id, state=console.state)
         console.finish(result)
         show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
-        if console.run_id:
+        if console.run_id and not error.path.startswith("--"):  # it would go on with that option
             tell(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code
     console.finish(result)
