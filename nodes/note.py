@@ -41,6 +41,7 @@ async def note(state: TaskContext, deps: Deps) -> Command[str]:
     if ended["state"] == TaskState.COMPLETE:
         await asyncio.to_thread(commit_work, ended, deps)
     reach("during_note")
+    await deps.prover.forget()
     await asyncio.to_thread(leave_note, ended, deps)
     return Command(update=update, goto=END)
 

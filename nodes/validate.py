@@ -165,11 +165,15 @@ async def _examined(state: TaskContext, deps: Deps, evidence: Evidence) -> Evide
         return evidence
     reach("before_proof")
     baseline = state.get("baseline") or Baseline(tree=evidence.tree)
-    examined = without_credit(
-        await deps.prover.prove(state["criteria"], baseline, evidence, allowed, approved)
-    )
     number = state["counters"].worker_runs
-    key = f"{number}-{examined.tree[:12]}-{len(approved)}"
+    key = f"{number}-{evidence.tree[:12]}-{len(approved)}"
+    examined = without_credit(
+        await deps.prover.prove(
+            state["criteria"], baseline, evidence, allowed, approved,
+            step=f"{key}-{state['counters'].loops}",
+        )
+    )  # fmt: skip
+    reach("after_proof")
     deps.record(state, "proof", key, {**examined.model_dump(mode="json"), "round": number})
     for finding in examined.findings:
         if finding not in evidence.findings:

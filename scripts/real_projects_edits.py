@@ -9,7 +9,7 @@ EDITS = ("weakened", "skipped", "deleted")
 _ASSERTS = re.compile(
     r"^\s*(?:\}\s*)?(?:self\.)?(?:assert|expect|should|is\(|is_deeply|like\(|ok\(|cmp_|lists_match|sets_match|ack_|_check"
     r"|\$this->(?:assert|expect)|self::assert|EXPECT_|ASSERT_|TEST_ASSERT|\.expect|t\.(?:Error|Fatal)"
-    r"|Assert\.|fail\()"
+    r"|Assert\.|fail\(|check[A-Z]\w*\()"
 )
 _KEEP = {"python": "pass"}
 """What takes the place of an assertion, where a block may not be empty."""

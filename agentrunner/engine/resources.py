@@ -253,7 +253,7 @@ async def open_workshop(
             snapshots=snapshots,
             ledger=Ledger(folder),
             verifier=verifier,
-            prover=make_prover(verifier),
+            prover=make_prover(verifier, folder.root / "proof"),
             panel=planner,
             members=resolved.members,
             sandbox=sandbox,

@@ -20,6 +20,8 @@ IN_RUNNER = (
     "after_finish",
     "during_validation",
     "before_proof",
+    "mid_proof",
+    "after_proof",
     "during_note",
 )
 """Reached in the driving process."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.storage.events import read_events
 from agentrunner.storage.failpoints import IN_RUNNER, IN_SUPERVISOR
 from agentrunner.storage.worker_ledger import NotExecuted
 from tests.kit.process import Drill, at_point
@@ -100,6 +101,23 @@ def test_a_run_that_keeps_nothing_keeps_what_resume_needs_until_its_end(tmp_path
         assert drill.resume()["state"] == "COMPLETE"
         assert list((drill.state_dir / "runs").iterdir()) == []
         assert "COMPLETE" in drill.read(".agent-runner/task-probe.md")
+
+
+def test_a_killed_examination_repeats_no_run_that_has_ended(tmp_path: Path) -> None:
+    with Drill.open(tmp_path, sandbox="none") as drill:
+        assert drill.crash(**at_point("after_proof")).code == -signal.SIGKILL
+        kept = list((drill.folder.root / "proof").rglob("*.json"))
+        before = _awaited(drill)
+        assert len(kept) > 1 and before.count("once more") == 1
+        assert drill.resume()["state"] == "COMPLETE"
+        assert [why for why in _awaited(drill)[len(before) :] if why] == []
+        assert list((drill.folder.root / "proof").iterdir()) == []
+
+
+def _awaited(drill: Drill) -> list[str]:
+    """Why each command ran that was waited for; "" for the first run on a tree."""
+    events = read_events(drill.folder.events_file)
+    return [str(one.get("why") or "") for one in events if one["event"] == "awaiting"]
 
 
 def test_every_fail_point_is_in_the_matrix() -> None:

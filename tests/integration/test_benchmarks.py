@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import box, cold, gateway, growth, overhead, plan, prompts, repositories, verify
+from benchmarks import (
+    box,
+    chart,
+    cold,
+    gateway,
+    growth,
+    overhead,
+    plan,
+    prompts,
+    repositories,
+    verify,
+)
 from benchmarks.measure import Figure, report
 from tests.kit.engine import connected
 from tests.kit.project import require_bwrap
@@ -71,3 +82,17 @@ def test_a_missed_goal_is_said_and_fails(capsys: pytest.CaptureFixture[str]) -> 
     met, missed = Figure("a", "1", "1", 1.0, 1.0), Figure("b", "2", "1", 2.0, 1.5)
     assert report([met]) == 0 and report([met, missed]) == 1
     assert "MISSED" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_the_chart_has_a_line_for_each_figure_and_for_gits() -> None:
+    table = [
+        "10 files: first snapshot       9.1 ms      git add -A, 3.3 ms     2.73  <= 4  ok",
+        "100,000 files: first snapshot  1551.6 ms   git add -A, 17606 ms   0.09  <= 4  ok",
+        "100,000 files: peak memory     149.38 MB   -                      149   <= 9  ok",
+    ]
+    lines = chart.read_lines(table)
+    assert lines["git add -A"] == {10: 0.0033, 100_000: 17.606}
+    drawn = [line for line in chart.draw(lines) if line.startswith("<polyline")]
+    assert len(drawn) == len(lines) == 2 and "dasharray" in drawn[1]
+    with pytest.raises(ValueError, match="two sizes"):
+        list(chart.draw(chart.read_lines(table[:1])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agentrunner.state.run_state import Criterion
 from agentrunner.verification.canaries.claimed_tests import Canaries
@@ -14,6 +14,7 @@ from agentrunner.verification.findings import flaky, inputs_written
 from agentrunner.verification.inputs.asked import is_looked_at
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.proof.case import Case, Report
+from agentrunner.verification.proof.kept_runs import KeptRuns
 from agentrunner.verification.proof.struck import TakenOut
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import stable
@@ -26,6 +27,9 @@ LONG_SEC = 60
 """A suite that takes longer is confirmed by the tests that matter, not as a whole."""
 TRIES, SUSPICIOUS_TRIES = 2, 5
 """How often a colour is asked for again; the second number is for trees of the same code."""
+SHORTEST_SEC = 30.0
+MUCH_LONGER = 10
+"""The least time of a command on a changed copy, and how many times as long as elsewhere it has."""
 FLAKY_TRIES = 6
 """How often the old tree is run to see whether a test was flaky before."""
 
@@ -50,15 +54,44 @@ class Examination:
     report: Report = field(default_factory=Report)
     same_code: bool = False
     """Whether only comments and layout were changed, which turns a test green only by chance."""
+    kept: KeptRuns | None = None
+    took: dict[str, float] = field(default_factory=dict)
+    """The longest that a target has taken on a tree that nobody changed on purpose, in seconds."""
 
     async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
         """Run a target on a tree, in a room of its own that is set up as that tree requires."""
+        limited = self._cut_short(target, tree)
+
+        async def ask() -> Measured:
+            return await self._run(limited, tree, only)
+
+        ran = await (self.kept.run(target, tree, only, ask) if self.kept else ask())
+        if self._is_as_it_was(tree) and not ran.ran.timed_out:
+            self.took[target.id] = max(self.took.get(target.id, 0), ran.ran.duration_sec)
+        return ran
+
+    async def _run(self, target: Target, tree: str, only: Sequence[str]) -> Measured:
         read = await asyncio.to_thread(self.verifier.trees.reader, tree)
         self.verifier.awaits(target, _why_run_on(tree, self.world))
         async with self.verifier.rooms.open(tree) as room:
             if tree != self.world.old:
                 room, _ = await self.verifier.set_up_room(room, self.total)
             return await self.verifier.measurer.run(target, room, read, only=only)
+
+    def _cut_short(self, target: Target, tree: str) -> Target:
+        """A target with less time on a copy that was changed on purpose, as it may never end there.
+
+        It has ten times what it takes elsewhere.
+        """
+        took = self.took.get(target.id, 0)
+        if not took or self._is_as_it_was(tree):
+            return target
+        limit = max(SHORTEST_SEC, MUCH_LONGER * took)
+        return replace(target, timeout_sec=min(target.timeout_sec, limit))
+
+    def _is_as_it_was(self, tree: str) -> bool:
+        world = self.world
+        return tree in (world.old, world.new, world.kept, world.mixed)
 
     async def confirmed_red(self, case: Case, names: list[str]) -> list[str]:
         """Those of `names` that are red in each further run on the old tree.

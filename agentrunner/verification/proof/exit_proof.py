@@ -33,6 +33,7 @@ from agentrunner.verification.proof.data_alone import (
     turned_by_data,
 )
 from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.hushed_tools import hushed_by_comment
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.moved_back import red_where_it_was
 from agentrunner.verification.proof.new_in_green import why_not_shown
@@ -236,6 +237,9 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     silent = await gone_silent(exam, target)
     if silent and report.stopped_by(tool_changed(target, silent), target.id):
+        return
+    hushed = await hushed_by_comment(exam, target)
+    if hushed and report.stopped_by(tool_changed(target, hushed), target.id):
         return
     asked = outside_of_checks(exam.verifier.spec.wanted)
     only = await right_only_in_tests(

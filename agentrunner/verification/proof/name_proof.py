@@ -17,6 +17,7 @@ from agentrunner.verification.findings import (
 )
 from agentrunner.verification.inputs.asked import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
+from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
 from agentrunner.verification.proof.asked_before import not_asked_again
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case, text_of
@@ -128,6 +129,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         exam.run, exam.differential, target, world, now, standing, own_tests, wanted_words
     )
     if only and report.stopped_by(only_in_tests(only), target.id):
+        return
+    if await stopped_for_ambient_conditions(exam, case, now, [*standing, *own_tests], wanted_words):
         return
     files = {test.name: in_repo(test.file, target.cwd) for test in now.tests}
     if standing and await stopped_for_pinned_answers(exam, case, files, standing):
@@ -321,7 +324,25 @@ async def _reworded_tests(
     }
     names = [name for name in files if all(one.passed(name) for one in (before, held, now))]
     same = await asyncio.to_thread(_worded_as_before, exam, names, files)
-    return [name for name in names if name not in same][:MOST_NAMES]
+    reworded = [name for name in names if name not in same]
+    if any(one.test and one.path in was and one.path in entries for one in world.changes):
+        reworded += await _without_file_and_red(exam, case, (before, held, now))
+    return reworded[:MOST_NAMES]
+
+
+async def _without_file_and_red(
+    exam: Examination, case: Case, green: Sequence[Results]
+) -> list[str]:
+    """Tests of which no tool names the file, as under CTest, that fail on the old code now."""
+    names = [
+        test.name
+        for test in green[-1].tests
+        if not test.file and all(one.passed(test.name) for one in green)
+    ]
+    if not names:
+        return []
+    ran = await exam.run(case.target, exam.world.mixed)
+    return [name for name in names if ran.results and not ran.results.passed(name)]
 
 
 def _worded_as_before(

@@ -17,6 +17,7 @@ import asyncio
 import posixpath
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
 from agentrunner.verification.canaries.claimed_tests import Canaries
@@ -27,6 +28,7 @@ from agentrunner.verification.proof.adapted import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
+from agentrunner.verification.proof.kept_runs import KeptRuns
 from agentrunner.verification.proof.name_proof import prove_by_name
 from agentrunner.verification.proof.nowhere import named_and_nowhere
 from agentrunner.verification.proof.old_inputs import with_old_inputs
@@ -49,6 +51,7 @@ class Prover:
     differential: Differential
     canaries: Canaries
     struck: TakenOut
+    kept: KeptRuns | None = None
 
     async def prove(
         self,
@@ -57,12 +60,14 @@ class Prover:
         evidence: Evidence,
         allowed: Sequence[str] = (),
         approved: Collection[str] = (),
+        step: str = "",
     ) -> Evidence:
         """The evidence with graded proofs, and with findings that a person has to settle.
 
         `allowed` are paths whose change a person allowed: they count as the worker left them.
         `approved` are ids of findings (`approval_of`) that a person settled: they stop nothing.
-        Raises SandboxError and OSError.
+        `step` names this examination: one of the same name that was killed is gone on with. Raises
+        SandboxError and OSError.
         """
         old = baseline.tree
         total = await asyncio.to_thread(self.verifier.trees.between, old, evidence.tree)
@@ -95,7 +100,11 @@ class Prover:
                     written_before(baseline),
                     report,
                     await asyncio.to_thread(self._is_same_code, world),
+                    self.kept,
+                    {case.target.id: case.seconds for case in cases if case.seconds},
                 )
+                if self.kept is not None:
+                    await self.kept.begin(step, world.old, world.new, world.kept, world.mixed)
                 for case in cases:
                     await _examine(exam, case)
             _read_checks(criteria, evidence, report)
@@ -115,6 +124,11 @@ class Prover:
                 "tests_added": len(_worker_tests(report.proofs)),
             }
         )
+
+    async def forget(self) -> None:
+        """Remove what is kept of examinations: the run has ended."""
+        if self.kept is not None:
+            await self.kept.end()
 
     async def _cases(
         self,
@@ -255,14 +269,15 @@ def _worker_tests(proofs: Sequence[Proof]) -> set[str]:
     return {name for proof in proofs if proof.author == "worker" for name in proof.tests}
 
 
-def make_prover(verifier: Verifier) -> Prover:
-    """The prover of trees that `verifier` measures."""
+def make_prover(verifier: Verifier, kept_in: Path | None = None) -> Prover:
+    """The prover of trees that `verifier` measures; its runs are kept in a folder, if any."""
     snapshots = verifier.snapshots
     return Prover(
         verifier,
         Differential(snapshots, verifier.spec),
         Canaries(snapshots),
         TakenOut(WithoutWork(snapshots)),
+        KeptRuns(kept_in) if kept_in is not None else None,
     )
 
 

@@ -47,8 +47,8 @@ class Run:
     direct: bool = False
     """Whether that command is the program itself, at most with wrappers before it."""
     appended: str | None = None
-    """What must come before options that are added to `outer`: "" or " --"; None where such options
-    do not reach the program."""
+    """What must come before options that are added to `outer`: "", or " --" for each script of npm
+    on the way; None where such options do not reach the program."""
     position: int = 0
     """The index of the program among the words of `outer`, where `direct`."""
 
@@ -137,9 +137,7 @@ def _follow(
         if not texts_run:
             found.append(run)
         for text, place, extra in texts_run:
-            inner_prefix = (
-                None if extra is None or options_prefix is None else _joined(options_prefix, extra)
-            )
+            reached = extra is not None and options_prefix is not None
             _follow(
                 text,
                 place,
@@ -148,13 +146,9 @@ def _follow(
                 run.assignments,
                 depth + 1,
                 outer or command,
-                inner_prefix,
+                f"{options_prefix}{extra}" if reached else None,
                 seen,
             )
-
-
-def _joined(before: str, more: str) -> str:
-    return before or more
 
 
 def unwrapped(words: Sequence[str]) -> tuple[int, tuple[str, ...]]:
@@ -228,7 +222,7 @@ def _texts_run_by(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | No
                 ("" if program in ("yarn", "pnpm", "bun") else " --") if len(texts) == 1 else None
             )
             added = _passed_arguments(words, dashes)
-            yield text + added, folder, dashes if not added else ""
+            yield text + added, folder, dashes if dashes is None or "--" not in words else ""
     elif program in RECIPES:
         for text, folder in _only_elsewhere(list(delegated(words, run.folder, read)), run.folder):
             yield text, folder, None

@@ -129,6 +129,23 @@ def tokens(source: bytes, family: str) -> tuple[Token, ...]:
     return tuple(found)
 
 
+def comments(source: bytes, family: str) -> list[tuple[int, str]]:
+    """Return where each comment of a source begins, in bytes, and its text, one character a byte.
+
+    A source that is larger than `LARGEST` has none.
+    """
+    if len(source) > LARGEST:
+        return []
+    text, at = source.decode("latin-1"), 0
+    pattern = re.compile(_COMMENTS.get(family, _SLASH), re.DOTALL | re.MULTILINE)
+    found: list[tuple[int, str]] = []
+    for token in (*tokens(source, family), None):
+        end = token.start if token is not None else len(text)
+        found += [(at + hit.start(), hit[0]) for hit in pattern.finditer(text[at:end])]
+        at = token.end if token is not None else end
+    return found
+
+
 @cache
 def _pattern(family: str) -> re.Pattern[str]:
     comments = _COMMENTS.get(family, _SLASH)

@@ -70,8 +70,6 @@ def added(shell: str, run: Run, options: Sequence[str], position: int | None = N
     if not run.direct and run.appended is None:
         return None
     dashes = "" if run.direct else run.appended
-    if dashes == " --" and any(word.text == "--" for word in words):
-        dashes = ""
     return edited(shell, [(words[-1].end, words[-1].end, f"{dashes} {text}")])
 
 

@@ -1,8 +1,12 @@
 """Commands are followed through the recipes of make, just and package managers."""
 
+import json
+
 import pytest
 
+from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.scripts import texts_run
+from agentrunner.verification.results.tools.base import added
 
 TREE = {
     "Makefile": (
@@ -46,3 +50,29 @@ def test_recipes_that_run_each_other_end() -> None:
 def test_a_hostile_makefile_is_read_quickly() -> None:
     files = {"Makefile": b"a" * 100_000 + b"\n" + b"x: \n \n" * 20_000}
     assert texts_run("make test", ".", files.get)[0] == "make test"
+
+
+@pytest.mark.parametrize(
+    ("command", "scripts", "with_option"),
+    [
+        ("npm test", {"test": "mocha spec"}, "npm test -- -x"),
+        ("npm test", {"test": "npm run a", "a": "mocha"}, "npm test -- -- -x"),
+        (
+            "npm test",
+            {"test": "npm run a && npm run b", "a": "true", "b": "mocha"},
+            "npm test -- -- -x",
+        ),
+        ("npm test", {"test": "npm run a --", "a": "mocha"}, "npm test -- -x"),
+        ("npm test --", {"test": "npm run a", "a": "mocha"}, "npm test -- -- -x"),
+        ("npm test -- --bail", {"test": "mocha spec"}, "npm test -- --bail -x"),
+        ("yarn test", {"test": "yarn a", "a": "mocha"}, "yarn test -x"),
+        ("npm test", {"test": "mocha && echo done"}, None),
+    ],
+)
+def test_an_option_reaches_the_tool_through_scripts_that_run_scripts(
+    command: str, scripts: dict[str, str], with_option: str | None
+) -> None:
+    tree = {"package.json": json.dumps({"scripts": scripts})}
+    runs = runs_of(command, ".", lambda path: tree[path].encode() if path in tree else None)
+    (run,) = [one for one in runs if one.program == "mocha"]
+    assert added(command, run, ["-x"]) == with_option

@@ -1,0 +1,108 @@
+"""Work that is right only in the surroundings in which its tests run.
+
+The work asks for something that nobody hands in and that the task does not name: whether there is a
+terminal, who called, where it was started. What it does otherwise is tried: the condition is made
+always true, and never. Where a claimed test fails in one of the two and no test asks for it, the
+work may be right only here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from agentrunner.git.restore import Entry
+from agentrunner.verification.findings import only_in_tests
+from agentrunner.verification.inputs.giveaways import path_words
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.syntax.conditions import Condition, ambient_conditions
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.languages import language_of
+
+MOST_TRIED = 4
+"""So many conditions are tried, two or three runs each."""
+WORD = re.compile(r"[A-Za-z0-9]{3,}")
+WHY = (
+    "{}:{} goes by `{}`, which nobody hands in and the task does not name: the other way round {}"
+    " fails, and no test asks for that. The work may be right only where its tests run"
+)
+
+
+@dataclass(frozen=True)
+class _Place:
+    path: str
+    condition: Condition
+
+
+async def stopped_for_ambient_conditions(
+    exam: Examination, case: Case, now: Results, names: Sequence[str], asked: str
+) -> bool:
+    """Whether a finding stops the examination, as the work goes by what is around its tests.
+
+    `names` are the tests that the proof rests on, `asked` is what people ask for. Raises what
+    running in rooms raises.
+    """
+    for place in await asyncio.to_thread(_places, exam, case, asked):
+        one = place.condition
+        always = await asyncio.to_thread(_with, exam, place, one.always)
+        never = await asyncio.to_thread(_with, exam, place, one.never)
+        red, other = await _first_red(exam, case, always, names), never
+        if not red:
+            red, other = await _first_red(exam, case, never, names), always
+        if not red or await _first_red(exam, case, other, names):
+            continue  # both ways are alike, or both are asked for
+        whole = await exam.run(case.target, other)
+        if whole.results is None or any(
+            test.outcome == "passed" and not whole.results.passed(test.name) for test in now.tests
+        ):
+            continue
+        found = only_in_tests(WHY.format(place.path, one.line, one.text, red))
+        if exam.report.stopped_by(found, case.target.id):
+            return True
+    return False
+
+
+async def _first_red(exam: Examination, case: Case, tree: str, names: Sequence[str]) -> str:
+    """The first of these tests that fails on a tree; "" for none, or where nothing is known."""
+    ran = await exam.run(case.target, tree, names)
+    if ran.results is None:
+        return ""
+    return next((name for name in names if not ran.results.passed(name)), "")
+
+
+def _places(exam: Examination, case: Case, asked: str) -> list[_Place]:
+    """Where the work goes by its surroundings without being asked to. Blocks."""
+    snapshots, world = exam.verifier.snapshots, exam.world
+    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    sources = [path for path in world.product if language_of(path)]
+    if not sources:
+        return []
+    paths = snapshots.list(world.new)
+    modules = {PurePosixPath(path).stem for path in paths if language_of(path)}
+    modules |= {PurePosixPath(path).parent.name for path in paths if language_of(path)}
+    inputs = exam.differential.inputs(world.new, [case.target])
+    of_tests = path_words(one.path for one in inputs.tests)
+    named = {word.lower() for word in WORD.findall(asked)} - of_tests
+    return [
+        _Place(path, one)
+        for path in sources
+        if (source := read(path)) is not None
+        for one in ambient_conditions(was(path), source, language_of(path) or "", modules)
+        if not any(word in other for word in named for other in one.words)
+    ][:MOST_TRIED]
+
+
+def _with(exam: Examination, place: _Place, edit: Edit) -> str:
+    """The tree that is handed over with one condition changed. Blocks."""
+    snapshots, world = exam.verifier.snapshots, exam.world
+    entries = snapshots.list(world.new)
+    text = applied(snapshots.reader(world.new)(place.path) or b"", [edit])
+    changed: Mapping[str, Entry | None] = {
+        place.path: (entries[place.path][0], snapshots.write_blob(text))
+    }
+    return snapshots.combine(world.new, changed)

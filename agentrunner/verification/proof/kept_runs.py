@@ -1,0 +1,96 @@
+"""Test runs of one examination that have ended, kept until the examination has.
+
+An examination can take dozens of runs. One that is killed begins again from its first question;
+what has ended by then is taken from here, so that at most one run is repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from agentrunner.git.process import replace as write
+from agentrunner.storage.failpoints import reach
+from agentrunner.storage.run_folder import make_private
+from agentrunner.verification.target import Measured, Target
+
+LARGEST = 20_000_000
+"""The most bytes of one run that are kept."""
+
+
+@dataclass
+class KeptRuns:
+    """The runs of one step, by what ran; those of other steps are removed when it begins."""
+
+    folder: Path
+    _step: str = ""
+    _asked: Counter[str] = field(default_factory=Counter)
+
+    async def begin(self, *step: object) -> None:
+        """Begin a step, which what it examines names; again, where it was killed."""
+        self._step, self._asked = _digest(step), Counter()
+        await asyncio.to_thread(self._clear, self._step)
+
+    async def end(self) -> None:
+        """Forget all runs: the examination has ended."""
+        await asyncio.to_thread(self._clear, "")
+
+    async def run(
+        self, target: Target, tree: str, only: Sequence[str], ask: Callable[[], Awaitable[Measured]]
+    ) -> Measured:
+        """Return what this run gave before, or else what `ask` gives now, and keep that.
+
+        The same question asked twice is two runs: flaky tests are found so. Raises what `ask` does.
+        """
+        # The 600 of a task file is 600.0 after a resume.
+        what = replace(target, timeout_sec=float(target.timeout_sec))
+        name = _digest([asdict(what), tree, list(only)])
+        self._asked[name] += 1
+        place = self.folder / self._step / f"{name}-{self._asked[name]}.json"
+        known = await asyncio.to_thread(_read, place)
+        if known is None:
+            known = await ask()
+            await asyncio.to_thread(_write, place, known)
+            reach("mid_proof")
+        return known
+
+    def _clear(self, step: str) -> None:
+        """Remove all steps but one. Blocks."""
+        for other in self.folder.glob("*"):
+            if other.name != step:
+                shutil.rmtree(other, ignore_errors=True)
+
+
+@cache
+def _adapter() -> TypeAdapter[Measured]:
+    return TypeAdapter(Measured)
+
+
+def _digest(parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:24]
+
+
+def _read(place: Path) -> Measured | None:
+    try:
+        return _adapter().validate_json(place.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _write(place: Path, measured: Measured) -> None:
+    try:
+        data = _adapter().dump_json(measured, warnings=False)
+    except ValueError:  # a name that is not UTF-8: this run would be repeated
+        return
+    if len(data) <= LARGEST:
+        make_private(place.parent)
+        write(place, data)
