@@ -25,6 +25,7 @@ from agentrunner.errors import AgentRunnerError, InfraError, TaskFailed
 from agentrunner.execution.asking import NeedsPerson
 from agentrunner.execution.budget_questions import BudgetSpent, pause
 from agentrunner.execution.deps import Deps, Stopped, Update
+from agentrunner.execution.own_loop import on_own_loop
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.silence import planner_question
 from agentrunner.money.counters import caught_up
@@ -65,7 +66,7 @@ def guarded(
     `asks` marks the nodes that interrupt: they get no error handling at all, because whatever
     catches a malformed answer there loses the question. `idle` marks the one that only waits, whose
     time is not counted. The dependencies are the caller's context, or, with `open_deps`, opened for
-    each node and closed after it.
+    each node and closed after it, on a loop of the node's own: the caller's is a server's.
     """
 
     async def run(state: TaskContext, *, runtime: Runtime[Deps]) -> Command[str]:
@@ -73,11 +74,12 @@ def guarded(
             if runtime.context is None:
                 raise BadUpdate(f"{node.__name__} was started without its dependencies")
             return await step(state, runtime.context, {})
+        return await on_own_loop(lambda: served(state, open_deps))
+
+    async def served(state: TaskContext, open_deps: OpenDeps) -> Command[str]:
         async with open_deps(state) as (deps, opened):
             command = await step(cast("TaskContext", {**state, **opened}), deps, opened)
-            await asyncio.to_thread(
-                deps.log.sync
-            )  # the server that saves the state does not know it
+            deps.log.sync()  # the server that saves the state does not know it
             return command
 
     async def step(state: TaskContext, deps: Deps, opened: Update) -> Command[str]:

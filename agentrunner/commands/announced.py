@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.commands.console import show
+from agentrunner.commands.console import tell
 from agentrunner.commands.trying import MOST, TRY_SEC, SandboxTrial, try_tests
 from agentrunner.screens.layout import count, flat
 
@@ -47,4 +47,4 @@ def announced_trial(
 
 
 def _say(text: str, indent: str = "") -> None:
-    show(f"{indent}{flat(text)}", sys.stderr)
+    tell(f"{indent}{flat(text)}", sys.stderr)

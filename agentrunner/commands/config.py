@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, form_of, interactive, show, width_of
+from agentrunner.commands.console import Output, form_of, interactive, show, tell, width_of
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadEnvironment
@@ -126,7 +126,7 @@ def _set(file: Path, key: str, value: str, as_json: bool) -> int:
     if as_json:
         show(json.dumps({"key": name, "value": value, "file": str(file)}))
     else:
-        show(f"{name} is {value} from now on, in {file}.")
+        tell(f"{name} is {value} from now on, in {file}.")
     return 0
 
 
@@ -193,5 +193,5 @@ def _edit(file: Path) -> int:
     if made and text in ("", _NEW):
         file.unlink()
     changed = text != before and not (made and text == _NEW)
-    show(f"{file} {'is in force' if changed else 'is as it was'}.")
+    tell(f"{file} {'is in force' if changed else 'is as it was'}.")
     return 0

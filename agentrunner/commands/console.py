@@ -18,7 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from agentrunner.screens.layout import MAX_WIDTH, WIDTH, Paint, flat, wants_colour, wrap
+from agentrunner.screens.layout import (
+    MAX_WIDTH,
+    WIDTH,
+    Paint,
+    flat,
+    sentence_lines,
+    wants_colour,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from agentrunner.commands.notify import Notifier
@@ -76,6 +84,11 @@ def show(text: str, stream: TextIO | None = None) -> None:
     with contextlib.suppress(BrokenPipeError):
         target.write(f"{text}\n")
         target.flush()
+
+
+def tell(text: str, stream: TextIO | None = None) -> None:
+    """Write sentences and commands to copy, set apart by two blanks, as the terminal has room."""
+    show("\n".join(sentence_lines(text, columns_of(stream or sys.stdout))), stream)
 
 
 def interactive(output: Output, environ: Mapping[str, str] = os.environ) -> bool:

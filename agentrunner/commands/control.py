@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from agentrunner import environment
-from agentrunner.commands.console import show
+from agentrunner.commands.console import tell
 from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.errors.command_line import NotReachable
 from agentrunner.storage.locks import Holder, boot_id
@@ -37,12 +37,12 @@ def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
     folder = plan_folder(environment.state_dir(setting.state_dir), repository(setting.repo))
     holder = folder.lock().probe() if folder.root.is_dir() else None
     if holder is None:
-        show(NOTHING)
+        tell(NOTHING)
     elif word == "continue":
-        show(UNDER_WAY)
+        tell(UNDER_WAY)
     elif word == "stop" and _is_here(holder):
         os.kill(holder.pid, signal.SIGINT)
-        show(STOPPED)
+        tell(STOPPED)
     else:
         raise NotReachable(
             f"The plan is carried out by process {holder.pid} on {holder.host or 'this machine'}, "

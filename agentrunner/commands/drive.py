@@ -22,6 +22,7 @@ from agentrunner.commands.console import (
     interactive,
     paint_for,
     show,
+    tell,
     who,
     width_of,
 )
@@ -94,7 +95,7 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
         known = {"run_id": console.run_id, "state": console.state}
         result = Result.model_validate({**known, "exit_code": 130, "reason": "interrupted"})
         console.finish(result)
-        show(f"\nInterrupted. {_kept(console)}", sys.stderr)
+        tell(f"\nInterrupted. {_kept(console)}", sys.stderr)
         return result.exit_code
     except typer.Exit as left:  # the person who was asked which run picked none
         return left.exit_code
@@ -103,8 +104,8 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
         result = Result.of_error(error, run_id=console.run_id, state=console.state)
         console.finish(result)
         show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
-        if console.run_id:
-            show(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
+        if console.run_id and not error.path.startswith("--"):  # it would go on with that option
+            tell(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code
     console.finish(result)
     if result.run_id:
@@ -154,7 +155,7 @@ def _options(console: Console) -> Options:
         ask=ask if interactive(console.output) and not console.output.detach else None,
         confirm=(lambda text: ask_yes(text, console)) if interactive(console.output) else None,
         environ=os.environ,
-        leaving=lambda: show(f"\nStopped at once. {_kept(console)}", sys.stderr),
+        leaving=lambda: tell(f"\nStopped at once. {_kept(console)}", sys.stderr),
     )
 
 
@@ -196,7 +197,7 @@ def _say_size(state_dir: Path) -> None:
     from agentrunner.storage.state_size import NOTICE_BYTES, gigabytes, is_large
 
     if is_large(state_dir):
-        show(
+        tell(
             f"More than {gigabytes(NOTICE_BYTES)} are kept of runs in {state_dir}."
             "  agentrunner gc --max-size 1g",
             sys.stderr,

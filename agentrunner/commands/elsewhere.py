@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.commands.console import Console, Output, show
+from agentrunner.commands.console import Console, Output, show, tell
 from agentrunner.commands.which_run import is_driven
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def hand_over(
                 break
             if patient and time.monotonic() - began > PATIENCE_SEC:
                 patient = False
-                show(
+                tell(
                     "The other terminal is busy, perhaps with an editor; it takes the answer after "
                     "that. Ctrl-C takes it back.",
                     sys.stderr,

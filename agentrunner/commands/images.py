@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentrunner.commands.console import show
+from agentrunner.commands.console import show, tell
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadOption, UnknownKind
@@ -136,7 +136,7 @@ async def _build(order: ImageBuild) -> int:
     with contextlib.closing(await Engine.connect(os.environ)) as engine:
         await build(engine, order, lambda line: show(flat(line), sys.stderr))
         made = await find_image(engine, order.name)
-    show(f"Built {order.name}, {made.id if made else 'and it is gone already'}.")
+    tell(f"Built {order.name}, {made.id if made else 'and it is gone already'}.")
     return 0
 
 

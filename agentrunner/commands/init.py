@@ -14,7 +14,7 @@ from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import chosen
-from agentrunner.commands.console import Output, interactive, show, width_of
+from agentrunner.commands.console import Output, interactive, show, tell, width_of
 from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
 from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
@@ -120,9 +120,9 @@ def _offer(repo: Path, wanted: bool | None) -> None:
         wanted = asked_yes(f"Each run leaves a note in {NOTES}. Add it to .gitignore? [Y/n] ")
     if wanted:
         ignore_notes(repo, wanted)
-        show(f"Added {NOTES} to .gitignore.")
+        tell(f"Added {NOTES} to .gitignore.")
     else:
-        show(f"Notes of runs go to {NOTES}; a line of .gitignore may say so later.")
+        tell(f"Notes of runs go to {NOTES}; a line of .gitignore may say so later.")
 
 
 def asked_yes(prompt: str) -> bool | None:

@@ -19,7 +19,7 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.console import Output, interactive, paint_for, show, tell, width_of
 from agentrunner.commands.which_run import here, in_git, is_driven, resolve
 from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
@@ -146,7 +146,7 @@ def show_run(
     result = queries.show(folder, run_id)
     target = run_id if run else ""
     if decided := people_screen(result.people, width=width_of(sys.stdout)):
-        show(f"{decided}\n")
+        tell(f"{decided}\n")
     if result.waiting:
         from agentrunner.commands.drive import show_waiting
 
@@ -297,13 +297,13 @@ def undo(
         else f"put back as before {run_id}"
     )
     if done["files"] or done["refused"]:
-        show(f"{count(len(done['files']), 'file')} {what}.")
+        tell(f"{count(len(done['files']), 'file')} {what}.")
     else:
-        show(f"There was nothing to change: the files are as before {run_id}.")
+        tell(f"There was nothing to change: the files are as before {run_id}.")
     for name in done["refused"]:
-        show(f"  left alone, edited since: {flat(str(name))}")
+        tell(f"  left alone, edited since: {flat(str(name))}")
     if done["refused"]:
-        show(f"Next:  agentrunner undo {run_id} --force   also the files above")
+        tell(f"Next:  agentrunner undo {run_id} --force   also the files above")
         return 2
     return 0
 
@@ -347,7 +347,7 @@ def gc(
             place, datetime.now(UTC), older_than_days=older_than, max_bytes=most, dry=True
         )
         if found["removed"] and not _may_delete(found["removed"], repos):
-            show("Nothing was deleted.")
+            tell("Nothing was deleted.")
             return 0
     done = queries.collect_garbage(
         place, datetime.now(UTC), older_than_days=older_than, max_bytes=most
@@ -358,14 +358,14 @@ def gc(
             json.dumps({"removed": done["removed"], "kept": done["kept"], "containers": containers})
         )
         return 0
-    show(f"{count(len(done['removed']), 'run')} deleted.")
+    tell(f"{count(len(done['removed']), 'run')} deleted.")
     per_repo = Counter(repos[run_id] for run_id in done["removed"] if run_id in repos)
     for repo, number in sorted(per_repo.items()):
-        show(f"  {number} of {flat(repo)}")
+        tell(f"  {number} of {flat(repo)}")
     if most is not None and (left := disk_bytes([place])) > most:
-        show(f"{gigabytes(left)} are kept: what is left goes on, waits, or has not landed.")
+        tell(f"{gigabytes(left)} are kept: what is left goes on, waits, or has not landed.")
     if containers := asyncio.run(_remove_dead_containers()):
-        show(f"{count(len(containers), 'container')} of killed runs removed.")
+        tell(f"{count(len(containers), 'container')} of killed runs removed.")
     return 0
 
 
@@ -376,7 +376,7 @@ def _may_delete(run_ids: Sequence[str], repos: Mapping[str, str]) -> bool:
     from agentrunner.screens.layout import count, flat
 
     for run_id in run_ids:
-        show(f"  {flat(run_id)}  {flat(repos.get(run_id, ''))}".rstrip(), sys.stderr)
+        tell(f"  {flat(run_id)}  {flat(repos.get(run_id, ''))}".rstrip(), sys.stderr)
     with interruptible(), left_cleanly():
         return is_yes(read_line(f"Delete {count(len(run_ids), 'run')} for good? [y/N] "))
     return False

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from agentrunner import __version__
-from agentrunner.commands.console import show
+from agentrunner.commands.console import tell
 from agentrunner.commands.examples import EXAMPLES, PAGES
 from agentrunner.commands.index import Index, about_option, usage_of, written_option
 from agentrunner.errors import UsageError
@@ -53,7 +53,7 @@ def man(
             path=str(folder),
             remedy="name a folder of your own",
         ) from error
-    show(f"{count(len(names), 'page')} in {folder}.  man -l {folder / names[0]}")
+    tell(f"{count(len(names), 'page')} in {folder}.  man -l {folder / names[0]}")
     return 0
 
 

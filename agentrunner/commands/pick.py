@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agentrunner import environment
-from agentrunner.commands.console import Output, interactive, show, width_of
+from agentrunner.commands.console import Output, interactive, show, tell, width_of
 from agentrunner.commands.which_run import here, is_driven
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun, UnknownRun
@@ -118,7 +118,7 @@ def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) 
     if len(found) > 1:
         raise _several(verb, found, driven)
     if not output.quiet:
-        show(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
+        tell(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
     return found[0].run_id
 
 
@@ -151,7 +151,7 @@ def _ask(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
     from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
 
     if len(found) == 1 and verb not in _CONFIRMED:
-        show(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
+        tell(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
         return found[0].run_id
     with interruptible(), left_cleanly():
         if len(found) == 1:
@@ -160,7 +160,7 @@ def _ask(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
                 return found[0].run_id
         elif picked := _pick(verb, found, driven):
             return picked
-    show("Nothing was changed.", sys.stderr)
+    tell("Nothing was changed.", sys.stderr)
     raise typer.Exit
 
 

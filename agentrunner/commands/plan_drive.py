@@ -13,14 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentrunner.commands.console import (
-    EventLines,
-    Output,
-    form_of,
-    interactive,
-    ring,
-    show,
-)
+from agentrunner.commands.console import EventLines, Output, form_of, interactive, ring, show, tell
 from agentrunner.commands.fail import failed_plan, named
 from agentrunner.commands.log_lines import logging_to
 from agentrunner.commands.plan_status import show_status
@@ -273,7 +266,7 @@ def _signals(stop: asyncio.Event, order: PlanInstructions) -> Iterator[list[int]
     def on_signal(number: signal.Signals) -> None:
         if caught:
             _stop_workers(order)
-            show("\nStopped at once. The plan is kept:  agentrunner plan run", sys.stderr)
+            tell("\nStopped at once. The plan is kept:  agentrunner plan run", sys.stderr)
             os._exit(128 + number)
         caught.append(number)
         stop.set()

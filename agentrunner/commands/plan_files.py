@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show
+from agentrunner.commands.console import tell
 from agentrunner.commands.plan_place import author, now, repository, store_of
 from agentrunner.errors.plans import BadExportFolder, NoPlan
 
@@ -44,7 +44,7 @@ def export(
         )
     history: list[Mapping[str, Any]] = [asdict(change) for change in store.changes()]
     write_folder(folder, files_of(plan, history), force=force)
-    show(f"Version {plan.version}, {count(len(plan.tasks), 'task')}, written to {folder}.")
+    tell(f"Version {plan.version}, {count(len(plan.tasks), 'task')}, written to {folder}.")
     return 0
 
 
@@ -77,8 +77,8 @@ def import_plan(
             store.note(StoredTask(task_id, PlanTaskStatus.PENDING, detail=detail), now())
         message = f"Imported from {folder}"
         store.save(taken.plan, at=now(), kind="import", author=author(), message=message)
-    show(f"Version {taken.plan.version}, {count(len(taken.plan.tasks), 'task')}.")
-    show("Next:  agentrunner plan show   |   agentrunner plan undo")
+    tell(f"Version {taken.plan.version}, {count(len(taken.plan.tasks), 'task')}.")
+    tell("Next:  agentrunner plan show   |   agentrunner plan undo")
     return 0
 
 

@@ -14,12 +14,7 @@ import typer
 from agentrunner import environment
 from agentrunner.commands import engine
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import (
-    Console,
-    Output,
-    interactive,
-    show,
-)
+from agentrunner.commands.console import Console, Output, interactive, show, tell
 from agentrunner.commands.plan_again import keep
 from agentrunner.commands.plan_drive import drive_plan
 from agentrunner.commands.plan_place import repository, task_id_of
@@ -130,7 +125,7 @@ def run(
         return _dry_run(order, output)
     ready = _checked(order, output)
     if ready is None:
-        show("Nothing was started.", sys.stderr)
+        tell("Nothing was started.", sys.stderr)
         return 0
     save_settings(ready.folder, ready.settings)
     keep(ready)
@@ -228,9 +223,9 @@ def _dry_run(order: PlanInstructions, output: Output) -> int:
     for number, tasks in enumerate(planned, start=1):
         for index, task in enumerate(tasks):
             lead = f"{number:>4}." if index == 0 else " " * 5
-            show(f"{lead} {task}  {flat(plan.design_of(task).title)}")
+            tell(f"{lead} {task}  {flat(plan.design_of(task).title)}")
     if not planned:
-        show("Nothing is left to do: every task that is wanted is COMPLETE.")
+        tell("Nothing is left to do: every task that is wanted is COMPLETE.")
         return 0
-    show("\nNothing was started. A task starts as soon as it may, not in waves.")
+    tell("\nNothing was started. A task starts as soon as it may, not in waves.")
     return 0

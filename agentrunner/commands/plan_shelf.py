@@ -11,7 +11,7 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show, width_of
+from agentrunner.commands.console import show, tell, width_of
 from agentrunner.commands.plan_place import now, repository
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def new(
         show(json.dumps({"kept": kept or None}))
         return 0
     if kept:
-        show(f"The plan that was current is kept as {kept}.  agentrunner plan switch {kept}")
+        tell(f"The plan that was current is kept as {kept}.  agentrunner plan switch {kept}")
     else:
-        show("There is no current plan.")
-    show(NEXT)
+        tell("There is no current plan.")
+    tell(NEXT)
     return 0
 
 
@@ -61,16 +61,16 @@ def archive(
         if as_json:
             show(json.dumps({"archived": name}))
             return 0
-        show(f"{name} is archived.  agentrunner plan list --all shows it")
+        tell(f"{name} is archived.  agentrunner plan list --all  shows it")
         return 0
     kept = _put_current_aside(state, place, None, archived=True)
     if as_json:
         show(json.dumps({"archived": kept or None}))
         return 0
     if not kept:
-        show(f"There is no current plan.\n{NEXT}")
+        tell(f"There is no current plan.\n{NEXT}")
         return 0
-    show(f"The current plan is archived as {kept}.  agentrunner plan switch {kept} takes it back")
+    tell(f"The current plan is archived as {kept}.  agentrunner plan switch {kept}  takes it back")
     return 0
 
 
@@ -86,7 +86,7 @@ def switch(
     find_aside(state, place, name)  # before anything is moved
     kept = _put_current_aside(state, place, None, archived=False)
     take_back(state, place, name)
-    show(f"{name} is the current plan." + (f" The other one is kept as {kept}." if kept else ""))
+    tell(f"{name} is the current plan." + (f" The other one is kept as {kept}." if kept else ""))
     return 0
 
 
@@ -106,7 +106,7 @@ def list_plans(
         show(json.dumps({"plans": rows}))
         return 0
     if not rows:
-        show(f"This repository has no plan.\n{NEXT}")
+        tell(f"This repository has no plan.\n{NEXT}")
         return 0
     most = max(len(row["name"]) for row in rows)
     for row in rows:

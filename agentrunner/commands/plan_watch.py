@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner import environment
-from agentrunner.commands.console import Output, form_of, interactive, show
+from agentrunner.commands.console import Output, form_of, interactive, show, tell
 from agentrunner.commands.plan_drive import PlanConsole
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status
@@ -60,7 +60,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
         else:
             _print_events(folder, console)
     except KeyboardInterrupt:
-        show("\nThe plan goes on.  agentrunner watch --plan", sys.stderr)
+        tell("\nThe plan goes on.  agentrunner watch --plan", sys.stderr)
         return INTERRUPTED
     finally:
         console.finish()

@@ -155,7 +155,7 @@ def _facts(tried: ProbedCall, server: Server, settled: TaskSpec) -> Iterator[Doc
     if tried.reply.known != "counted":
         text = "it tells no tokens: budgets of tokens and money cannot be held"
         yield DoctorItem("WARN", "usage", text)
-    yield from _context(tried, server)
+    yield from _context(tried, server, settled.runner.meta.context_tokens)
 
 
 def _speed(tried: ProbedCall) -> DoctorItem:
@@ -178,12 +178,24 @@ def _schema(tried: ProbedCall, settled: TaskSpec) -> DoctorItem:
     return DoctorItem("WARN", "schema", text)
 
 
-def _context(tried: ProbedCall, server: Server) -> Iterator[DoctorItem]:
+def _context(tried: ProbedCall, server: Server, wanted: int | None) -> Iterator[DoctorItem]:
+    """Yield how long the context is: as the task's settings say (`wanted`), else the server."""
     if tried.cut is not None:
         cure = server.setting(tried.cut.wanted) if server.name else ""
         yield DoctorItem("FAIL", "context", tried.cut.sentence(), cure)
         return
+    setting = "runner.meta.context_tokens"
+    if wanted is not None and server.context is not None and wanted > server.context:
+        text = f"{server.context:,} tokens, and {setting} says {wanted:,}: prompts would not fit"
+        yield DoctorItem("WARN", "context", text, f"{setting}: {server.context}, or leave it out")
+        return
+    if wanted is not None:
+        yield DoctorItem("ok", "context", f"{wanted:,} tokens, as {setting} says")
+        return
     if server.context is None:
+        if server.name:
+            text = f"{server.name} does not tell how long it is; {setting}: TOKENS says it"
+            yield DoctorItem("--", "context", text)
         return
     text = f"{server.context:,} tokens"
     if server.context >= ROOM_TOKENS:

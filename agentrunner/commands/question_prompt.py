@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
 from agentrunner.commands.command_line import is_no, is_yes
-from agentrunner.commands.console import Console, columns_of, show, who, width_of
+from agentrunner.commands.console import Console, columns_of, show, tell, who, width_of
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.layout import flat, wrap
@@ -80,7 +80,7 @@ def ask_inline(question: Question, console: Console, folder: Path) -> Answer | N
             return asked(question, folder)
         except AnsweredElsewhere as found:
             by = found.answer.by
-            show(f"\nAnswered in another terminal{f', by {flat(by)}' if by else ''}.", sys.stderr)
+            tell(f"\nAnswered in another terminal{f', by {flat(by)}' if by else ''}.", sys.stderr)
             return found.answer
 
 
@@ -205,7 +205,7 @@ def _show_diff(folder: Path) -> None:
     try:
         show_diff(queries.diff(folder.parents[1], folder.name), sys.stderr)
     except (AgentRunnerError, OSError) as error:
-        show(f"The diff can't be shown: {error}", sys.stderr)
+        tell(f"The diff can't be shown: {error}", sys.stderr)
 
 
 def _edit(subject: str) -> str:
@@ -220,10 +220,10 @@ def _edit(subject: str) -> str:
         try:
             return from_yaml(text)
         except UsageError as error:
-            show(f"{error.message} {error.source_line}".rstrip(), sys.stderr)
+            tell(f"{error.message} {error.source_line}".rstrip(), sys.stderr)
             if read_line("[Enter] edit it again, [q] leave it as it was > ").strip().lower() == "q":
                 break
-    show("Nothing was changed.", sys.stderr)
+    tell("Nothing was changed.", sys.stderr)
     return ""
 
 

@@ -12,7 +12,7 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, interactive, show, who
+from agentrunner.commands.console import Output, interactive, tell, who
 from agentrunner.commands.drive import drive
 from agentrunner.commands.pick import run_for
 from agentrunner.commands.which_run import here, is_driven, resolve
@@ -253,10 +253,10 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
         with polling(settled_elsewhere(folder, waiting.id, seen)):
             answer = asked(waiting.question(), folder.root, reject=verb == "reject")
     except NotAskedAnyMore as settled:
-        show(f"\n{settled}\nNext:  agentrunner show {run_id}", sys.stderr)
+        tell(f"\n{settled}\nNext:  agentrunner show {run_id}", sys.stderr)
         return 0
     if answer is None:
-        show(f"It goes on waiting:  agentrunner answer {run_id}", sys.stderr)
+        tell(f"It goes on waiting:  agentrunner answer {run_id}", sys.stderr)
         return 4
     return give(run_id, answer, output)
 
@@ -314,7 +314,7 @@ def accept(
 
     code = drive(work, output)
     for text in filter(None, line):
-        show(f"For the task file, no file was edited:  {flat(text)}", sys.stderr)
+        tell(f"For the task file, no file was edited:  {flat(text)}", sys.stderr)
     return code
 
 

@@ -24,7 +24,7 @@ from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import Taken, chosen
-from agentrunner.commands.console import Output, form_of, interactive, show
+from agentrunner.commands.console import Output, form_of, interactive, show, tell
 from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import probe_planner
 from agentrunner.commands.policy_findings import login_findings, policy_findings
@@ -116,7 +116,7 @@ def _apply_fixes(
     if not as_json:
         show("\n".join(["", *outcome_lines(done)] if done else ["", "There is nothing to fix."]))
         if not (yes or interactive(output)) and done:
-            show("Next:  agentrunner doctor --fix --yes   does all of it")
+            tell("Next:  agentrunner doctor --fix --yes   does all of it")
     return report
 
 

@@ -14,7 +14,7 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.command_line import is_goal
-from agentrunner.commands.console import Output, show, width_of
+from agentrunner.commands.console import Output, show, tell, width_of
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.command_line import (
     AlreadyExists,
@@ -373,7 +373,7 @@ def validate(
     for problem in [*problems, *_schema_warnings(spec)]:
         show("\n".join(labelled("warning", problem, width)))
     for source in spec.policies:
-        show(f"  policy  {policy_line(source.path, source.sha256, os.environ.get('HOME', ''))}")
+        tell(f"  policy  {policy_line(source.path, source.sha256, os.environ.get('HOME', ''))}")
     return 0
 
 

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 from agentrunner import environment
 from agentrunner.commands.answer_line import answer_line
 from agentrunner.commands.command_line import is_no, is_yes
-from agentrunner.commands.console import Output, form_of, interactive, paint_for, show, width_of
+from agentrunner.commands.console import (
+    Output,
+    form_of,
+    interactive,
+    paint_for,
+    show,
+    tell,
+    width_of,
+)
 from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, author, repository
 from agentrunner.errors import AgentRunnerError
@@ -136,7 +144,7 @@ async def proposed(
             continue
         if not decision:
             talk.refuse(proposal)
-            show("Nothing was changed.")
+            tell("Nothing was changed.")
             return 0
         try:
             plan = talk.accept(proposal)
@@ -161,7 +169,7 @@ def _former_kept_on_failure(proposal: Proposal | None) -> Iterator[None]:
 def _tell_kept(proposal: Proposal | None) -> None:
     if proposal is not None:
         command = f"agentrunner plan accept --id {proposal.id}"
-        show(f"What was proposed before is kept: {command}", sys.stderr)
+        tell(f"What was proposed before is kept:  {command}", sys.stderr)
 
 
 def ask_what(question: str) -> bool | str | None:
@@ -207,7 +215,7 @@ def _kept(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:
     if as_json:
         show(json.dumps(proposal_json(proposal, talk.store, applied=False)))
     else:
-        show(f"\nNothing is changed yet.\nNext:  agentrunner plan accept --id {proposal.id}")
+        tell(f"\nNothing is changed yet.\nNext:  agentrunner plan accept --id {proposal.id}")
     return WAITS
 
 
@@ -225,7 +233,7 @@ def applied(
     else:
         back = "/undo" if chat else "agentrunner plan undo"
         tasks = count(len(plan.tasks), "task")
-        show(f"The plan is at version {plan.version}: {tasks}.  {back} takes it back")
+        tell(f"The plan is at version {plan.version}: {tasks}.  {back}  takes it back")
     return 0
 
 

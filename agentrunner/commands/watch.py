@@ -15,7 +15,7 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Console, Output, interactive, show
+from agentrunner.commands.console import Console, Output, interactive, tell
 from agentrunner.commands.which_run import here, is_driven
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun
@@ -56,7 +56,7 @@ def watch(
         return _Watch(run_id, output).to_the_end()
     except KeyboardInterrupt:
         if not output.json:
-            show(f"\n{run_id} goes on.  agentrunner watch {run_id}", sys.stderr)
+            tell(f"\n{run_id} goes on.  agentrunner watch {run_id}", sys.stderr)
         return INTERRUPTED
 
 
@@ -181,7 +181,7 @@ class _Watch:
             try:
                 answer = asked(question, self._folder.root)
             except NotAskedAnyMore as settled:
-                show(f"\n{settled}", sys.stderr)
+                tell(f"\n{settled}", sys.stderr)
                 return True
         if answer is None:
             self._left.add(question.id)

@@ -92,7 +92,8 @@ def _moments(value: str | Sequence[str] | None) -> list[str]:
             raise BadOption(
                 f'--approve "{moment}" is not known. Known: {", ".join(ApproveSpec.model_fields)}.',
                 path="--approve",
-                remedy=suggestion(moment, ApproveSpec.model_fields),
+                remedy=suggestion(moment, ApproveSpec.model_fields)
+                or f"--approve {','.join(ApproveSpec.model_fields)}, or some of them",
             )
     return moments
 
@@ -110,6 +111,7 @@ def _put(tree: YamlTree, path: KeyPath, value: Any, place: Place) -> None:
                 f"{'.'.join(map(str, path[:depth]))} holds no settings, so "
                 f"{'.'.join(map(str, path))} cannot be set.",
                 path=place.where,
+                remedy="agentrunner explain reference/task-file.md has all settings",
             )
     here[path[-1]] = value
     for old in [old for old in tree.places if old[: len(path)] == path]:

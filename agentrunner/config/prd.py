@@ -260,7 +260,13 @@ def _list_items(
     base, blank = 0, False
     for line in section:
         if len(line.text) > MAX_LINE and line.kind == "text":
-            raise _error(FileTooLarge, "a criterion's line is too long.", file_name, line, "")
+            raise _error(
+                FileTooLarge,
+                f"a criterion's line has more than {MAX_LINE} characters.",
+                file_name,
+                line,
+                "say in one line when it is met; what else is wanted goes into the text above",
+            )
         match = _BULLET.match(mask(line.text)) if line.kind == "text" else None
         text = line.text[match.end() :] if match else ""
         if line.kind == "heading" or (line.kind == "text" and _RULE.match(line.text)):
@@ -273,7 +279,11 @@ def _list_items(
                 items.append(current)
             if len(items) > MAX_CRITERIA:
                 raise _error(
-                    FileTooLarge, f"more than {MAX_CRITERIA} criteria.", file_name, line, ""
+                    FileTooLarge,
+                    f"more than {MAX_CRITERIA} criteria.",
+                    file_name,
+                    line,
+                    "make several PRDs of it, or have one test command decide many of them",
                 )
         elif current and line.kind != "comment":
             if line.kind == "blank" or line.indent > base or not blank:

@@ -53,14 +53,22 @@ def _read_bytes(real: Path, path: Path, name: str) -> bytes:
 def require_size(data: bytes, name: str) -> None:
     """Raise UsageError (`too-large`) for more than MAX_BYTES."""
     if len(data) > MAX_BYTES:
-        raise FileTooLarge(f"{name} is larger than 1 MiB.", path=name)
+        raise _too_large(name)
+
+
+def _too_large(name: str) -> FileTooLarge:
+    return FileTooLarge(
+        f"{name} is larger than 1 MiB.",
+        path=name,
+        remedy="keep in it what is wanted, and name in it the files that the worker is to read",
+    )
 
 
 def _require_regular(status: os.stat_result, name: str) -> None:
     mode = status.st_mode
     if stat.S_ISREG(mode):
         if status.st_size > MAX_BYTES:
-            raise FileTooLarge(f"{name} is larger than 1 MiB.", path=name)
+            raise _too_large(name)
         return
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
     kind = kinds.get(stat.S_IFMT(mode), "a device")

@@ -158,7 +158,8 @@ CACHES: tuple[CacheRow, ...] = (
         folders=(Folder("v*", layer=True),),
         published=("v*/*/node_modules/*",),
         env={"YARN_CACHE_FOLDER": "{home}/.cache/yarn"},
-        note="of version 1; offline it wants --offline in the command",
+        note="of version 1",
+        tried="Yarn 1.22.22",
     ),
     CacheRow(
         "yarn",
@@ -170,17 +171,31 @@ CACHES: tuple[CacheRow, ...] = (
         env={"YARN_GLOBAL_FOLDER": "{home}/.yarn/berry"},
         offline={"YARN_ENABLE_NETWORK": "false"},
         note="of version 2 and newer",
+        tried="Yarn 4.18.1",
     ),
     CacheRow(
         "pnpm",
         used_by=("pnpm-lock.yaml", "pnpm-workspace.yaml"),
-        places=("$npm_config_store_dir", "$XDG_DATA_HOME/pnpm/store", "~/.local/share/pnpm/store"),
+        places=(
+            *("$pnpm_config_store_dir", "$npm_config_store_dir"),
+            *("$XDG_DATA_HOME/pnpm/store", "~/.local/share/pnpm/store"),
+        ),
         below_home=".local/share/pnpm/store",
         folders=(Folder("v*", layer=True),),
         without=("v*/tmp",),
         published=("v*/files/??/*[0-9a-f]", "v*/files/??/*-exec"),
-        env={"npm_config_store_dir": "{home}/.local/share/pnpm/store"},
-        offline={"npm_config_offline": "true"},
+        # From version 11 on it reads only names of its own. It also asks the registry how old each
+        # package of the lock file is; what is in the store was let in by that already.
+        env={
+            "npm_config_store_dir": "{home}/.local/share/pnpm/store",
+            "pnpm_config_store_dir": "{home}/.local/share/pnpm/store",
+        },
+        offline={
+            "npm_config_offline": "true",
+            "pnpm_config_offline": "true",
+            "pnpm_config_trust_lockfile": "true",
+        },
+        tried="pnpm 10.34.9, 11.28.11",
     ),
     CacheRow(
         "nuget",

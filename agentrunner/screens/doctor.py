@@ -75,7 +75,8 @@ def _finding(finding: DoctorItem, column: int, width: int, paint: Paint, columns
     first, *rest = wrap(finding.text, width - len(indent))
     lines = [lead + first, *(indent + more for more in rest)]
     if finding.cure:
-        lines += hanging(f"{indent}cure: ", finding.cure, columns)
+        beside = not columns or columns - len(indent) >= 2 * LEAST_BESIDE
+        lines += hanging(f"{indent if beside else ' ' * 8}cure: ", finding.cure, columns)
     return lines
 
 

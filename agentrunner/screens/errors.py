@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from agentrunner.errors import AgentRunnerError
-from agentrunner.screens.layout import PLAIN, WIDTH, Paint, flat, hanging, wrap
+from agentrunner.screens.layout import PLAIN, WIDTH, Paint, flat, hanging, pasteable, wrap
+from agentrunner.text.terminal import cell_width
 
 DID_YOU_MEAN = "did you mean"
 """The beginning of a remedy that is a suggestion."""
@@ -44,6 +45,9 @@ def _hanging(label: str, text: str, width: int, columns: int) -> list[str]:
     """Format `  label: text`."""
     lead = f"  {label}: "
     if "\n" not in text:
+        too_wide = columns and cell_width(lead + flat(text)) > columns
+        if too_wide and text.startswith("agentrunner ") and not set(text) & set(",;|"):
+            return [lead.rstrip(), *pasteable(text, columns, "    ")]
         return hanging(lead, text, columns)
     lines = wrap(text, width, " " * len(lead))
     return [lead + lines[0].lstrip(), *lines[1:]]

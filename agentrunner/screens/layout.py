@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -184,12 +185,64 @@ def hanging(lead: str, text: str, columns: int) -> list[str]:
     """Put text after `lead`, broken at words to `columns`; on one line where `columns` is 0.
 
     Without a terminal nothing is broken: a program may read it, or a person copy it from a log.
+    In a terminal a command in back quotes stays in one piece, and so does a word, as a path or a
+    variable; where one is wider than the line, the terminal breaks it and copies it whole.
     """
     if not columns:
         return [lead + flat(text)]
-    first, *rest = wrap(f"{lead}{flat(text)}", columns)
     indent = " " * (len(lead) - len(lead.lstrip()) + 2)
-    return [first, *(wrap(" ".join(rest), columns, indent) if rest else ())]
+    lines, row, glue = [], lead.rstrip(), lead[len(lead.rstrip()) :]
+    for word in re.findall(r"`[^`]*`\S*|\S+", flat(text)):
+        for piece in [word] if word.isascii() else _pieces(word, columns - len(indent)):
+            if cell_width(row + glue + piece) > columns:
+                lines.append(row)
+                row, glue = indent, ""
+            row, glue = row + glue + piece, ""
+        glue = " "
+    return [*lines, row]
+
+
+def sentence_lines(text: str, columns: int) -> list[str]:
+    """Return lines of `SENTENCE  COMMAND  WHAT IT DOES`, the parts set apart by two blanks.
+
+    Parts without room beside what is before them begin a line; sentences are broken at words, a
+    command only so that it can be pasted. Nothing is broken where `columns` is 0: no terminal.
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if not columns or cell_width(line) <= columns:
+            lines.append(line)
+            continue
+        indent = " " * (len(line) - len(line.lstrip()))
+        row = ""
+        for index, part in enumerate(_apart(line)):
+            if row and cell_width(row) + 2 + cell_width(part) <= columns:
+                row = f"{row}  {part}"
+                continue
+            lines += [row] if row else []
+            row = f"{indent}{'  ' if index else ''}{part}"
+            if cell_width(row) > columns:
+                lead = indent + ("  " if index else "")
+                set_out = pasteable if index % 2 else wrap
+                *before, row = set_out(part, columns, lead)
+                lines += before
+        lines.append(row)
+    return lines
+
+
+def _apart(line: str) -> list[str]:
+    return [part.strip() for part in line.split("  ") if part.strip()]
+
+
+def pasteable(command: str, width: int, indent: str = "") -> list[str]:
+    """Break a command at words, so that it can be pasted; leave one whole that cannot be broken."""
+    whole = flat(command)
+    parts = wrap(whole, width - 2, indent)
+    words = [part.strip() for part in parts]
+    in_a_text = any(part.count(quote) % 2 for part in words for quote in "\"'")
+    if cell_width(indent + whole) <= width or in_a_text or " ".join(words) != whole:
+        return [indent + whole]
+    return [*(f"{part} \\" for part in parts[:-1]), parts[-1]]
 
 
 def worked_and_waited(worked: object, waited: object) -> list[str]:

@@ -19,6 +19,7 @@ from agentrunner.screens.layout import (
     fit,
     flat,
     labelled,
+    pasteable,
     spread,
     tilde,
     worked_and_waited,
@@ -127,7 +128,7 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     if judged and word == "COMPLETE":
         right.append(f"{judged} of {len(critical)} judged")
     while len(right) > 1 and len(word) + len(", ".join(right)) + SOME_NAME > width:
-        del right[0]
+        del right[1 if right[1].startswith("waited") else 0]
     line = spread(f"{word}  {names}", ", ".join(right), width)
     end = end_of(result.state)
     tone = end.tone if end and word == end.word.upper() else "warn"
@@ -452,11 +453,7 @@ def next_lines(steps: Sequence[tuple[str, str]], width: int) -> list[str]:
 
 
 def _in_lines(lead: str, command: str, width: int) -> list[str]:
-    """Break a command at words, so that it can be pasted as it stands."""
-    parts = wrap(command, width - _LEAD - 2)
-    if len(parts) > 1 and not any(part.count('"') % 2 for part in parts):
-        parts = [*(f"{part} \\" for part in parts[:-1]), parts[-1]]
-    first, *rest = parts
+    first, *rest = pasteable(command, width - _LEAD - 2)
     return [lead + first, *(" " * (_LEAD + 2) + part for part in rest)]
 
 

@@ -167,7 +167,7 @@ class CodexLogin:
         except FileNotFoundError:
             raise not_logged_in(
                 f"Codex is not logged in on this machine: there is no {self._file}.",
-                'codex login -c cli_auth_credentials_store="file"',
+                '`codex login -c cli_auth_credentials_store="file"`',
             ) from None
         except OSError as error:
             raise not_logged_in(

@@ -36,6 +36,7 @@ from tests.kit.project import FIX, PYTEST, Project
 CONFIG = Path(__file__).parents[2] / "langgraph.json"
 GRAPH = "agentrunner"
 CHECK = {"description": "add adds.", "check": "grep -q 'a + b' calc.py"}
+NAMED = {"description": "add adds two numbers.", "check": {"kind": "test", "name": "test_add"}}
 SCRIPT = [plan(), consult("Add or multiply?", "add", "multiply"), work(), finish(), assess()]
 
 
@@ -125,14 +126,14 @@ def box(request: pytest.FixtureRequest) -> dict[str, Any]:
 async def test_the_server_finds_no_call_that_blocks_it_in_any_sandbox(
     client: LangGraphClient, tmp_path: Path, box: dict[str, Any]
 ) -> None:
-    """`langgraph dev` ends a run at the first one; two approvals, tests by name and a proof."""
+    """`langgraph dev` ends a run at the first one; two approvals, a test by name and a proof."""
     project = Project.make(tmp_path)
     runner = {
         **box,
         "meta": {"kind": "checklist"},
         "approve": {"plan": "always", "worker": "always"},
     }
-    spec = project.spec(FIX, acceptance_criteria=[CHECK], test=PYTEST, runner=runner)
+    spec = project.spec(FIX, acceptance_criteria=[CHECK, NAMED], test=PYTEST, runner=runner)
     thread = (await client.threads.create())["thread_id"]
     await client.runs.wait(thread, GRAPH, input=task_of(spec))
     for kind in ("plan", "worker"):
@@ -272,6 +273,22 @@ async def test_a_task_that_cannot_be_read_is_told(client: LangGraphClient, tmp_p
     ended = await client.runs.wait(thread, GRAPH, input={"task_file": gone}, raise_error=False)
     assert gone in str(ended)
     assert (await client.threads.get(thread))["status"] == "error"
+
+
+async def test_a_sandbox_that_cannot_be_had_is_told_and_blocks_nothing(
+    client: LangGraphClient, project: Project
+) -> None:
+    """No engine, or none with this image: what to do about it, not a call that blocked."""
+    runner = {
+        "meta": {"kind": "mock"},
+        "sandbox": {"kind": "docker"},
+        "worker": {"docker_image": "agentrunner.invalid/none:0"},
+    }
+    thread = (await client.threads.create())["thread_id"]
+    task = task_of(project.spec(runner=runner))
+    ended = str(await client.runs.wait(thread, GRAPH, input=task, raise_error=False))
+    assert "NotRun" in ended and "Blocking" not in ended
+    assert "engine" in ended or "agentrunner.invalid/none:0" in ended
 
 
 async def test_a_cancelled_run_leaves_no_worker_behind_and_can_go_on(

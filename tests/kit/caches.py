@@ -23,6 +23,8 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
 from tests.kit.missing import missing
 
 SECRET = "s3cr3t-of-the-user"
@@ -230,8 +232,8 @@ def maven(user: Path, repo: Path, server: Server) -> Project:
     )
 
 
-def npm(user: Path, repo: Path, server: Server) -> Project:
-    """A package of ours through a registry."""
+def _registry(repo: Path, server: Server) -> None:
+    """Serve a package of ours, and write a project that needs it."""
     packed = _tar(
         "package",
         {
@@ -240,7 +242,8 @@ def npm(user: Path, repo: Path, server: Server) -> Project:
         },
     )
     digest = "sha512-" + base64.b64encode(hashlib.sha512(packed).digest()).decode()
-    dist = {"tarball": f"{server.url}/greet-1.2.3.tgz", "integrity": digest}
+    hashes = {"integrity": digest, "shasum": hashlib.sha1(packed).hexdigest()}
+    dist = {"tarball": f"{server.url}/greet-1.2.3.tgz", **hashes}
     about = {"name": "greet", "version": "1.2.3", "dist": dist}
     server.put("greet-1.2.3.tgz", packed)
     document = {"name": "greet", "dist-tags": {"latest": "1.2.3"}, "versions": {"1.2.3": about}}
@@ -252,6 +255,11 @@ def npm(user: Path, repo: Path, server: Server) -> Project:
             "test.js": 'if (require("greet")() !== "hi") process.exit(1);\n',
         },
     )
+
+
+def npm(user: Path, repo: Path, server: Server) -> Project:
+    """A package of ours through a registry."""
+    _registry(repo, server)
     at = f"--registry={server.url}/"
     as_user(user, repo, "npm", "install", "--no-audit", "--no-fund", at)
     shutil.rmtree(repo / "node_modules")
@@ -268,6 +276,69 @@ def npm(user: Path, repo: Path, server: Server) -> Project:
             cache / "_update-notifier",
         ),
     )
+
+
+def pnpm(user: Path, repo: Path, server: Server) -> Project:
+    """The same by pnpm, of any version."""
+    tools = _rare("pnpm")
+    _registry(repo, server)
+    as_user(user, repo, "pnpm", "install", f"--registry={server.url}/")
+    shutil.rmtree(repo / "node_modules")
+    store = next((user / ".local/share/pnpm/store").iterdir())
+    return Project(
+        "pnpm",
+        "pnpm install --frozen-lockfile && node test.js",
+        ("pnpm", "node"),
+        bait(user / ".npmrc", user / ".config/pnpm/rc", store / "tmp/half", store / "note.txt"),
+        tools,
+    )
+
+
+def yarn(user: Path, repo: Path, server: Server) -> Project:
+    """The same by Yarn 1."""
+    tools = _rare("yarn")
+    _registry(repo, server)
+    write(repo, {".yarnrc": f'registry "{server.url}/"\n'})
+    cache = user / ".cache/yarn"
+    # Root's cache would be elsewhere.
+    as_user(user, repo, "yarn", "install", YARN_CACHE_FOLDER=str(cache))
+    shutil.rmtree(repo / "node_modules")
+    packages = next(cache.glob("v*"))
+    return Project(
+        "yarn",
+        "yarn install --frozen-lockfile && node test.js",
+        ("yarn", "node"),
+        bait(user / ".yarnrc", user / ".npmrc", cache / "note.txt", packages / "note.txt"),
+        tools,
+    )
+
+
+def berry(user: Path, repo: Path, server: Server) -> Project:
+    """The same by Yarn 2 or newer, installed as `berry`."""
+    tools = _rare("berry")
+    _registry(repo, server)
+    settings = f"npmRegistryServer: {server.url}\nunsafeHttpWhitelist: [127.0.0.1]\n"
+    more = "nodeLinker: node-modules\nenableTelemetry: false\nenableGlobalCache: true\n"
+    write(repo, {".yarnrc.yml": settings + more, "yarn.lock": ""})
+    env = {"YARN_NPM_MINIMAL_AGE_GATE": "0", "YARN_ENABLE_IMMUTABLE_INSTALLS": "false"}
+    as_user(user, repo, "berry", "install", **env)
+    shutil.rmtree(repo / "node_modules")
+    cache = user / ".yarn/berry"
+    return Project(
+        "yarn",
+        "berry install --immutable && node test.js",
+        ("berry", "node"),
+        bait(user / ".yarnrc.yml", cache / "metadata/note.txt", cache / "cache/note.txt"),
+        tools,
+    )
+
+
+def _rare(program: str) -> tuple[Path, ...]:
+    """Return where a tool is that no machine of ours has to have; skip the test without."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed, and need not be")
+    return (Path(found).parents[1],)
 
 
 def uv(user: Path, repo: Path, server: Server) -> Project:

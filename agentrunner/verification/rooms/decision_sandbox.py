@@ -45,6 +45,7 @@ from agentrunner.verification.rooms.start_up import MISSING, NO_TESTS, names_mis
 TEST_COMMAND = "task.test.command"
 OFFLINE: Mapping[str, str] = {
     "npm_config_offline": "true",  # npx and pnpm dlx, too
+    "pnpm_config_offline": "true",  # from version 11 on, pnpm reads only its own names
     "npm_config_update_notifier": "false",
     "UV_OFFLINE": "1",
     "PIP_NO_INDEX": "1",  # pipx installs with pip

@@ -20,7 +20,20 @@ from agentrunner.sandboxes.base import CommandResult, Request, Sandbox, SandboxO
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.find_caches import find_caches
 from agentrunner.sandboxes.homes import without_large
-from tests.kit.caches import SECRET, Make, Project, cargo, go, maven, npm, serving, uv
+from tests.kit.caches import (
+    SECRET,
+    Make,
+    Project,
+    berry,
+    cargo,
+    go,
+    maven,
+    npm,
+    pnpm,
+    serving,
+    uv,
+    yarn,
+)
 from tests.kit.docker import docker, require_docker
 from tests.kit.layers import tree_of
 
@@ -30,7 +43,7 @@ SEARCH = (
     "grep -rIls --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr -e {} / ; "
     "env | grep -e {} ; true"
 )
-IN_BWRAP = (go, cargo, maven, npm, uv)
+IN_BWRAP = (go, cargo, maven, npm, pnpm, uv, yarn, berry)
 IN_DOCKER = (go, cargo, npm)
 """Those whose tools an image without files of its own can start."""
 

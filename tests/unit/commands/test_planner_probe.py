@@ -157,3 +157,31 @@ def test_kinds_are_listed_with_what_each_lacks(
     assert KEY not in file.read_text("utf-8")
     assert cli.call(cli.app, ["planners"], "agentrunner") == 0
     assert "Set: openai-chat (OPENAI_API_KEY is set)." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("tokens", "mark", "text"),
+    [
+        (4096, "ok", "4,096 tokens, as runner.meta.context_tokens says"),
+        (99_000, "WARN", "32,768 tokens, and runner.meta.context_tokens says 99,000: prompts would "
+         "not fit"),
+    ],
+)  # fmt: skip
+def test_a_length_that_the_settings_say_is_named(
+    tokens: int, mark: str, text: str, doctor: Doctor, server: FaultServer, tmp_path: Path
+) -> None:
+    file = tmp_path / ".config/agentrunner/config.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"runner: {{meta: {{context_tokens: {tokens}}}}}\n")
+    server.pages = OLLAMA
+    server.script = [answer(json.dumps(WANTED))]
+    found = doctor(0)["context"]
+    assert (found["mark"], found["text"]) == (mark, text)
+
+
+def test_where_a_server_does_not_tell_its_length_the_setting_is_named(
+    doctor: Doctor, server: FaultServer
+) -> None:
+    server.pages = {**OLLAMA, "/api/ps": {"models": []}}
+    server.script = [answer(json.dumps(WANTED))]
+    assert "runner.meta.context_tokens: TOKENS" in doctor(0)["context"]["text"]

@@ -77,3 +77,15 @@ def test_a_remedy_breaks_at_words_in_a_terminal_and_nowhere_else() -> None:
     lines = error_screen(error, 100, columns=100).splitlines()
     assert max(map(len, lines)) <= 100
     assert " ".join(" ".join(lines).split()).endswith(f"try: {remedy.strip()}")
+
+
+def test_a_command_to_try_can_be_pasted_from_a_narrow_terminal() -> None:
+    error = UsageError(
+        "It is there already.",
+        remedy="agentrunner resume users-api-9f3a --on-change continue",
+    )
+    assert error_screen(error, 44, columns=44).split("\n")[1:] == [
+        "  try:",
+        "    agentrunner resume users-api-9f3a \\",
+        "    --on-change continue",
+    ]

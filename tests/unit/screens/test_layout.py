@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from agentrunner.screens import layout
@@ -62,3 +64,43 @@ def test_japanese_is_broken_where_the_line_ends_and_not_before_its_full_stop() -
     assert lines[0] == "既存の API を使って、商"
     assert all(cell_width(line) <= 24 for line in lines)
     assert not any(line[0] in "、。）" or line[-1] == "（" for line in lines)
+
+
+TOLD = """\
+The plan goes on.  agentrunner watch --plan
+The plan that was current is kept as add-an-api-for-users.  agentrunner plan switch add-an-api
+Next:  agentrunner undo users-api-9f3a --force   also the files above
+Next:  agentrunner plan show   |   agentrunner plan undo
+  left alone, edited since: src/shop/pages/checkout/free-delivery.html
+30 pages in /home/me/.local/share/man/man1.  man -l /home/me/.local/share/man/man1/agentrunner.1
+Kept:  agentrunner accept users-api-9f3a AC-1 AC-2 AC-3 --known-red tests.A.test_b --unchanged
+Kept:  agentrunner resume users-api-9f3a -m "use whole cents, and never a float, anywhere"
+"""
+
+
+@pytest.mark.parametrize("columns", [44, 80, 0])
+def test_sentences_fit_the_terminal_and_commands_can_be_pasted(
+    columns: int, golden: Callable[[str, str], None]
+) -> None:
+    lines = layout.sentence_lines(TOLD, columns)
+    golden(f"screens/sentences-{columns}.txt", "\n".join(lines))
+    whole = " ".join("\n".join(lines).replace("\\\n", "").split())
+    assert whole == " ".join(TOLD.split())
+    for line in lines:
+        assert not columns or cell_width(line) <= columns or " -" in line or '"' in line
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("systemctl start docker, or set DOCKER_HOST=unix:///run/docker.sock",
+         ["  cure: systemctl start docker, or set", "    DOCKER_HOST=unix:///run/docker.sock"]),
+        ('`codex login -c cli_auth_credentials_store="file"`',
+         ["  cure:", '    `codex login -c cli_auth_credentials_store="file"`']),
+        ("設定ファイルの場所を書いてから、もう一度やり直してください",
+         ["  cure: 設定ファイルの場所を書いてから、もう", "    一度やり直してください"]),
+    ],
+)  # fmt: skip
+def test_words_and_quoted_commands_stay_whole(text: str, lines: list[str]) -> None:
+    assert layout.hanging("  cure: ", text, 44) == lines
+    assert layout.hanging("  cure: ", text, 0) == [f"  cure: {text}"]
