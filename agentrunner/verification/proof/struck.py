@@ -59,10 +59,13 @@ OF_NOTHING = re.compile(
 )
 """What a test that runs says where the old code returned nothing: no name is missing there."""
 ASSERTED = re.compile(
-    r"\s*(?:(?:[\w.]*\.)?assert(?:ion\w*)?\b|(?:\w*Error: )?(?:\?\[[\d;]*m)*expect\b)",
+    r"\s*(?:(?:[\w.]*\.)?assert(?:ion\w*)?\b|(?:\w*Error: )?(?:\?\[[\d;]*m)*expect(?:ed)?\b"
+    r"|Failed: DID NOT RAISE|Failed asserting\b|(?:\w*Error: |Error \[\w+\]: )?Missing expected\b"
+    r"|\[[\w:., ]+\] expected but\b|test did not panic\b)",
     re.IGNORECASE,
 )
-"""The beginning of an assertion that failed; it may quote the message of another error.
+"""The beginning of an assertion that failed, also by the error that did not come; it may quote the
+message of another error.
 
 The colours that Jest writes have their first character replaced.
 """

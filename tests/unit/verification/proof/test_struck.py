@@ -38,6 +38,16 @@ QUOTED = "AssertionError: Regex pattern did not match.\n  Actual: 'M' object has
         ("failed", "AssertionError: Expected values to be equal: undefined !== 3", True),
         ("failed", "Error: ?[2mexpect(?[22mreceived).toBe(3)\nReceived: undefined", True),
         ("failed", "AttributeError: 'NoneType' object has no attribute 'append'", True),
+        ("failed", "Failed: DID NOT RAISE <class 'httpx.TimeoutError'>", True),
+        ("failed", 'Failed asserting that exception of type "TimeoutError" is thrown.', True),
+        (
+            "failed",
+            "AssertionError [ERR_ASSERTION]: Missing expected exception (TimeoutError).",
+            True,
+        ),
+        ("failed", "[TimeoutError] expected but nothing was raised.", True),
+        ("failed", "expected TimeoutError but nothing was raised", True),
+        ("failed", "Failed: Timeout (>5.0s) from pytest-timeout: timed out", False),
     ],
 )
 def test_a_red_is_sound_by_an_assertion_or_by_what_the_work_adds(
