@@ -1,7 +1,7 @@
 """Draws the growth that `benchmarks.repositories` measured, beside git's, as an SVG.
 
     python -m benchmarks.repositories | tee table.txt
-    python -m benchmarks.chart table.txt > docs/images/repositories.svg
+    python -m benchmarks.chart table.txt > docs/images/charts/repositories.svg
 
 Both axes are logarithmic: what grows like the number of files is a straight line at 45 degrees.
 """

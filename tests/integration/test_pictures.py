@@ -40,7 +40,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_pictures_show_what_is_printed(drawn: Path) -> None:
-    names = sorted(path.name for path in IMAGES.iterdir())
+    names = sorted(path.name for path in IMAGES.glob("*.svg"))
     assert names == sorted(path.name for path in drawn.iterdir())
     for name in names:
         assert shown(IMAGES / name) == shown(drawn / name), f"{name}: make pictures"

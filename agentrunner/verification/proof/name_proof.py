@@ -130,12 +130,15 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     only = await right_only_in_tests(
         exam.run, exam.differential, target, world, now, standing, own_tests, wanted_words
     )
-    if only and report.stopped_by(only_in_tests(only), target.id):
+    if only:
+        if report.stopped_by(only_in_tests(only), target.id):
+            return
+    elif await stopped_for_ambient_conditions(
+        exam, case, now, [*standing, *own_tests], wanted_words
+    ):  # the same question, which a person is asked once
         return
     fleeting = await why_not_lasting(exam, case, [*standing, *own_tests], wanted_words)
     if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
-        return
-    if await stopped_for_ambient_conditions(exam, case, now, [*standing, *own_tests], wanted_words):
         return
     files = {test.name: in_repo(test.file, target.cwd) for test in now.tests}
     if standing and await stopped_for_pinned_answers(exam, case, files, standing):
