@@ -32,6 +32,7 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.followed_data import that_follow
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.lasting_places import why_not_lasting
+from agentrunner.verification.proof.lost_values import stopped_for_lost_values
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.only_in_tests import right_only_in_tests
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
@@ -127,6 +128,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         return
     own_tests = [name for name in shown.names if name in here]
     wanted_words = outside_of_checks(exam.verifier.spec.wanted)
+    if await stopped_for_lost_values(exam, case, wanted_words):
+        return
     only = await right_only_in_tests(
         exam.run, exam.differential, target, world, now, standing, own_tests, wanted_words
     )

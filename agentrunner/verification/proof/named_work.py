@@ -18,6 +18,7 @@ from agentrunner.verification.syntax.empty_c import ENDINGS, changed_in_c
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.raising import that_only_raise
 from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
+from agentrunner.verification.syntax.unread_text import unread_in_text
 from agentrunner.verification.syntax.words import identifiers, signatures
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
@@ -237,9 +238,18 @@ def _unused(
     wanted = signatures(asked)
     for path in world.product if wanted else ():
         language, before, after = language_of(path), read_old(path), read(path)
-        if language is None or before is None or after is None:
+        if after is None:
             continue
-        for name, parameter in sorted(unread(before, after, language)):
-            if parameter in re.findall(r"\w+", wanted.get(name, "").partition("(")[2]):
+        if language is not None:
+            found = unread(before, after, language)
+        else:
+            found = unread_in_text(before or b"", after, path)
+        for name, parameter in sorted(found):
+            written = wanted.get(name, "")
+            if parameter not in re.findall(r"\w+", written.partition("(")[2]):
+                continue
+            # A new function may be handed what only its callers need: `handler(event, context)`.
+            stood = before is not None and re.search(rf"\b{name}\b".encode(), before)
+            if stood or re.search(rf"\b{parameter}\b", asked.replace(written, "")):
                 return name, parameter
     return None

@@ -33,6 +33,7 @@ from agentrunner.verification.syntax.values import NOTHINGS, is_literal
 
 MOST = 2
 """The most stand-ins of one function: each costs a run of tests."""
+OTHER_TEXT = "gives some other text"
 CHOOSES = frozenset({"conditional_expression", "ternary_expression", "parenthesized_expression"})
 PARAMETER = frozenset(
     "parameter parameter_declaration required_parameter optional_parameter typed_parameter "
@@ -83,14 +84,15 @@ def stand_ins(
     only = _only_answer(parsed, function)
     found: list[StandIn] = []
     for text, what in _answers(parsed, function, first):
-        own, constant = only == text, what != _handed_back(first)
+        own, constant = only == text, what not in (_handed_back(first), OTHER_TEXT)
         if own and constant and _is_named(text, wanted):
             continue
         edit = _answering(parsed, function, text)
         changed = applied(after, [edit]) if edit is not None else after
         if own or changed != after:
             found.append(StandIn(after if own else changed, what, own, constant))
-    return found[:MOST]
+    other = [one for one in found if one.what == OTHER_TEXT]
+    return [*[one for one in found if one not in other][:MOST], *other]
 
 
 def reads_a_parameter(parsed: Parsed, function: Function) -> bool:
@@ -100,23 +102,22 @@ def reads_a_parameter(parsed: Parsed, function: Function) -> bool:
 
 
 def unread(before: bytes | None, after: bytes, language: str) -> set[tuple[str, str]]:
-    """Functions that stood before, by last name, with parameters that they only now have, and that
-    no function of that name reads."""
+    """Functions, by last name, with parameters that they only now have, and that no function of
+    that name reads."""
     old = parse(before, language) if before is not None else None
     parsed, functions = changed_functions(before, after, language, inner=True)
-    if old is None or parsed is None:
+    if parsed is None:
         return set()
     had: dict[str, set[str]] = {}
-    for one in functions_of(old):
-        had.setdefault(last_name(one), set()).update(_parameter_names(old, one))
+    if old is not None:
+        for one in functions_of(old):
+            had.setdefault(last_name(one), set()).update(_parameter_names(old, one))
     idle: set[tuple[str, str]] = set()
     read: set[tuple[str, str]] = set()
     for one in functions:
         name = last_name(one)
         used = {parsed.text(node) for node in walk(one.body)}
-        for parameter in (
-            _parameter_names(parsed, one) - had.get(name, set()) if name in had else ()
-        ):
+        for parameter in _parameter_names(parsed, one) - had.get(name, set()):
             (read if parameter in used else idle).add((name, parameter))
     return idle - read
 
@@ -136,6 +137,21 @@ def _answers(parsed: Parsed, function: Function, first: str) -> Iterator[tuple[s
         yield first, _handed_back(first)
     for text in dict.fromkeys(parsed.text(one) for one in _stated_answers(parsed, function)):
         yield text, f"always gives `{text}`"
+    if (other := _other_text(parsed, function)) is not None:
+        yield other, OTHER_TEXT
+
+
+def _other_text(parsed: Parsed, function: Function) -> str | None:
+    """A text that no test can expect, where the function may give texts."""
+    label = {"go": "result", "java": "type", "python": "return_type"}.get(parsed.language)
+    gives = field(function.node, label) if label is not None else None
+    if parsed.language in ("go", "java", "rust") and gives is None:
+        return None
+    if any("string" not in one.type for one in _stated_answers(parsed, function)):
+        return None
+    if gives is not None and parsed.text(gives).strip("\"'") not in ("str", "string", "String"):
+        return None
+    return f'"{OTHER_TEXT}"'
 
 
 def _handed_back(first: str) -> str:
