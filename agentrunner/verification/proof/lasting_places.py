@@ -18,7 +18,7 @@ from agentrunner.verification.proof.examination import Examination
 HEAD_BYTES = 600
 MADE = re.compile(
     rb"(?i)@generated\b|\b(?:auto-?\s?)?generated\b(?=.{0,200}\b(?:by|from|with)\b)"
-    rb"|\bdo not (?:edit|modify|change)\b|\bdon't edit\b",
+    rb"|\b(?:do not|don't) edit\b",
     re.DOTALL,
 )
 """What the head of a file says where another file is its source."""

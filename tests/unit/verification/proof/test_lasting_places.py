@@ -15,7 +15,7 @@ from agentrunner.verification.proof.lasting_places import MADE
         ("# This file is auto-generated from the current state of the database.", True),
         ("# Reads what was generated.", False),
         ('"""Generates reports."""', False),
-        ("# Do not edit the price here without asking sales.", True),
+        ("/* Do not modify the terms of this licence. */", False),
     ],
 )
 def test_heads_of_files(head: str, is_made: bool) -> None:
