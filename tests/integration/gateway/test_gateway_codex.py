@@ -63,7 +63,13 @@ class Codex:
         process = await asyncio.create_subprocess_exec(
             *command.argv,
             cwd=self.repo,
-            env={"PATH": os.environ["PATH"], **command.env, command.key_env: PLACEHOLDER},
+            # Without a home the login shell reads root's own files, which may print something.
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(self.home),
+                **command.env,
+                command.key_env: PLACEHOLDER,
+            },
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
