@@ -15,7 +15,7 @@ from agentrunner.verification.proof.without_work import WithoutWork, turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.empty import changed_functions, last_name
 from agentrunner.verification.syntax.empty_c import ENDINGS, changed_in_c
-from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.languages import language_of, walk
 from agentrunner.verification.syntax.raising import that_only_raise
 from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
 from agentrunner.verification.syntax.unread_text import unread_in_text
@@ -122,14 +122,15 @@ class NamedWork:
             return False
         snapshots = self.trees.snapshots
         read, read_old = snapshots.reader(self.world.new), snapshots.reader(self.world.old)
-        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)".encode())
         for path in self.world.product:
             language, after = language_of(path), read(path)
             if language is None or after is None:
                 continue
             _, functions = changed_functions(read_old(path), after, language, inner=True)
             others = (one.body for one in functions if last_name(one) != name)
-            if any(word.search(after[body.start_byte : body.end_byte]) for body in others):
+            # In code, not in a text: `return "median"` calls nothing.
+            named = (one for body in others for one in walk(body) if "identifier" in one.type)
+            if any(one.text == name.encode() for one in named):
                 return True
         return False
 
