@@ -329,6 +329,20 @@ class Snapshots:
             written = self.git.run("write-tree", "--missing-ok", env=index, writes=True)
             return written.decode().strip()
 
+    def with_texts(self, tree: str, texts: Mapping[str, bytes]) -> str:
+        """Return a tree like `tree` with other contents at some paths; new ones are plain files."""
+        if not texts:
+            return tree
+        entries = self.list(tree)
+        plain = ("100644", "")
+        return self.combine(
+            tree,
+            {
+                path: (entries.get(path, plain)[0], self.write_blob(text))
+                for path, text in texts.items()
+            },
+        )
+
     def export_files(self, tree: str, paths: Collection[str], target: Path) -> None:
         """Write these files of a tree into an empty or new folder; too large ones as they are now.
 

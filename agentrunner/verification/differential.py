@@ -328,10 +328,7 @@ class Differential:
 
     def with_text(self, tree: str, path: str, text: str) -> str:
         """The tree with another text in one file."""
-        mode = self.snapshots.list(tree)[path][0]
-        return self.snapshots.combine(
-            tree, {path: (mode, self.snapshots.write_blob(text.encode()))}
-        )
+        return self.snapshots.with_texts(tree, {path: text.encode()})
 
     def unsure(self) -> tuple[str, ...]:
         """Changed paths of the latest `changes` that are taken as product but may decide."""
@@ -443,9 +440,8 @@ class Differential:
         added = changes_between(self.snapshots, old, new).added.difference(programs)
         if not added:
             return None
-        blob = self.snapshots.write_blob(b"")
-        emptied: dict[str, Entry | None] = dict.fromkeys(added, ("100644", blob))
-        return self.snapshots.combine(self.with_new_programs(old, new, target), emptied)
+        emptied = dict.fromkeys(added, b"")
+        return self.snapshots.with_texts(self.with_new_programs(old, new, target), emptied)
 
     def with_idle_recipes(self, old: str, new: str, target: Target) -> str | None:
         """`new` with new lines of make's recipes doing nothing; None unless the PRD wants them."""

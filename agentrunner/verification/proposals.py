@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agentrunner.git.restore import Entry
 from agentrunner.state.run_state import Awaited, Baseline, CheckOutcome, Criterion
 from agentrunner.verification.check_runner import Tried
 from agentrunner.verification.checks import ReadFile
@@ -32,8 +31,6 @@ MOST_OUTPUT = 600
 """Characters of a check's output that are passed to its author."""
 MOST_MEANT = 5
 """Tests that a wrong name may have meant and that are listed for its author."""
-PLAIN_FILE = "100644"
-"""The mode of an ordinary file in a tree."""
 EMPTY_TEST: Mapping[str, str] = {
     "python": "def test_there_is_a_test_here():\n    assert False\n",
 }
@@ -298,13 +295,7 @@ def _sample(file: str, tested: set[str], read: ReadFile) -> bytes | None:
 
 
 def _with_files(verifier: Verifier, tree: str, files: Mapping[str, bytes]) -> str:
-    snapshots = verifier.snapshots
-    entries = snapshots.list(tree)
-    changed: dict[str, Entry | None] = {
-        file: (entries[file][0] if file in entries else PLAIN_FILE, snapshots.write_blob(text))
-        for file, text in files.items()
-    }
-    return snapshots.combine(tree, changed)
+    return verifier.snapshots.with_texts(tree, files)
 
 
 def _still_runs(before: Results, now: Results) -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.canaries.failing_trees import FailingTree, failing_trees
@@ -246,18 +245,18 @@ class Canaries:
         """Whether a test of a random name, added to the old tree, is reported as failed."""
         read = await asyncio.to_thread(self.snapshots.reader, world.old)
         entries = await asyncio.to_thread(self.snapshots.list, world.old)
-        changed: dict[str, Entry | None] = {}
+        changed: dict[str, bytes] = {}
         names = []
         for path in places:
             source = read(path) if path in entries else None
             token = f"agentrunner_{secrets.token_hex(4)}"
             made = _with_random_test(source, path, token) if source is not None else None
             if made is not None:
-                changed[path] = (entries[path][0], self.snapshots.write_blob(made))
+                changed[path] = made
                 names.append(token)
         if not changed:
             return False
-        seen = await run(target, self.snapshots.combine(world.old, changed), ())
+        seen = await run(target, self.snapshots.with_texts(world.old, changed), ())
         return any(_is_red(name, seen) for name in names)
 
     async def _by_programs(
@@ -403,11 +402,7 @@ class Canaries:
     ) -> _CanaryTree | None:
         if not made:
             return None
-        entries = self.snapshots.list(world.new)
-        changed: dict[str, Entry | None] = {
-            path: (entries[path][0], self.snapshots.write_blob(text)) for path, text in made.items()
-        }
-        tree = self.snapshots.combine(world.new, changed)
+        tree = self.snapshots.with_texts(world.new, made)
         return _CanaryTree(tree, tuple(names), random, tuple(may_be_red))
 
 

@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.file_names import best, complaints, naming
 from agentrunner.verification.inputs.leads import family_of
@@ -141,12 +140,12 @@ def _data_read_by_work(snapshots: Snapshots, world: SnapshotTrees, inputs: Input
 def _with_other_lines(snapshots: Snapshots, tree: str, files: Sequence[str]) -> str:
     """The tree with another text in each line of these files. Blocks."""
     read, entries = snapshots.reader(tree), snapshots.list(tree)
-    changed: dict[str, Entry | None] = {}
+    changed: dict[str, bytes] = {}
     for path in files:
         if path in entries:
             text = re.sub(rb"(?m)(?<=\S)$", b"~", read(path) or b"")
-            changed[path] = (entries[path][0], snapshots.write_blob(text))
-    return snapshots.combine(tree, changed)
+            changed[path] = text
+    return snapshots.with_texts(tree, changed)
 
 
 def _data_by_test_file(

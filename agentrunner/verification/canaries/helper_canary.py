@@ -12,7 +12,6 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
@@ -180,8 +179,8 @@ def _failing(
     wanted: Collection[tuple[str, str]], snapshots: Snapshots, world: SnapshotTrees
 ) -> tuple[str, set[tuple[str, str]]]:
     """The new tree in which these functions fail at once, and those that do. Blocks."""
-    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    changed: dict[str, Entry | None] = {}
+    read = snapshots.reader(world.new)
+    changed: dict[str, bytes] = {}
     struck: set[tuple[str, str]] = set()
     for path in sorted({path for path, _ in wanted}):
         parsed = _parsed(path, read(path))
@@ -204,6 +203,5 @@ def _failing(
                 edits.append(replaced(function.body, throw))
             struck.add((path, name))
         if edits:
-            text = applied(parsed.source, edits)
-            changed[path] = (entries[path][0], snapshots.write_blob(text))
-    return snapshots.combine(world.new, changed), struck
+            changed[path] = applied(parsed.source, edits)
+    return snapshots.with_texts(world.new, changed), struck

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from time import monotonic
 
-from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.canaries.script_canary import C_MAIN, program_is_known
 from agentrunner.verification.canaries.word_assertions import failing_by_words
@@ -187,11 +186,7 @@ class _Programs:
 
     def _with_edits(self, path: str, edits: Sequence[Edit]) -> str:
         source = self.snapshots.reader(self.world.new)(path) or b""
-        mode = self.snapshots.list(self.world.new)[path][0]
-        changed: dict[str, Entry | None] = {
-            path: (mode, self.snapshots.write_blob(applied(source, edits)))
-        }
-        return self.snapshots.combine(self.world.new, changed)
+        return self.snapshots.with_texts(self.world.new, {path: applied(source, edits)})
 
     def _end_at_start(self, path: str) -> Edit:
         """The edit that ends a program before anything else of it runs."""

@@ -12,7 +12,6 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 
-from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.inputs.inline_programs import for_people
 from agentrunner.verification.inputs.model import Inputs
@@ -110,6 +109,4 @@ def _with_edits(
     snapshots: Snapshots, world: SnapshotTrees, path: str, edits: Sequence[Edit]
 ) -> str:
     source = snapshots.reader(world.new)(path) or b""
-    mode = snapshots.list(world.new)[path][0]
-    changed: dict[str, Entry | None] = {path: (mode, snapshots.write_blob(applied(source, edits)))}
-    return snapshots.combine(world.new, changed)
+    return snapshots.with_texts(world.new, {path: applied(source, edits)})

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.canaries.red_lines import RedLines
 from agentrunner.verification.results.model import Results
@@ -157,18 +156,16 @@ class WordCanaries:
 
     def _tree(self, changed: Mapping[str, Sequence[Edit]]) -> str:
         read = self.snapshots.reader(self.tree)
-        entries = self.snapshots.list(self.tree)
         edits: dict[str, set[Edit]] = {}
         for name, edits_of_name in changed.items():
             edits.setdefault(self._files[name], set()).update(edits_of_name)
-        blobs: dict[str, Entry | None] = {
-            path: (
-                entries[path][0],
-                self.snapshots.write_blob(applied(read(path) or b"", sorted(edits_of_name))),
-            )
-            for path, edits_of_name in edits.items()
-        }
-        return self.snapshots.combine(self.tree, blobs)
+        return self.snapshots.with_texts(
+            self.tree,
+            {
+                path: applied(read(path) or b"", sorted(edits_of_name))
+                for path, edits_of_name in edits.items()
+            },
+        )
 
 
 def _is_red(name: str, seen: Measured) -> bool:

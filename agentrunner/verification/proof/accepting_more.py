@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.alternatives import narrowed
 from agentrunner.verification.syntax.languages import language_of
@@ -41,13 +40,13 @@ def _narrowed(
 ) -> tuple[str, list[str]] | None:
     """The new tree with tests that accept only what is named, and the tests of these files."""
     read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    changed: dict[str, Entry | None] = {}
+    changed: dict[str, bytes] = {}
     names: list[str] = []
     for path, tests in places.items():
         text, language = read(path), language_of(path)
         if path not in entries or text is None or language is None:
             continue
         if (less := narrowed(text, language, asked)) != text:
-            changed[path] = (entries[path][0], snapshots.write_blob(less))
+            changed[path] = less
             names += tests
-    return (snapshots.combine(world.new, changed), names) if changed else None
+    return (snapshots.with_texts(world.new, changed), names) if changed else None

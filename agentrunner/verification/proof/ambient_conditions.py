@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from agentrunner.git.restore import Entry
 from agentrunner.verification.findings import only_in_tests
 from agentrunner.verification.inputs.giveaways import path_words
 from agentrunner.verification.proof.case import Case
@@ -100,9 +99,5 @@ def _places(exam: Examination, case: Case, asked: str) -> list[_Place]:
 def _with(exam: Examination, place: _Place, edit: Edit) -> str:
     """The tree that is handed over with one condition changed. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
-    entries = snapshots.list(world.new)
     text = applied(snapshots.reader(world.new)(place.path) or b"", [edit])
-    changed: Mapping[str, Entry | None] = {
-        place.path: (entries[place.path][0], snapshots.write_blob(text))
-    }
-    return snapshots.combine(world.new, changed)
+    return snapshots.with_texts(world.new, {place.path: text})

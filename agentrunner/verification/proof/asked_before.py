@@ -15,7 +15,6 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.inputs.asked import SENTENCE
 from agentrunner.verification.inputs.between import Asked
@@ -144,15 +143,13 @@ class _Runner:
         languages = {test.path: test.language for test in tests}
 
         def made() -> str:
-            read, entries = self.snapshots.reader(tree), self.snapshots.list(tree)
-            changed: dict[str, Entry | None] = {}
-            for path, edits_of_file in edits.items():
-                text = (
-                    applied(read(path) or b"", edits_of_file)
-                    + helper(languages[path], name).encode()
-                )
-                changed[path] = (entries[path][0], self.snapshots.write_blob(text))
-            return self.snapshots.combine(tree, changed)
+            read = self.snapshots.reader(tree)
+            changed = {
+                path: applied(read(path) or b"", edits_of_file)
+                + helper(languages[path], name).encode()
+                for path, edits_of_file in edits.items()
+            }
+            return self.snapshots.with_texts(tree, changed)
 
         changed = await asyncio.to_thread(made)
         return await self.run(self.target, changed, [test.name for test in tests])

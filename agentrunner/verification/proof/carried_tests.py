@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence, Set
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
-from agentrunner.git.restore import Entry
 from agentrunner.text.terminal import sanitize
 from agentrunner.verification.findings import tests_reworded
 from agentrunner.verification.inputs.steering import matches
@@ -135,15 +134,14 @@ def _origin(names: Set[str], language: str, gone_texts: Mapping[str, bytes]) -> 
 def _with_old_wording(exam: Examination, pairs: Mapping[str, tuple[bytes, bytes]]) -> str | None:
     """The new tree with the old wording carried over; None where none can be. Blocks."""
     snapshots = exam.verifier.snapshots
-    entries = snapshots.list(exam.world.new)
-    made: dict[str, Entry | None] = {}
+    made: dict[str, bytes] = {}
     any_carried = False
     for path, (before, after) in pairs.items():
         text = carried(before, after, language_of(path) or "")
         any_carried = any_carried or text is not None
         if text is not None and text != after:
-            made[path] = (entries[path][0], snapshots.write_blob(text))
-    return snapshots.combine(exam.world.new, made) if any_carried else None
+            made[path] = text
+    return snapshots.with_texts(exam.world.new, made) if any_carried else None
 
 
 def _paths_of_moved_modules(exam: Examination) -> dict[str, frozenset[str]]:

@@ -12,7 +12,6 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Sequence
 
-from agentrunner.git.restore import Entry
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.file_names import means
 from agentrunner.verification.inputs.leads import (
@@ -130,12 +129,9 @@ def _with_change(
 ) -> str:
     """The tree that is handed over, with a change in these files that does not alter behaviour."""
     snapshots = differential.snapshots
-    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    made: dict[str, Entry | None] = {
-        path: (entries[path][0], snapshots.write_blob(change(path, read(path) or b"")))
-        for path in paths
-    }
-    return snapshots.combine(world.new, made)
+    read = snapshots.reader(world.new)
+    made = {path: change(path, read(path) or b"") for path in paths}
+    return snapshots.with_texts(world.new, made)
 
 
 def _with_comment(path: str, source: bytes) -> bytes:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentrunner.git.restore import Entry
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.tokens import comments, family_of
@@ -98,9 +97,9 @@ def _added_comments(exam: Examination) -> list[_Comment]:
 def _without(exam: Examination, some: Sequence[_Comment]) -> str:
     """The tree that is handed over without these comments. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
-    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    made: dict[str, Entry | None] = {}
-    for path in {one.path for one in some}:
-        text = applied(read(path) or b"", [one.edit for one in some if one.path == path])
-        made[path] = (entries[path][0], snapshots.write_blob(text))
-    return snapshots.combine(world.new, made)
+    read = snapshots.reader(world.new)
+    made = {
+        path: applied(read(path) or b"", [one.edit for one in some if one.path == path])
+        for path in {one.path for one in some}
+    }
+    return snapshots.with_texts(world.new, made)

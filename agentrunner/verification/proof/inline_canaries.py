@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agentrunner.git.restore import Entry
 from agentrunner.verification.canaries.claimed_tests import CanaryReport
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.inline_programs import (
@@ -155,16 +154,8 @@ class _Programs:
         return await asyncio.to_thread(made)
 
     def _with(self, files: Mapping[str, str], tree: str) -> str:
-        snapshots = self.exam.verifier.snapshots
-        entries = snapshots.list(tree or self.exam.world.new)
-        blobs: dict[str, Entry | None] = {
-            path: (
-                entries[path][0] if path in entries else "100644",
-                snapshots.write_blob(text.encode("utf-8", "surrogateescape")),
-            )
-            for path, text in files.items()
-        }
-        return snapshots.combine(tree or self.exam.world.new, blobs)
+        texts = {path: text.encode("utf-8", "surrogateescape") for path, text in files.items()}
+        return self.exam.verifier.snapshots.with_texts(tree or self.exam.world.new, texts)
 
     async def _is_green_with(self, files: Mapping[str, str]) -> bool:
         """Whether the command passes with other texts in these files."""

@@ -87,8 +87,7 @@ async def strike(
     for path, mutant in _spread(candidates):
         if monotonic() > deadline:
             break
-        blob = await asyncio.to_thread(snapshots.write_blob, mutant.source)
-        changed = await asyncio.to_thread(snapshots.combine, tree, {path: (entries[path][0], blob)})
+        changed = await asyncio.to_thread(snapshots.with_texts, tree, {path: mutant.source})
         struck += 1
         if await _is_red(verifier, targets, changed, sorted(claimed)):
             killed += 1

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.inputs.giveaways import is_word_of
 from agentrunner.verification.proof.without_work import WithoutWork, turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.empty import changed_functions, last_name
@@ -151,8 +152,10 @@ class NamedWork:
                     return ONE_ANSWER.format(name, one.what)
                 if one.constant and not several:
                     continue
-                tree = await self.trees.with_source(self.world, path, one.source)
-                if tree is None or turns_red(await self.run(self.target, tree, tests), tests):
+                tree = await asyncio.to_thread(
+                    self.trees.snapshots.with_texts, self.world.new, {path: one.source}
+                )
+                if turns_red(await self.run(self.target, tree, tests), tests):
                     continue
                 if await elsewhere.is_red(tree) is False:
                     return SAME_ANSWER.format(name, one.what)
@@ -250,7 +253,7 @@ def _unused(
             if parameter not in re.findall(r"\w+", written.partition("(")[2]):
                 continue
             # A new function may be handed what only its callers need: `handler(event, context)`.
-            stood = before is not None and re.search(rf"\b{name}\b".encode(), before)
-            if stood or re.search(rf"\b{parameter}\b", asked.replace(written, "")):
+            stood = before is not None and is_word_of(name, before.decode("latin-1"))
+            if stood or is_word_of(parameter, asked.replace(written, "")):
                 return name, parameter
     return None

@@ -11,7 +11,6 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 
-from agentrunner.git.restore import Entry
 from agentrunner.state.run_state import Proof
 from agentrunner.verification.inputs.leads import family_by_first_line, family_of
 from agentrunner.verification.inputs.programs import SAYS_NO
@@ -113,7 +112,7 @@ def _with_new_text(exam: Examination, tree: str) -> str:
     world, snapshots = exam.world, exam.differential.snapshots
     was, now = snapshots.reader(world.old), snapshots.reader(world.new)
     entries = snapshots.list(tree)
-    made: dict[str, Entry | None] = {}
+    made: dict[str, bytes] = {}
     for path in world.product:
         before, after = was(path), now(path)
         if before is None or after is None or path not in entries or NO_COMMENT.search(before):
@@ -122,8 +121,8 @@ def _with_new_text(exam: Examination, tree: str) -> str:
             text = after.decode("utf-8", "surrogateescape").splitlines()
             lines = "".join(f"{mark} {line.rstrip(chr(92))}\n" for line in text)
             source = before.rstrip(b"\n") + b"\n\n\n" + lines.encode("utf-8", "surrogateescape")
-            made[path] = (entries[path][0], snapshots.write_blob(source))
-    return snapshots.combine(tree, made) if made else tree
+            made[path] = source
+    return snapshots.with_texts(tree, made)
 
 
 def _family(path: str, source: bytes) -> str:

@@ -13,7 +13,6 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.environment import PLAIN
 from agentrunner.verification.differential import Differential
@@ -165,8 +164,8 @@ def _without(differential: Differential, world: SnapshotTrees, words: Collection
     """The tree that is handed over, with other words in place of these. Blocks."""
     snapshots = differential.snapshots
     was, read = snapshots.reader(world.old), snapshots.reader(world.new)
-    entries, end = snapshots.list(world.new), f"_{secrets.token_hex(3)}"
-    made: dict[str, Entry | None] = {}
+    end = f"_{secrets.token_hex(3)}"
+    made: dict[str, bytes] = {}
     for path in world.product:
         before, after = was(path), read(path)
         if after is None or not _is_code(path, after):
@@ -174,8 +173,8 @@ def _without(differential: Differential, world: SnapshotTrees, words: Collection
         # Latin-1 keeps every byte as it is.
         old, new = (before or b"").decode("latin-1"), after.decode("latin-1")
         if (text := with_other_words(old, new, words, end)) != new:
-            made[path] = (entries[path][0], snapshots.write_blob(text.encode("latin-1")))
-    return snapshots.combine(world.new, made)
+            made[path] = text.encode("latin-1")
+    return snapshots.with_texts(world.new, made)
 
 
 def _texts(snapshots: Snapshots, tree: str, paths: Sequence[str]) -> list[str]:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from agentrunner.git.restore import Entry
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.findings import pinned_to
 from agentrunner.verification.inputs.asked import outside_of_checks
@@ -168,10 +167,9 @@ def _strings_compared_before(
 def _with_other_literals(exam: Examination, places: Sequence[_Place]) -> str:
     """The new tree in which the work compares with other literals. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
-    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    changed: dict[str, Entry | None] = {}
+    read = snapshots.reader(world.new)
+    changed: dict[str, bytes] = {}
     for path in {one.path for one in places}:
         edits = [edit for one in places if one.path == path for edit in one.literal.edits]
-        text = applied(read(path) or b"", edits)
-        changed[path] = (entries[path][0], snapshots.write_blob(text))
-    return snapshots.combine(world.new, changed)
+        changed[path] = applied(read(path) or b"", edits)
+    return snapshots.with_texts(world.new, changed)

@@ -63,13 +63,13 @@ def _left_off(
 ) -> tuple[str, list[str]] | None:
     """The new tree whose tests leave a switch off, and the tests of the files that turned it on."""
     read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    changed, names = {}, list[str]()
+    changed, names = dict[str, bytes](), list[str]()
     for path, tests in places.items():
         text = read(path)
         if path in entries and text is not None and (off := left_off(text, switch)) != text:
-            changed[path] = (entries[path][0], snapshots.write_blob(off))
+            changed[path] = off
             names += tests
-    return (snapshots.combine(world.new, changed), names) if changed else None
+    return (snapshots.with_texts(world.new, changed), names) if changed else None
 
 
 def left_off(source: bytes, switch: str) -> bytes:

@@ -49,15 +49,14 @@ def _tree_without(
     entries = snapshots.list(world.new)
     if not _is_new(given, read, read_old, world.product):
         return None
-    changed, names = {}, list[str]()
+    changed, names = dict[str, bytes](), list[str]()
     for path, tests in places.items():
         text = read(path)
         if path not in entries or text is None or not given.search(text):
             continue
-        blob = snapshots.write_blob(without_option(text, name))
-        changed[path] = (entries[path][0], blob)
+        changed[path] = without_option(text, name)
         names += tests
-    return (snapshots.combine(world.new, changed), names) if changed else None
+    return (snapshots.with_texts(world.new, changed), names) if changed else None
 
 
 def _is_new(

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.empty import changed_functions, empty_functions
 from agentrunner.verification.syntax.empty_c import ENDINGS, emptied_in_c
@@ -65,27 +64,19 @@ class WithoutWork:
         tree = await asyncio.to_thread(self._changed, world, change)
         return tree if found else None
 
-    async def with_source(self, world: SnapshotTrees, path: str, source: bytes) -> str | None:
-        """The new tree with another content of one file of the product."""
-
-        def change(other: str, before: bytes | None, after: bytes) -> bytes | None:
-            return source if other == path else None
-
-        return await asyncio.to_thread(self._changed, world, change)
-
     def _changed(self, world: SnapshotTrees, change: Change) -> str | None:
         """The new tree with a change in each file of the product; None where there is none."""
         read, read_old = self.snapshots.reader(world.new), self.snapshots.reader(world.old)
         entries = self.snapshots.list(world.new)
-        changed: dict[str, Entry | None] = {}
+        changed: dict[str, bytes] = {}
         for path in world.product:
             after = read(path)
             if after is None or path not in entries:
                 continue
             made = change(path, read_old(path), after)
             if made is not None:
-                changed[path] = (entries[path][0], self.snapshots.write_blob(made))
-        return self.snapshots.combine(world.new, changed) if changed else None
+                changed[path] = made
+        return self.snapshots.with_texts(world.new, changed) if changed else None
 
 
 def turns_red(ran: Measured, names: Sequence[str]) -> bool:
