@@ -5,13 +5,15 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agentrunner.storage.events import read_events
 from agentrunner.storage.failpoints import IN_RUNNER, IN_SUPERVISOR
 from agentrunner.storage.worker_ledger import NotExecuted
-from tests.kit.process import Drill, at_point
+from tests.kit.process import FILES, Drill, at_point
+from tests.kit.project import BROKEN, PYTEST
 
 Notes = Callable[[str], str]
 
@@ -103,8 +105,14 @@ def test_a_run_that_keeps_nothing_keeps_what_resume_needs_until_its_end(tmp_path
         assert "COMPLETE" in drill.read(".agent-runner/task-probe.md")
 
 
-def test_a_killed_examination_repeats_no_run_that_has_ended(tmp_path: Path) -> None:
-    with Drill.open(tmp_path, sandbox="none") as drill:
+NAMED = {"files": FILES | BROKEN, "test": PYTEST}
+
+
+@pytest.mark.parametrize("task", [{}, NAMED], ids=["by its exit code", "by names"])
+def test_a_killed_examination_repeats_no_run_that_has_ended(
+    tmp_path: Path, task: dict[str, Any]
+) -> None:
+    with Drill.open(tmp_path, sandbox="none", **task) as drill:
         assert drill.crash(**at_point("after_proof")).code == -signal.SIGKILL
         kept = list((drill.folder.root / "proof").rglob("*.json"))
         before = _awaited(drill)

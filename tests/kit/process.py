@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,11 +93,13 @@ class Drill(Project):
 
     @classmethod
     @contextmanager
-    def open(cls, place: Path, *, sandbox: str = "bwrap", **task: Any) -> Iterator[Drill]:
+    def open(
+        cls, place: Path, *, sandbox: str = "bwrap", files: Mapping[str, str] = FILES, **task: Any
+    ) -> Iterator[Drill]:
         """A project with its task file; whatever still runs at the end is killed."""
         if sandbox == "bwrap":
             require_bwrap()
-        drill = cls.make(place, FILES)
+        drill = cls.make(place, files)
         assert isinstance(drill, cls)
         drill.work.mkdir()
         runner: dict[str, Any] = {
@@ -107,7 +109,8 @@ class Drill(Project):
         for name, value in task.pop("runner", {}).items():
             runner[name] = {**runner.get(name, {}), **value} if isinstance(value, dict) else value
         worker = task.pop("worker", WORKER)
-        drill.spec(worker, test={"command": "sh check.sh"}, runner=runner, **task)
+        test = {"command": task.pop("test", "sh check.sh")}
+        drill.spec(worker, test=test, runner=runner, **task)
         try:
             yield drill
         finally:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,6 +33,7 @@ from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.find import TestSpan, find_test
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 200
@@ -72,6 +72,7 @@ class Canaries:
     """Makes and runs canaries. Methods raise what running in rooms raises."""
 
     snapshots: Snapshots
+    unknown: UnknownNames
 
     async def dead(
         self,
@@ -249,7 +250,7 @@ class Canaries:
         names = []
         for path in places:
             source = read(path) if path in entries else None
-            token = f"agentrunner_{secrets.token_hex(4)}"
+            token = f"agentrunner_{self.unknown.make()}"
             made = _with_random_test(source, path, token) if source is not None else None
             if made is not None:
                 changed[path] = made
@@ -351,7 +352,7 @@ class Canaries:
             if source is None:
                 continue
             if language is None:
-                token = f"agentrunner_{secrets.token_hex(4)}"
+                token = f"agentrunner_{self.unknown.make()}"
                 if text := unequal_test(source, path, token):
                     made[path] = text
                     random[token] = path
@@ -360,7 +361,7 @@ class Canaries:
             names += failing
             # The ends first: a test beside the last one begins where that one ends.
             text = applied(source, edits)
-            token = f"agentrunner_{secrets.token_hex(4)}"
+            token = f"agentrunner_{self.unknown.make()}"
             beside = random_tests(text, language, path, token)
             random |= {own_name(canary.name): path for canary in beside}
             text = combined(text, beside)

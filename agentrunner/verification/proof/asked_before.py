@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.inputs.asked import SENTENCE
 from agentrunner.verification.inputs.between import Asked
+from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.asked_values import (
     Asking,
     asking_again,
@@ -32,6 +32,7 @@ from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 50
@@ -57,24 +58,20 @@ RedWith = Mapping[str, tuple[int, tuple[object, ...]]]
 
 
 async def not_asked_again(
-    run: Run,
-    target: Target,
-    places: Mapping[str, Sequence[str]],
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    wanted: str,
+    exam: Examination, target: Target, places: Mapping[str, Sequence[str]], wanted: str
 ) -> str:
     """Why a claimed test is green without asking what it asked before; "" where none is.
 
     `places` are the names of tests that were red and pass now, by file; `wanted` is the text of
-    what was asked for. Raises what `run` does.
+    what was asked for. Raises what running in rooms raises.
     """
+    snapshots, world = exam.verifier.snapshots, exam.world
     tests = await asyncio.to_thread(
         lambda: list(_tests_with_askings(places, snapshots, world))[:MOST_TESTS]
     )
     if not tests:
         return ""
-    runner = _Runner(run, target, snapshots, world)
+    runner = _Runner(exam.run, target, snapshots, world, exam.unknown)
     red_with = await runner.before(tests)
     tests = [one for one in tests if one.name in red_with]
     suspects = await runner.passing(tests, red_with)
@@ -106,10 +103,11 @@ class _Runner:
     target: Target
     snapshots: Snapshots
     world: SnapshotTrees
+    unknown: UnknownNames
 
     async def before(self, tests: Sequence[_Test]) -> RedWith:
         """With which values each test was red on the old tree."""
-        name = f"agentrunner_{secrets.token_hex(4)}"
+        name = f"agentrunner_{self.unknown.make()}"
         numbers = [(test, index) for test in tests for index in range(len(test.before))]
         edits: dict[str, list[Edit]] = {}
         for number, (test, index) in enumerate(numbers):
@@ -128,7 +126,7 @@ class _Runner:
         """Those that never ask with these values again: made to fail if they do, they pass."""
         if not tests:
             return []
-        name = f"agentrunner_{secrets.token_hex(4)}"
+        name = f"agentrunner_{self.unknown.make()}"
         edits: dict[str, list[Edit]] = {}
         for test in tests:
             index, values = red_with[test.name]

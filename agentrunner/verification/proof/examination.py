@@ -20,6 +20,7 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import stable
 from agentrunner.verification.target import TEST, Measured, Target
 from agentrunner.verification.trees import Changes
+from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verifier import ONCE_MORE, Verifier
 from agentrunner.verification.world import SnapshotTrees
 
@@ -55,6 +56,7 @@ class Examination:
     same_code: bool = False
     """Whether only comments and layout were changed, which turns a test green only by chance."""
     kept: KeptRuns | None = None
+    unknown: UnknownNames = field(default_factory=UnknownNames)
     took: dict[str, float] = field(default_factory=dict)
     """The longest that a target has taken on a tree that nobody changed on purpose, in seconds."""
 

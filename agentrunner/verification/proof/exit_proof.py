@@ -242,9 +242,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     if hushed and report.stopped_by(tool_changed(target, hushed), target.id):
         return
     asked = outside_of_checks(exam.verifier.spec.wanted)
-    only = await right_only_in_tests(
-        exam.run, exam.differential, target, exam.world, None, (), (), asked
-    )
+    only = await right_only_in_tests(exam, target, None, (), (), asked)
     if only and report.stopped_by(only_in_tests(only), target.id):
         return
     if found.author == "person" and await stopped_for_pinned_answers(exam, case, {}):

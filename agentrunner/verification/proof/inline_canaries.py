@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -39,7 +38,7 @@ KILLED = "it is green although its program was killed"
 
 async def canaries_of_programs(exam: Examination, target: Target) -> CanaryReport:
     """Report what the command says where its programs fail; raises what running in rooms raises."""
-    stem = f"{STEM}{secrets.token_hex(4)}_"
+    stem = f"{STEM}{exam.unknown.make()}_"
     command = written_out(target.shell, target.cwd, stem)
     inputs = await asyncio.to_thread(exam.differential.inputs, exam.world.new, [target])
     carriers = await asyncio.to_thread(_carriers, exam, inputs, f"{stem}r")

@@ -9,20 +9,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import secrets
 import shutil
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from agentrunner.git.process import replace as write
+from agentrunner.git.process import replace
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_folder import make_private
 from agentrunner.verification.target import Measured, Target
 
+SECRET_BYTES = 16
 LARGEST = 20_000_000
 """The most bytes of one run that are kept."""
 
@@ -35,10 +37,14 @@ class KeptRuns:
     _step: str = ""
     _asked: Counter[str] = field(default_factory=Counter)
 
-    async def begin(self, *step: object) -> None:
-        """Begin a step, which what it examines names; again, where it was killed."""
+    async def begin(self, *step: object) -> bytes:
+        """Begin a step, which what it examines names, or go on with it, where it was killed.
+
+        Returns bytes that are its secret: the same for as long as it is not ended.
+        """
         self._step, self._asked = _digest(step), Counter()
         await asyncio.to_thread(self._clear, self._step)
+        return await asyncio.to_thread(_secret, self.folder / self._step)
 
     async def end(self) -> None:
         """Forget all runs: the examination has ended."""
@@ -51,9 +57,7 @@ class KeptRuns:
 
         The same question asked twice is two runs: flaky tests are found so. Raises what `ask` does.
         """
-        # The 600 of a task file is 600.0 after a resume.
-        what = replace(target, timeout_sec=float(target.timeout_sec))
-        name = _digest([asdict(what), tree, list(only)])
+        name = _digest([asdict(target), tree, list(only)])
         self._asked[name] += 1
         place = self.folder / self._step / f"{name}-{self._asked[name]}.json"
         known = await asyncio.to_thread(_read, place)
@@ -76,7 +80,22 @@ def _adapter() -> TypeAdapter[Measured]:
 
 
 def _digest(parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:24]
+    # The 600 of a task file is 600.0 after a resume.
+    plain = json.loads(json.dumps(parts), parse_int=float)
+    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:24]
+
+
+def _secret(folder: Path) -> bytes:
+    place = folder / "secret"
+    try:
+        known = place.read_bytes()
+    except OSError:
+        known = b""
+    if len(known) != SECRET_BYTES:
+        known = secrets.token_bytes(SECRET_BYTES)
+        make_private(folder)
+        replace(place, known)
+    return known
 
 
 def _read(place: Path) -> Measured | None:
@@ -93,4 +112,4 @@ def _write(place: Path, measured: Measured) -> None:
         return
     if len(data) <= LARGEST:
         make_private(place.parent)
-        write(place, data)
+        replace(place, data)

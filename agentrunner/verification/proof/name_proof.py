@@ -130,9 +130,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     wanted_words = outside_of_checks(exam.verifier.spec.wanted)
     if await stopped_for_lost_values(exam, case, wanted_words):
         return
-    only = await right_only_in_tests(
-        exam.run, exam.differential, target, world, now, standing, own_tests, wanted_words
-    )
+    only = await right_only_in_tests(exam, target, now, standing, own_tests, wanted_words)
     if only:
         if report.stopped_by(only_in_tests(only), target.id):
             return
@@ -220,8 +218,7 @@ async def _stopped_for_other_questions(
         if name in files:
             places.setdefault(files[name], []).append(name)
     wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
-    snapshots = exam.verifier.snapshots
-    why = await not_asked_again(exam.run, case.target, places, snapshots, exam.world, wanted)
+    why = await not_asked_again(exam, case.target, places, wanted)
     return bool(why) and exam.report.stopped_by(tool_changed(case.target, why), case.target.id)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,10 +30,11 @@ from agentrunner.verification.inputs.giveaways import (
 from agentrunner.verification.inputs.interpreters import INTERPRETERS
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import without_regions
-from agentrunner.verification.target import Run, Target
+from agentrunner.verification.target import Target
 from agentrunner.verification.world import SnapshotTrees
 
 SHELL = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
@@ -58,10 +58,8 @@ class _Marks:
 
 
 async def right_only_in_tests(
-    run: Run,
-    differential: Differential,
+    exam: Examination,
     target: Target,
-    world: SnapshotTrees,
     now: Results | None,
     names: Sequence[str],
     own: Sequence[str],
@@ -72,13 +70,13 @@ async def right_only_in_tests(
     `names` are claimed tests that turned green, `own` those of the worker; without both the command
     is asked as a whole. `asked` is what people ask for. Raises what running in rooms raises.
     """
-    marks = await asyncio.to_thread(_marks, differential, target, world, now, asked)
+    marks = await asyncio.to_thread(_marks, exam.differential, target, exam.world, now, asked)
     if not marks.words:
         return ""
 
     async def first_red(words: Collection[str]) -> str:
-        tree = await asyncio.to_thread(_without, differential, world, words)
-        seen = await run(target, tree, [*names, *own])
+        tree = await asyncio.to_thread(_without, exam, words)
+        seen = await exam.run(target, tree, [*names, *own])
         if seen.results is None or not (names or own):
             return "" if seen.passed else f"`{target.shell}`"
         red = [name for name in names if not seen.results.passed(name)]
@@ -160,11 +158,11 @@ def _marks(
     return _Marks(found, "\n".join(_texts(snapshots, world.new, new)))
 
 
-def _without(differential: Differential, world: SnapshotTrees, words: Collection[str]) -> str:
+def _without(exam: Examination, words: Collection[str]) -> str:
     """The tree that is handed over, with other words in place of these. Blocks."""
-    snapshots = differential.snapshots
+    snapshots, world = exam.verifier.snapshots, exam.world
     was, read = snapshots.reader(world.old), snapshots.reader(world.new)
-    end = f"_{secrets.token_hex(3)}"
+    end = f"_{exam.unknown.make()}"
     made: dict[str, bytes] = {}
     for path in world.product:
         before, after = was(path), read(path)

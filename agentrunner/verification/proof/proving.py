@@ -38,6 +38,7 @@ from agentrunner.verification.proof.unexplained_files import hold_without_unexpl
 from agentrunner.verification.proof.without_work import WithoutWork
 from agentrunner.verification.syntax import is_same_code, language_of
 from agentrunner.verification.target import TEST, target_of, test_target
+from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verdict import NO_CHANGE
 from agentrunner.verification.verifier import Verifier
 from agentrunner.verification.world import SnapshotTrees
@@ -51,6 +52,7 @@ class Prover:
     differential: Differential
     canaries: Canaries
     struck: TakenOut
+    unknown: UnknownNames
     kept: KeptRuns | None = None
 
     async def prove(
@@ -101,10 +103,13 @@ class Prover:
                     report,
                     await asyncio.to_thread(self._is_same_code, world),
                     self.kept,
+                    self.unknown,
                     {case.target.id: case.seconds for case in cases if case.seconds},
                 )
                 if self.kept is not None:
-                    await self.kept.begin(step, world.old, world.new, world.kept, world.mixed)
+                    trees = (world.old, world.new, world.kept, world.mixed)
+                    spec = self.verifier.spec.model_dump(mode="json")
+                    self.unknown.seed(await self.kept.begin(step, spec, *trees))
                 for case in cases:
                     await _examine(exam, case)
             _read_checks(criteria, evidence, report)
@@ -271,12 +276,13 @@ def _worker_tests(proofs: Sequence[Proof]) -> set[str]:
 
 def make_prover(verifier: Verifier, kept_in: Path | None = None) -> Prover:
     """The prover of trees that `verifier` measures; its runs are kept in a folder, if any."""
-    snapshots = verifier.snapshots
+    snapshots, unknown = verifier.snapshots, UnknownNames()
     return Prover(
         verifier,
         Differential(snapshots, verifier.spec),
-        Canaries(snapshots),
+        Canaries(snapshots, unknown),
         TakenOut(WithoutWork(snapshots)),
+        unknown,
         KeptRuns(kept_in) if kept_in is not None else None,
     )
 
