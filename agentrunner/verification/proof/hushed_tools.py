@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit, applied
-from agentrunner.verification.syntax.tokens import comments, family_of
+from agentrunner.verification.syntax.tokens import comments, lexical_family
 from agentrunner.verification.target import Measured, Target
 
 MOST_FILES = 200
@@ -81,7 +81,7 @@ def _added_comments(exam: Examination) -> list[_Comment]:
     found: list[_Comment] = []
     for path in world.product[:MOST_FILES]:
         after = read(path)
-        family = family_of(path, after or b"")
+        family = lexical_family(path, after or b"")
         if after is None or family is None:
             continue
         old = Counter(text for _, text in comments(was(path) or b"", family))

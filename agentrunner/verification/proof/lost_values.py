@@ -15,7 +15,7 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax import definition, language_of
 from agentrunner.verification.syntax.comparisons import literals
-from agentrunner.verification.syntax.tokens import Value, family_of, number
+from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 
 NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w])")
 LOST = "{} asked for {} before, which the task states, and no test of these files does now"
@@ -64,5 +64,5 @@ def _lost(exam: Examination, case: Case, asked: str) -> tuple[str, str, str] | N
 
 def _values(sources: Iterable[tuple[str, bytes]]) -> Iterable[Value]:
     for path, source in sources:
-        if (family := family_of(path, source)) is not None:
+        if (family := lexical_family(path, source)) is not None:
             yield from literals(source, family)

@@ -28,7 +28,7 @@ from agentrunner.verification.syntax.pinned import (
     pinned,
 )
 from agentrunner.verification.syntax.regions import regions_of_tests
-from agentrunner.verification.syntax.tokens import LARGEST, family_of
+from agentrunner.verification.syntax.tokens import LARGEST, lexical_family
 from agentrunner.verification.target import Target
 
 MOST_TRIED = 6
@@ -100,7 +100,7 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Pl
     known = "\n".join(
         (read_old(path) or b"").decode("utf-8", "replace")
         for path in world.product
-        if family_of(path) is not None
+        if lexical_family(path) is not None
     )
     found = [
         _Place(path, one)
@@ -143,7 +143,7 @@ def _files_that_may_decide(exam: Examination, target: Target, read: ReadFile) ->
     paths = set(exam.verifier.snapshots.list(world.new))
     found = {path for path in paths if inputs.counts(path) is not None}
     for path in sorted(paths - found - set(world.product))[:MOST_FILES]:
-        source = read(path) if family_of(path) is not None else None
+        source = read(path) if lexical_family(path) is not None else None
         if source is not None and len(source) <= LARGEST and named.search(source):
             found.add(path)
     return found

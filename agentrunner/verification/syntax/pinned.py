@@ -11,7 +11,7 @@ from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.mutants import changed_lines
 from agentrunner.verification.syntax.regions import regions_of_tests
-from agentrunner.verification.syntax.tokens import Value, family_of, number
+from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 
 COMMON = frozenset({"0", "1", "-1"})
 """Numbers that any code may compare with."""
@@ -55,7 +55,7 @@ class KnownToTests:
         values: set[Value] = set()
         for path, source in sources:
             # Of data, such as JSON or CSV, numbers and quoted texts look as in any code.
-            values.update(literals(source, family_of(path, source) or "script"))
+            values.update(literals(source, lexical_family(path, source) or "script"))
         words = {word for kind, text in values if kind == "string" for word in text.split()}
         return cls(frozenset(values), frozenset(filter(AS_NUMBER.fullmatch, words)))
 
@@ -81,7 +81,11 @@ def pinned(
         new = one.value in tested and not mentions(known, one.value)
         if new and _is_unasked(one, tested, asked, known):
             by_value.setdefault(one.value, []).append(one)
-    used = tested.values.union(literals(after, family_of(path, after) or "")) if by_value else set()
+    used = (
+        tested.values.union(literals(after, lexical_family(path, after) or ""))
+        if by_value
+        else set()
+    )
     more = {one.subject for one in added if not _is_tested_or_known(one, tested, asked + known)}
     return [
         Pinned(value, where[0].line, _edits(after, where, used), where[0].answer)
@@ -92,7 +96,7 @@ def pinned(
 
 def compared_anew(path: str, before: bytes | None, after: bytes) -> list[Comparison]:
     """Return the comparisons with literals that are not common, on changed lines outside tests."""
-    family = family_of(path, after)
+    family = lexical_family(path, after)
     found = comparisons(after, family) if family is not None else []
     found = [one for one in found if not is_common(one.value) and not COMPUTED.search(one.subject)]
     if not found:
@@ -109,7 +113,7 @@ def compared_anew(path: str, before: bytes | None, after: bytes) -> list[Compari
 
 def compared_values(path: str, source: bytes) -> set[Value]:
     """Return the values that a file compares with."""
-    family = family_of(path, source)
+    family = lexical_family(path, source)
     return {one.value for one in comparisons(source, family)} if family is not None else set()
 
 

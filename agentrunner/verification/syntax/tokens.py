@@ -83,7 +83,7 @@ class Token:
     """Counted from 1."""
 
 
-def family_of(path: str, source: bytes = b"") -> str | None:
+def lexical_family(path: str, source: bytes = b"") -> str | None:
     """Return how a file's tokens look ("python", "c", "shell", …), None if that is not known."""
     suffix = PurePosixPath(path).suffix.lower()
     if suffix or not source.startswith(b"#!"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agentrunner.verification.syntax.tokens import family_of, tokens
+from agentrunner.verification.syntax.tokens import lexical_family, tokens
 
 HEADS = {
     "ruby": rb"^(?P<indent>[ \t]*)def (?:self\.)?(?P<name>\w+[?!]?)\((?P<of>[^()]*)\)",
@@ -17,7 +17,7 @@ PARAMETER = re.compile(rb"\$?(?P<name>[A-Za-z_]\w*)\s*(?:[=:,]|$)")
 
 def unread_in_text(before: bytes, after: bytes, path: str) -> set[tuple[str, str]]:
     """Functions by name, with parameters that they only now have and that none of them reads."""
-    family = family_of(path, after) or ""
+    family = lexical_family(path, after) or ""
     had = {(name, parameter) for name, parameter, _ in _parameters(before, family)}
     read: set[tuple[str, str]] = set()
     idle: set[tuple[str, str]] = set()

@@ -1,0 +1,196 @@
+"""What the names of a source stand for: the program's own, or what is outside of it. Pure."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.functions import functions_of
+from agentrunner.verification.syntax.languages import Parsed, is_comment, walk
+
+HANDED = ("parameters", "parameter", "receiver")
+LOOP = re.compile(r"while|range_clause|for_|do_statement|loop")
+NAMES = frozenset(
+    "identifier type_identifier shorthand_property_identifier"
+    " shorthand_property_identifier_pattern".split()
+)
+OBJECTS = frozenset({"self", "this", "super", "crate"})
+"""Nodes that stand for what is the program's own."""
+MEMBERS = ("attribute", "property", "field", "name")
+"""Fields that hold the name of a member, beside one that holds what it is a member of."""
+OWNERS = ("object", "operand", "value", "argument", "path", "scope")
+BINDS = ("left", "name", "pattern", "alias", "declarator", "parameters", "parameter")
+GO_NAMES = frozenset("len cap true false nil string int byte rune".split())
+"""Names of Go that no import brings; others are those of another file of the package."""
+PYTHON_NAMES = frozenset((*dir(builtins), "__file__", "__path__"))
+OWN_FILE = re.compile(r"\bfrom\s+\.|['\"]\.{1,2}/|\bcrate::|\bsuper::")
+"""How a file of the project is imported, in any of the languages."""
+PACKAGE = re.compile(r"(\w+)[\"']")
+"""The name by which Go knows what it imports."""
+DEEPEST = 12
+"""So many variables and functions are followed, one to the next."""
+
+
+@dataclass
+class NameScope:
+    """What the names of a source stand for."""
+
+    parsed: Parsed
+    assigned: dict[str, list[Node]] = field(default_factory=dict)
+    """The values that a name is given."""
+    functions: dict[str, list[Node]] = field(default_factory=dict)
+    """Bodies of the file's own functions."""
+    imported: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)
+    """Names of what varies, or is the project's own."""
+    filled: set[str] = field(default_factory=set)
+    """Names in calls that stand alone: `found.append(one)` fills what it names."""
+    known: dict[str, bool] = field(default_factory=dict)
+    """Whether what is behind a name is outside of the project, once it was looked up."""
+
+    @classmethod
+    def of(cls, parsed: Parsed, own_modules: Collection[str]) -> NameScope:
+        """Return the scope of a source; `own_modules` are the names of the project's modules."""
+        scope = cls(parsed)
+        for function in functions_of(parsed):
+            scope.functions.setdefault(function.name.rpartition(".")[2], []).append(function.body)
+        for node in walk(parsed.root):
+            scope._note(node, own_modules)
+        return scope
+
+    def values_behind(self, condition: Node) -> list[Node] | None:
+        """What is behind the names of a condition, where all of it is outside of the project."""
+        behind: list[Node] = []
+        roots = list(self._roots(condition))
+        if not roots or not all(self._is_outside(one, frozenset(), behind) for one in roots):
+            return None
+        return behind
+
+    def _note(self, node: Node, own_modules: Collection[str]) -> None:
+        if "import" in node.type or node.type == "use_declaration":
+            if any(
+                one.type.startswith("import_spec") and one.type != "import_specifier"
+                for one in node.named_children
+            ):
+                return  # each of Go's imports comes by itself
+            names = {*self._names(node), *PACKAGE.findall(self.parsed.text(node))}
+            self.imported |= names
+            if self._is_own_import(node, own_modules):
+                self.own |= names
+            return
+        if node.type in ("inc_statement", "dec_statement", "update_expression"):
+            self.own |= set(self._names(node))
+            return
+        if node.type == "for_in_clause":  # of a comprehension, which ends where the condition does
+            for name in self._names(node.child_by_field_name("left") or node):
+                self.assigned.setdefault(name, []).append(node.child_by_field_name("right") or node)
+            return
+        if LOOP.search(node.type) or "class" in node.type:
+            for part in ("left", "name", "pattern"):
+                if (target := node.child_by_field_name(part)) is not None:
+                    self.own |= set(self._names(target))
+            return
+        if node.type == "expression_statement" and node.named_children:
+            inner = node.named_children[0]
+            if "call" in inner.type or "invocation" in inner.type:
+                self.filled |= set(self._names(inner))
+                return
+        target = next((one for part in BINDS if (one := node.child_by_field_name(part))), None)
+        value = node.child_by_field_name("right") or node.child_by_field_name("value")
+        if target is None or _is_access(node) or node.type == "binary_expression":
+            return
+        if value is None or "augmented" in node.type or "compound" in node.type:
+            if node.child_by_field_name("body") is None:
+                self.own |= set(self._names(target)) - self.functions.keys()
+        elif OWN_FILE.search(self.parsed.text(value)):
+            self.own |= set(self._names(target))
+        elif target.type in NAMES or "list" in target.type or "pattern" in target.type:
+            for name in self._names(target):
+                self.assigned.setdefault(name, []).append(value)
+        elif not _is_keyword(node):
+            self.own |= set(self._names(target))  # a part of it is given another value
+
+    def _is_own_import(self, node: Node, own_modules: Collection[str]) -> bool:
+        text = self.parsed.text(node)
+        if OWN_FILE.search(text):
+            return True
+        return not set(re.findall(r"\w+", text)).isdisjoint(own_modules)
+
+    def _names(self, node: Node) -> Iterator[str]:
+        return (self.parsed.text(one) for one in walk(node) if one.type in NAMES)
+
+    def _roots(self, node: Node) -> Iterator[Node]:
+        """The names that an expression begins with: of `a.b(c)` those are `a` and `c`."""
+        for one in walk(node, lambda inner: not is_comment(inner)):
+            above = one.parent
+            if above is not None and _is_keyword(above) and above.named_children[0] == one:
+                continue
+            if one.type in OBJECTS or (one.type in NAMES and not is_member(one)):
+                yield one
+
+    def _is_outside(self, root: Node, seen: frozenset[str], behind: list[Node]) -> bool:
+        name = self.parsed.text(root)
+        if root.type in OBJECTS or name in ("self", "cls", *self.own) or self._is_parameter(root):
+            return False
+        if name in seen:
+            return True
+        values = self.assigned.get(name, []) + self.functions.get(name, [])
+        behind += values
+        if name not in self.known:
+            self.known[name] = len(seen) < DEEPEST and (
+                self._are_outside(values, seen | {name}, behind)
+                if values
+                else name in self.imported or self._is_known_everywhere(name)
+            )
+        return self.known[name] and not (name in self.filled and name in self.assigned)
+
+    def _are_outside(
+        self, values: Collection[Node], seen: frozenset[str], behind: list[Node]
+    ) -> bool:
+        for value in values:
+            roots = list(self._roots(value))
+            if not roots or not all(self._is_outside(one, seen, behind) for one in roots):
+                return False
+        return True
+
+    def _is_known_everywhere(self, name: str) -> bool:
+        """Whether a name that nothing here gives is the language's own, not that of a sibling."""
+        known = {"go": GO_NAMES, "python": PYTHON_NAMES}.get(self.parsed.language)
+        if known is not None:
+            return name in known
+        return self.parsed.language != "java" or name[:1].isupper()
+
+    def _is_parameter(self, root: Node) -> bool:
+        name, above = self.parsed.text(root), root.parent
+        while above is not None:
+            if above.child_by_field_name("body") is not None:
+                handed = (above.child_by_field_name(one) for one in HANDED)
+                if any(name in self._names(one) for one in handed if one is not None):
+                    return True
+            above = above.parent
+        return False
+
+
+def _is_keyword(node: Node) -> bool:
+    return node.type == "keyword_argument"
+
+
+def is_member(node: Node) -> bool:
+    """Whether a name is that of a member of something else."""
+    parent = node.parent
+    if parent is None or not any(parent.child_by_field_name(one) for one in OWNERS):
+        return node.type in ("property_identifier", "field_identifier")
+    return any(parent.child_by_field_name(one) == node for one in MEMBERS)
+
+
+def _is_access(node: Node) -> bool:
+    """Whether a node is `a.b`, `a::b` or a method that is called of something."""
+    owned = [one for one in OWNERS if one != "value" and node.child_by_field_name(one) is not None]
+    return bool(owned) or (
+        node.child_by_field_name("value") is not None
+        and node.child_by_field_name("field") is not None
+    )
