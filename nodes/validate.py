@@ -35,7 +35,7 @@ from agentrunner.state.summary import REFUSED
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_log import RunLog
 from agentrunner.verification.findings import EXAMINED
-from agentrunner.verification.inputs.steering import matches
+from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.outside_work import with_outside_work, without_credit
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verdict import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.verification.inputs.asked import named_new
-from agentrunner.verification.inputs.steering import is_executable_config, matches
+from agentrunner.verification.inputs.steering_files import is_executable_config, matches
+from agentrunner.verification.inputs.wanted_changes import named_new
 
 FREE = ".gitattributes"
 """Only matters if it will name a driver, which nobody knows yet."""

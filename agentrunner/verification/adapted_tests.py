@@ -15,16 +15,16 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 
-from agentrunner.verification.inputs.asked_kinds import differs_by_snapshots
-from agentrunner.verification.syntax.carried import (
+from agentrunner.verification.inputs.wanted_kinds import differs_by_snapshots
+from agentrunner.verification.syntax.definitions import definitions
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.imports import (
     bound_otherwise,
     defined_instead,
     places_of_imports,
 )
-from agentrunner.verification.syntax.definitions import definitions
-from agentrunner.verification.syntax.edits import Edit, applied
-from agentrunner.verification.syntax.find import standing
 from agentrunner.verification.syntax.languages import parse
+from agentrunner.verification.syntax.test_finder import standing
 
 VALUE = re.compile(
     r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*"

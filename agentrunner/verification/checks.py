@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agentrunner.config.spec import Check, TaskSpec, TestSpec
-from agentrunner.verification.inputs.steering import matches
+from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.regex import PatternError, search
 from agentrunner.verification.results.registry import readers_of
 

@@ -13,41 +13,41 @@ from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots, folders_of
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.follow_ups import FollowUps
-from agentrunner.verification.gone_with_code import removed_code, tests_gone_with
-from agentrunner.verification.inputs.asked import (
-    asked_in,
-    data_asked_in,
-    moved_in,
-    wanted_gone,
-    wanted_new,
-)
-from agentrunner.verification.inputs.asked_tests import asks_to_add
 from agentrunner.verification.inputs.changes import (
     LOCK_OF_VENDOR,
     ProofChanges,
     judge_changes,
     put_back,
 )
-from agentrunner.verification.inputs.find import find_inputs
-from agentrunner.verification.inputs.follow import asks_for_paths, only_reads
+from agentrunner.verification.inputs.executed_files import asks_for_paths, only_reads
+from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
 from agentrunner.verification.inputs.kept_commands import with_old_commands
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.shell import steps_of
-from agentrunner.verification.inputs.steering import matches
+from agentrunner.verification.inputs.steering_files import matches
+from agentrunner.verification.inputs.wanted_changes import (
+    asked_in,
+    data_asked_in,
+    moved_in,
+    wanted_gone,
+    wanted_new,
+)
+from agentrunner.verification.inputs.wanted_tests import asks_to_add
 from agentrunner.verification.linked_inputs import with_links
 from agentrunner.verification.moves import (
     renamed_modules,
     says_the_same,
 )
+from agentrunner.verification.removed_tests import removed_code, tests_gone_with
 from agentrunner.verification.results.names import PARAMETERS, own_name
 from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.syntax.definitions import definitions
-from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests, with_regions_of
 from agentrunner.verification.syntax.substance import is_empty_test
+from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.target import Target
 from agentrunner.verification.trees import Changes, changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from agentrunner.verification.inputs.asked import outside_of_checks
-from agentrunner.verification.syntax.carried import places_of_imports, without_imports
+from agentrunner.verification.inputs.wanted_changes import outside_of_checks
+from agentrunner.verification.syntax.imports import places_of_imports, without_imports
 
 WANTED = re.compile(r"(?i)\bES[ -]?modules?\b|\bESM\b|\"type\":\s*\"module\"")
 STRICT = re.compile(rb"(?m)^[ \t]*(['\"])use strict\1;?[ \t]*$")

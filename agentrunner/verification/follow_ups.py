@@ -17,20 +17,20 @@ from agentrunner.verification.adapted_tests import (
 )
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
-from agentrunner.verification.inputs.asked import (
+from agentrunner.verification.inputs.changes import ProofChange
+from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.wanted_changes import (
     moves_in,
     outside_of_checks,
     parts_moved_in,
     renames_in,
 )
-from agentrunner.verification.inputs.asked_kinds import (
+from agentrunner.verification.inputs.wanted_kinds import (
     asked_by_kind,
     differs_by_snapshots,
     wants_snapshots,
 )
-from agentrunner.verification.inputs.asked_tests import asks_to_adapt, says_it_becomes
-from agentrunner.verification.inputs.changes import ProofChange
-from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.wanted_tests import asks_to_adapt, says_it_becomes
 from agentrunner.verification.moves import (
     MOST_COMPARED,
     asked_moves,

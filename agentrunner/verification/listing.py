@@ -7,9 +7,9 @@ from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.verification.checks import commands_of
-from agentrunner.verification.inputs.find import find_inputs
+from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.model import Input, Inputs
-from agentrunner.verification.inputs.steering import matches
+from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.inputs.tree import ReadFile
 
 ORDER = ("test", "fixture", "runner", "recipe", "config")

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS, own_name
-from agentrunner.verification.syntax.carried import (
+from agentrunner.verification.syntax.definitions import definition, definitions
+from agentrunner.verification.syntax.imports import (
     carried,
     defined,
     imported,
     lines_of_imports,
     without_imports,
 )
-from agentrunner.verification.syntax.definitions import definition, definitions
 from agentrunner.verification.syntax.languages import language_of
 
 SCRIPT_PLACE = re.compile(

@@ -28,8 +28,8 @@ from agentrunner.state.run_state import (
 from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
+from agentrunner.verification.delivered_tree import DeliveredTree, installs_anew
 from agentrunner.verification.findings import findings_about, not_held, not_kept, set_up_fails
-from agentrunner.verification.handed_over import HandedOver, installs_anew
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
@@ -64,7 +64,7 @@ class Verifier:
 
     def __post_init__(self) -> None:
         self.trees = Trees(self.snapshots, self.spec.task)
-        self.handed_over = HandedOver(self.snapshots, self.spec)
+        self.delivered = DeliveredTree(self.snapshots, self.spec)
         self.left_out = LeftOut(self.rooms)
         self.check_runner = CheckRunner(self.spec, self.sandbox, self.measurer, self.emit)
 
@@ -299,9 +299,7 @@ class Verifier:
     ) -> Evidence:
         """Measure any tree like `measure`; `own` is the part of `total` that workers changed."""
         self._recall(baseline)
-        room_tree, lacking = await asyncio.to_thread(
-            self.handed_over.of, tree, baseline.tree, total
-        )
+        room_tree, lacking = await asyncio.to_thread(self.delivered.of, tree, baseline.tree, total)
         read = await asyncio.to_thread(self.trees.reader, room_tree)
         protected = await asyncio.to_thread(
             self.trees.protected, own, self.spec.wanted, baseline.tree, tree

@@ -13,8 +13,8 @@ from agentrunner.discovery.seeing.safe import (
 )
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import RedTest
-from agentrunner.verification.syntax.find import find_test
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.test_finder import find_test
 
 MOST_TESTS = 10
 MOST_CHARS = 6_000

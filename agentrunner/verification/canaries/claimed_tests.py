@@ -26,12 +26,12 @@ from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
-from agentrunner.verification.syntax.beside import random_tests
 from agentrunner.verification.syntax.canary import changed_literal, changed_where_red
 from agentrunner.verification.syntax.edits import Canary, Edit, applied, combined
 from agentrunner.verification.syntax.ends import failing_end
-from agentrunner.verification.syntax.find import TestSpan, find_test
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.random_tests import random_tests
+from agentrunner.verification.syntax.test_finder import TestSpan, find_test
 from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.world import SnapshotTrees

@@ -17,7 +17,6 @@ from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied, indent_of, replaced
-from agentrunner.verification.syntax.find import find_test, located
 from agentrunner.verification.syntax.functions import functions_of
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
@@ -28,6 +27,7 @@ from agentrunner.verification.syntax.languages import (
     statements,
     walk,
 )
+from agentrunner.verification.syntax.test_finder import find_test, located
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 

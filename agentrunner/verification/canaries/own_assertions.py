@@ -20,7 +20,7 @@ from agentrunner.verification.canaries.word_assertions import failing_by_words
 from agentrunner.verification.inputs.inline_programs import for_people
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.syntax.edits import Edit, applied
-from agentrunner.verification.syntax.failing import Failing, failing_in_tree
+from agentrunner.verification.syntax.failing_assertions import Failing, failing_in_tree
 from agentrunner.verification.syntax.languages import parse
 from agentrunner.verification.syntax.programs import KILLS, WITH_TREES, program_language
 from agentrunner.verification.syntax.stated_literals import other_expectations

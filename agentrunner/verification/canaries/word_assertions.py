@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from agentrunner.verification.syntax.edits import Edit
-from agentrunner.verification.syntax.failing import Failing
+from agentrunner.verification.syntax.failing_assertions import Failing
 from agentrunner.verification.syntax.programs import KILLS
 
 PHP_KILL, RUBY_KILL, C_KILL = KILLS["php"], KILLS["ruby"], KILLS["c"]

@@ -1,9 +1,11 @@
 """Inputs of the proof: find the files that decide what tests and checks say. Pure.
 
-find works out the list from the commands and the tree before the run model an input, and the list
-that answers for any path follow from a command to what it executes; shell, make, recipes, tools_*
-know one language each fixtures what tests read and product code does not; product, leads, programs,
-shadows help it changes which changed paths are inputs, which need no question, which are put back;
-kept_* by file asked whether the PRD itself wants a path changed smallest the smallest set of
-changes that matters listing the inputs of a task, and how they are shown
+finder           works out the list, before the run, from the commands and the tree
+model            an input, and the list that answers for any path
+executed_files   from a command to what it executes; shell, make, recipes, tools_* know a language
+fixtures         what tests read and product code does not; product, leads, programs help it
+changes          which changed paths are inputs, which need no question, which are put back
+kept_part        a file with its part of the proof as it was; kept_* by kind of file
+wanted_changes   whether the PRD itself wants a path changed
+minimal_set      the smallest set of changes that matters
 """

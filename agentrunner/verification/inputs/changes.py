@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from agentrunner.verification.inputs import kept_lists, kept_packages
-from agentrunner.verification.inputs.kept import Keep, Kept, Surrounding
+from agentrunner.verification.inputs.kept_part import Keep, Kept, Surrounding
 from agentrunner.verification.inputs.kept_regions import keep_region
 from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_tests
 from agentrunner.verification.inputs.model import Input, Inputs

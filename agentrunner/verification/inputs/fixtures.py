@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentrunner.verification.inputs.between import Asked
-from agentrunner.verification.inputs.by_use import (
+from agentrunner.verification.inputs.called_code import (
     OWN_ASSERTION,
     asserted_calls,
     called_as_statements,
@@ -15,6 +14,7 @@ from agentrunner.verification.inputs.by_use import (
 )
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside, literal
+from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.leads import GO_IMPORT, Leads
 from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.inputs.product import Product

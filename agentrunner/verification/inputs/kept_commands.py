@@ -11,8 +11,8 @@ import json
 import re
 from collections.abc import Collection
 
-from agentrunner.verification.inputs.asked import SENTENCE, outside_of_checks
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, targets_of
+from agentrunner.verification.inputs.wanted_changes import SENTENCE, outside_of_checks
 
 RULE = re.compile(
     r"(?P<targets>[\w./$()%-]+(?:[ \t]+[\w./$()%-]+)*)[ \t]*::?(?!=)(?P<needs>[^=;#]*)"

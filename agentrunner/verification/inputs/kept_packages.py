@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentrunner.verification.inputs.kept import Kept, Surrounding, old, whole
+from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
 from agentrunner.verification.inputs.tree import folder_of, join, table
 
 REGISTRY = "a dependency from the registry"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.verification.inputs.kept import Kept, Surrounding, old, whole
+from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
 from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_tests
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests, with_regions_of

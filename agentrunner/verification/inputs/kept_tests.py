@@ -6,7 +6,7 @@ import ast
 import re
 from difflib import SequenceMatcher
 
-from agentrunner.verification.inputs.kept import Kept, Surrounding, old, whole
+from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
 from agentrunner.verification.inputs.leads import family_of
 
 NEW_TESTS = "a test under a new name"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
-from agentrunner.verification.inputs.steering import matches
+from agentrunner.verification.inputs.steering_files import matches
 
 PYTHON_TWIN = re.compile(r"(/__init__\.py|\.(cpython-\d+[\w-]*|abi3)\.so|\.so|\.pyc|\.pyd)$")
 JS_TWIN = re.compile(r"(/index)?\.([cm]?[jt]sx?|json|node)$")

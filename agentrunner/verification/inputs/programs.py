@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from agentrunner.verification.inputs.between import Asked
 from agentrunner.verification.inputs.context import Context, Executed
 from agentrunner.verification.inputs.fixtures import TEST_KITS
+from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.leads import Leads, family_of
 from agentrunner.verification.inputs.product import Product
 from agentrunner.verification.inputs.shadows import provided

@@ -12,14 +12,14 @@ from pathlib import PurePosixPath
 
 from agentrunner.text.terminal import sanitize
 from agentrunner.verification.findings import tests_reworded
-from agentrunner.verification.inputs.steering import matches
+from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.code_removal import MISSING
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.struck import MISSING
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
-from agentrunner.verification.syntax.carried import bound_otherwise, carried, defined_instead
 from agentrunner.verification.syntax.definitions import definitions
+from agentrunner.verification.syntax.imports import bound_otherwise, carried, defined_instead
 from agentrunner.verification.syntax.languages import language_of
 
 MOST_MOVED = 20

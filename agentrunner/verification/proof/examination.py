@@ -11,11 +11,11 @@ from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written
-from agentrunner.verification.inputs.asked import is_looked_at
+from agentrunner.verification.inputs.wanted_changes import is_looked_at
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.proof.case import Case, Report
+from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.kept_runs import KeptRuns
-from agentrunner.verification.proof.struck import TakenOut
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import stable
 from agentrunner.verification.target import TEST, Measured, Target
@@ -45,7 +45,7 @@ class Examination:
     verifier: Verifier
     differential: Differential
     canaries: Canaries
-    struck: TakenOut
+    removal: CodeRemoval
     world: SnapshotTrees
     criteria: Sequence[Criterion]
     total: Changes

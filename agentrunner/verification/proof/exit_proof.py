@@ -22,11 +22,12 @@ from agentrunner.verification.findings import (
     only_in_tests,
     tool_changed,
 )
-from agentrunner.verification.inputs.asked import outside_of_checks
-from agentrunner.verification.inputs.follow import only_reads
+from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inputs.speakers import speakers
+from agentrunner.verification.inputs.wanted_changes import outside_of_checks
 from agentrunner.verification.proof.case import Case, label
-from agentrunner.verification.proof.data_alone import (
+from agentrunner.verification.proof.code_removal import CodeRemoval
+from agentrunner.verification.proof.data_changes import (
     BY_DATA,
     OWN_DATA,
     that_need_new_data,
@@ -35,14 +36,13 @@ from agentrunner.verification.proof.data_alone import (
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.hushed_tools import hushed_by_comment
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
-from agentrunner.verification.proof.moved_back import red_where_it_was
-from agentrunner.verification.proof.new_in_green import why_not_shown
+from agentrunner.verification.proof.new_checks import why_not_shown
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
-from agentrunner.verification.proof.only_in_tests import right_only_in_tests
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
+from agentrunner.verification.proof.searched_places import red_where_it_was
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silence import gone_silent
-from agentrunner.verification.proof.struck import TakenOut
+from agentrunner.verification.proof.work_for_tests import right_only_in_tests
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import TEST, Run, Target
 from agentrunner.verification.world import SnapshotTrees
@@ -88,7 +88,7 @@ class ExitProof:
     """Examines commands without names. Methods raise what runs in rooms raise."""
 
     differential: Differential
-    struck: TakenOut
+    removal: CodeRemoval
     run: Run
 
     async def examine(
@@ -151,7 +151,7 @@ class ExitProof:
         if emptied is not None and (await self.run(target, emptied, ())).passed:
             added = [path for path in world.product if path not in world.old_paths]
             return "" if _is_any_named(added, about) else FILES_ONLY
-        without_bodies = await self.struck.trees.emptied(world)
+        without_bodies = await self.removal.trees.emptied(world)
         if without_bodies is not None and await self._is_a_tool_of_the_person(target, world):
             return ""  # it reads the code by the worker's settings: emptied code leaves it nothing
         if without_bodies is not None and (await self.run(target, without_bodies, ())).passed:
@@ -215,7 +215,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     gone = gone or await red_where_it_was(exam, target, exam.differential.may_be_gone())
     if gone and report.stopped_by(looks_at_nothing(target, gone), target.id):
         return
-    exits = ExitProof(exam.differential, exam.struck, exam.run)
+    exits = ExitProof(exam.differential, exam.removal, exam.run)
     found = await exits.examine(target, world, exam.criteria, red_with_old=red_with_old)
     if found.doubt:
         report.doubts[target.id] = found.doubt
@@ -273,7 +273,7 @@ async def _prove_what_is_new(exam: Examination, case: Case, *, red_with_old: boo
     paths = sorted({*decided, *asked, *(one.path for one in world.changes)})
     if not paths:
         return
-    exits = ExitProof(exam.differential, exam.struck, exam.run)
+    exits = ExitProof(exam.differential, exam.removal, exam.run)
     why = NEEDS_NEW_INPUTS
     if not red_with_old:
         why = await why_not_shown(

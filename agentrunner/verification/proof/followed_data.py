@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from agentrunner.verification.inputs.asked import outside_of_checks
+from agentrunner.verification.inputs.wanted_changes import outside_of_checks
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.new_in_green import QUOTED
+from agentrunner.verification.proof.new_checks import QUOTED
 from agentrunner.verification.results.model import Results
 
 MOST_NAMES = 50
@@ -46,8 +46,8 @@ class Followed:
 async def that_follow(exam: Examination, case: Case, now: Results) -> Followed:
     """Tests that passed before, pass now, and fail now with the expected data as it was.
 
-    That they also fail on the old code with the new data is left to `TakenOut.shown`. Raises what
-    running in rooms raises.
+    That they also fail on the old code with the new data is left to `CodeRemoval.shown`. Raises
+    what running in rooms raises.
     """
     world, differential = exam.world, exam.differential
     if case.before is None:

@@ -16,13 +16,12 @@ from agentrunner.verification.findings import (
     tool_changed,
     unasked_work,
 )
-from agentrunner.verification.inputs.asked import outside_of_checks
+from agentrunner.verification.inputs.wanted_changes import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
-from agentrunner.verification.proof.asked_before import not_asked_again
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case, text_of
-from agentrunner.verification.proof.data_alone import (
+from agentrunner.verification.proof.data_changes import (
     BY_DATA,
     OWN_DATA,
     that_need_new_data,
@@ -30,13 +29,14 @@ from agentrunner.verification.proof.data_alone import (
 )
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.followed_data import that_follow
+from agentrunner.verification.proof.former_questions import not_asked_again
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.lost_values import stopped_for_lost_values
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
-from agentrunner.verification.proof.only_in_tests import right_only_in_tests
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
+from agentrunner.verification.proof.work_for_tests import right_only_in_tests
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     gone,
@@ -90,7 +90,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     followed = await that_follow(exam, case, now)
     others += [name for name in followed.names if name not in others]
     asked, whole = _asked_of(exam, case)
-    shown = await exam.struck.shown(
+    shown = await exam.removal.shown(
         exam.run, target, others, world, now, exam.criteria, asked, whole, stood
     )
     if shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):

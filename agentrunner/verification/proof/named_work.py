@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.giveaways import is_word_of
-from agentrunner.verification.proof.without_work import WithoutWork, turns_red
+from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.syntax.empty import changed_functions, last_name
-from agentrunner.verification.syntax.empty_c import ENDINGS, changed_in_c
+from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
+from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
 from agentrunner.verification.syntax.languages import language_of, walk
-from agentrunner.verification.syntax.raising import that_only_raise
+from agentrunner.verification.syntax.raising_functions import that_only_raise
 from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
 from agentrunner.verification.syntax.unread_text import unread_in_text
 from agentrunner.verification.syntax.words import identifiers, signatures
@@ -38,7 +38,7 @@ MOST_NAMED = 5
 class NamedWork:
     """Functions of the work that people name. Methods raise what running in rooms raises."""
 
-    trees: WithoutWork
+    trees: TreesWithoutWork
     run: Run
     target: Target
     whole: Target

@@ -23,19 +23,19 @@ from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, 
 from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import EXAMINED, leads_out, unasked_work
-from agentrunner.verification.inputs.asked import outside_of_checks
-from agentrunner.verification.proof.adapted import hold_adapted
+from agentrunner.verification.inputs.wanted_changes import outside_of_checks
+from agentrunner.verification.proof.adapted_wording import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
+from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.kept_runs import KeptRuns
+from agentrunner.verification.proof.missing_names import missing_names
 from agentrunner.verification.proof.name_proof import prove_by_name
-from agentrunner.verification.proof.nowhere import named_and_nowhere
 from agentrunner.verification.proof.old_inputs import with_old_inputs
 from agentrunner.verification.proof.permission import grade_by_permission
-from agentrunner.verification.proof.struck import TakenOut
+from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
-from agentrunner.verification.proof.without_work import WithoutWork
 from agentrunner.verification.syntax import is_same_code, language_of
 from agentrunner.verification.target import TEST, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
@@ -51,7 +51,7 @@ class Prover:
     verifier: Verifier
     differential: Differential
     canaries: Canaries
-    struck: TakenOut
+    removal: CodeRemoval
     unknown: UnknownNames
     kept: KeptRuns | None = None
 
@@ -73,7 +73,7 @@ class Prover:
         """
         old = baseline.tree
         total = await asyncio.to_thread(self.verifier.trees.between, old, evidence.tree)
-        new, _ = await asyncio.to_thread(self.verifier.handed_over.of, evidence.tree, old, total)
+        new, _ = await asyncio.to_thread(self.verifier.delivered.of, evidence.tree, old, total)
         report = Report(tree=evidence.tree, approved=frozenset(approved))
         if new == old:
             report.doubts[TEST] = NO_CHANGE
@@ -85,7 +85,7 @@ class Prover:
                     cases = []
             wanted = outside_of_checks(self.verifier.spec.wanted)
             missing = await asyncio.to_thread(
-                named_and_nowhere, self.verifier.snapshots, old, new, wanted
+                missing_names, self.verifier.snapshots, old, new, wanted
             )
             if missing:
                 report.findings.append(unasked_work(missing))
@@ -95,7 +95,7 @@ class Prover:
                     self.verifier,
                     self.differential,
                     self.canaries,
-                    self.struck,
+                    self.removal,
                     world,
                     criteria,
                     total,
@@ -281,7 +281,7 @@ def make_prover(verifier: Verifier, kept_in: Path | None = None) -> Prover:
         verifier,
         Differential(snapshots, verifier.spec),
         Canaries(snapshots, unknown),
-        TakenOut(WithoutWork(snapshots)),
+        CodeRemoval(TreesWithoutWork(snapshots)),
         unknown,
         KeptRuns(kept_in) if kept_in is not None else None,
     )

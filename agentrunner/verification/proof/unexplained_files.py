@@ -18,9 +18,9 @@ from time import monotonic
 
 from agentrunner.verification.file_names import Naming, best, complaints, has_word, naming
 from agentrunner.verification.findings import tests_changed
-from agentrunner.verification.inputs.follow import only_reads
+from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inputs.leads import family_by_first_line, family_of
-from agentrunner.verification.inputs.smallest import smallest
+from agentrunner.verification.inputs.minimal_set import smallest
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.old_inputs import SEARCH_SEC, differs

@@ -20,9 +20,9 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
-from agentrunner.verification.syntax.find import located
-from agentrunner.verification.syntax.found import Found, TestSpan
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.test_finder import located
+from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import is_literal
 
 MARK = "agentrunner saw "

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
+from agentrunner.verification.syntax.assertions import Stated, arguments
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.found import Found
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, is_comment, walk
 from agentrunner.verification.syntax.native_asserts import go_asserts, java_asserts, rust_asserts
 from agentrunner.verification.syntax.script_asserts import script_asserts
-from agentrunner.verification.syntax.stated import Stated, arguments
+from agentrunner.verification.syntax.test_spans import Found
 
 __all__ = ["Stated", "asserts_of"]
 

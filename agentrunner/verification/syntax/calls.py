@@ -15,10 +15,10 @@ from agentrunner.verification.syntax.context import (
     imports_in,
     names_at,
 )
-from agentrunner.verification.syntax.find import located
-from agentrunner.verification.syntax.found import TestSpan
 from agentrunner.verification.syntax.functions import altered, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, field, parse, walk
+from agentrunner.verification.syntax.test_finder import located
+from agentrunner.verification.syntax.test_spans import TestSpan
 from agentrunner.verification.syntax.words import identifiers
 
 __all__ = ["identifiers", "names_called", "names_changed"]

@@ -12,9 +12,9 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.asserts import Stated, asserts_of, certainty
 from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of
 from agentrunner.verification.syntax.ends import failing_end
-from agentrunner.verification.syntax.find import located
-from agentrunner.verification.syntax.found import Found, TestSpan
 from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.test_finder import located
+from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import another, assigned, is_literal, leaf
 
 __all__ = ["changed_literal", "failing_end"]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.find import around, marks_of, standing
-from agentrunner.verification.syntax.found import Found
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, walk
 from agentrunner.verification.syntax.scripts import HOOKS, SUITES, TESTS, callee_names
+from agentrunner.verification.syntax.test_finder import around, marks_of, standing
+from agentrunner.verification.syntax.test_spans import Found
 
 NAMES = frozenset(
     "identifier property_identifier field_identifier type_identifier "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.context import Context, imports_in, names_at
-from agentrunner.verification.syntax.find import around, fitting, standing
-from agentrunner.verification.syntax.found import Found
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse
 from agentrunner.verification.syntax.regions import Region, regions_of_tests
 from agentrunner.verification.syntax.scripts import FUNCTIONS, given
+from agentrunner.verification.syntax.test_finder import around, fitting, standing
+from agentrunner.verification.syntax.test_spans import Found
 
 _LEVELS = 8
 """How many levels of helpers of helpers are followed."""

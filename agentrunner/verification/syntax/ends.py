@@ -21,8 +21,6 @@ from agentrunner.verification.syntax.edits import (
     newline,
     replaced,
 )
-from agentrunner.verification.syntax.find import attribute_path, attributes, located
-from agentrunner.verification.syntax.found import Found, TestSpan
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
@@ -31,6 +29,8 @@ from agentrunner.verification.syntax.languages import (
     statements,
     walk,
 )
+from agentrunner.verification.syntax.test_finder import attribute_path, attributes, located
+from agentrunner.verification.syntax.test_spans import Found, TestSpan
 
 MESSAGE = "this test was made to fail at its end"
 _VALUE = "agentrunner_value"

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from agentrunner.verification.syntax.assertions import Stated, arguments, compared, negated
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.found import Found
 from agentrunner.verification.syntax.languages import Parsed, field, is_comment, walk
-from agentrunner.verification.syntax.stated import Stated, arguments, compared, negated
+from agentrunner.verification.syntax.test_spans import Found
 
 _FAILS = re.compile(r"^(Error|Errorf|Fatal|Fatalf|Fail|FailNow|fail|panic)$")
 _INEXACT = re.compile(r"Not|Less|Greater|Instance|Raises|Throws|Type|Before|After|Between", re.I)

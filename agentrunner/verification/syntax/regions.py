@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, applied
-from agentrunner.verification.syntax.find import attribute_path, attributes
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
+from agentrunner.verification.syntax.test_finder import attribute_path, attributes
 
 
 @dataclass(frozen=True)

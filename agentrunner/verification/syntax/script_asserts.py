@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
+from agentrunner.verification.syntax.assertions import Stated, compared, negated
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.found import Found
 from agentrunner.verification.syntax.languages import Parsed, field, walk
 from agentrunner.verification.syntax.scripts import callee_names, given
-from agentrunner.verification.syntax.stated import Stated, compared, negated
+from agentrunner.verification.syntax.test_spans import Found
 
 _SAME = ("===", "==")
 _OTHER = ("!==", "!=")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, line_indent, newline, replaced
-from agentrunner.verification.syntax.found import Found
 from agentrunner.verification.syntax.languages import Parsed, field, statements, walk
 from agentrunner.verification.syntax.scripts import FUNCTIONS, callee_names, given
+from agentrunner.verification.syntax.test_spans import Found
 
 _ERROR = 'new Error("this test was made to fail at its end")'
 _LATER = f".then(() => {{ throw {_ERROR}; }})"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.found import Found, TestSpan, Title, literal_title
 from agentrunner.verification.syntax.languages import Parsed, field, is_comment, walk
+from agentrunner.verification.syntax.test_spans import Found, TestSpan, Title, literal_title
 
 FUNCTIONS = (
     "arrow_function",

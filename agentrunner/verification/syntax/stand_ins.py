@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, applied, replaced
-from agentrunner.verification.syntax.empty import changed_functions, last_name
+from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
 from agentrunner.verification.syntax.ends import own_nodes
 from agentrunner.verification.syntax.functions import (
     NESTED,

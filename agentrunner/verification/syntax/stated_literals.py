@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agentrunner.verification.syntax.edits import Edit
-from agentrunner.verification.syntax.failing import Failing
+from agentrunner.verification.syntax.failing_assertions import Failing
 
 LITERAL = re.compile(r"""'[^'\\$\n]*'|"[^"\\$\n]*"|(?<![\w.$#])-?\d+(?:\.\d+)?(?![\w.])""")
 SAME = r"(?:[!=]==?|<>|~=|-eq|-ne|\beq\b|\bne\b|(?<![=!<>+*/-])=(?![=~>]))"

@@ -7,13 +7,13 @@ import re
 
 from tree_sitter import Node
 
+from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import NAMES, Context
-from agentrunner.verification.syntax.find import located
-from agentrunner.verification.syntax.found import Found, TestSpan
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
-from agentrunner.verification.syntax.stated import Stated
+from agentrunner.verification.syntax.test_finder import located
+from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import is_literal
 
 _CALLS = ("call", "call_expression", "method_invocation", "macro_invocation", "new_expression")

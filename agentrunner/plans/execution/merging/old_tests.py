@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.git.process import to_text
 from agentrunner.verification.inputs.changes import judge_changes, put_back
-from agentrunner.verification.inputs.find import find_inputs
+from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.tree import ReadFile
 from agentrunner.verification.target import Target
 from agentrunner.verification.trees import Changes

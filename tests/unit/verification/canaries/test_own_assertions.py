@@ -8,7 +8,7 @@ import pytest
 
 from agentrunner.verification.canaries.word_assertions import failing_by_words
 from agentrunner.verification.syntax.edits import applied
-from agentrunner.verification.syntax.failing import Failing, failing_in_tree
+from agentrunner.verification.syntax.failing_assertions import Failing, failing_in_tree
 from tests.kit.missing import missing
 
 NODE = """const assert = require('assert');

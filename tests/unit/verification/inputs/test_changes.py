@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentrunner.verification.inputs.changes import ProofChanges, judge_changes, put_back
-from agentrunner.verification.inputs.find import find_inputs
+from agentrunner.verification.inputs.finder import find_inputs
 
 
 @dataclass

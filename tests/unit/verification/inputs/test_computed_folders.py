@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.inputs.find import find_inputs
+from agentrunner.verification.inputs.finder import find_inputs
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.find import find_inputs
+from agentrunner.verification.inputs.finder import find_inputs
 
 CART = "def total(items):\n    return sum(p for p, c in items)\n"
 

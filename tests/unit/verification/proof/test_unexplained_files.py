@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.file_names import means, naming
-from agentrunner.verification.proof.moved_back import _successor
+from agentrunner.verification.proof.searched_places import _successor
 from agentrunner.verification.proof.unexplained_files import _code, _explains
-from agentrunner.verification.syntax.carried import bound_otherwise
+from agentrunner.verification.syntax.imports import bound_otherwise
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from agentrunner.verification.syntax.asked_values import (
     values_in,
 )
 from agentrunner.verification.syntax.edits import applied
-from agentrunner.verification.syntax.find import find_test
+from agentrunner.verification.syntax.test_finder import find_test
 
 HEAD = (
     "import re\nimport unittest\n\nimport shop\nfrom shop import rate, read\n\nHERE = 'a.csv'\n\n\n"

@@ -1,0 +1,74 @@
+"""Which code does a PRD want removed together with its tests? English and Japanese; in doubt, none.
+
+Pure. "`show_old` is deprecated. Delete it and its tests": the pronoun is the code named before.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agentrunner.verification.inputs.wanted_changes import MOST, NEGATED, outside_of_checks
+
+_SPELT = r"(?-i:[A-Za-z]\w*_\w+|[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z_]\w*(?=\(\)))"
+_NAME = (
+    r"(?:`(?P<name>[A-Za-z_][\w.:#]*)(?:\([^`\n]*\))?`"
+    rf"|(?<![\w`./-])(?P<bare>{_SPELT})(?:\(\))?(?![\w`/]))"
+)
+NAME = re.compile(_NAME)
+"""A name in code, alone between back quotes, or spelt as no plain word is."""
+_ITS_TESTS = (
+    r"[`'\"*_)]*,?\s+(?:and|plus|including|as\s+well\s+as|(?:(?:together|along)\s+)?with)\s+"
+    r"(?:all\s+)?(?:(?:(?:of\s+)?its|their)\s+(?:own\s+|unit\s+|old\s+)*tests?\b(?!\s+\w+ing\b)"
+    r"|the\s+(?:unit\s+)?tests?\s+(?:of|for)\s+it\b)"
+)
+_KIND = r"(?:function|method|class|type|struct|helper|constant|trait|interface|macro)"
+_ASIDE = r"(?:,\s+(?:which|who|that)\b(?:[^.;:!?`\n]|\.\d){1,100},|\s+\([^()`\n]{1,80}\))?"
+"""What a sentence says beside about a name: "which is deprecated since 0.9,"."""
+REMOVES = re.compile(
+    r"(?i)\b(?:delete|remove|drop|get\s+rid\s+of)\s+"
+    rf"(?:(?:the\s+)?(?:(?:old|deprecated|unused|obsolete|dead)\s+)*(?:{_KIND}\s+)?{_NAME}"
+    rf"(?:\s+{_KIND})?{_ASIDE}(?:\s+(?:from|in)\s+`?[\w./-]*[\w/-]`?)?|(?P<pronoun>it|this|that|(?:the|this|that)\s+{_KIND})){_ITS_TESTS}"
+)
+"""An order to remove a name in code, or a pronoun for it, together with its tests."""
+JA_REMOVES = re.compile(
+    rf"(?:{_NAME}|(?P<pronoun>それ|これ|(?<!\w)(?:この|その|当該)?(?:関数|メソッド|クラス|型)))"
+    r"\s*(?:と|、|および|及び)?\s*(?:を)?\s*(?:その|対応する|関連する)?\s*テスト"
+    r"(?:ごと|も|と(?:とも|一緒)に)?\s*を?\s*[^。\n、]{0,10}?(?:削除|取り除|廃止)(?P<end>[^。\n]{0,12})"
+)
+JA_NOT = re.compile(r"しない|せず|するな|禁止|ないで|なく|不要|ません|さない|さず")
+SENTENCE = re.compile(r"(?<=[.!?。])\s+|\n\s*\n|\n\s*(?:[-*+#]|\d+\.)\s")
+
+
+def removed_with_tests(prd_text: str) -> set[str]:
+    """Return the last names of code that the PRD wants removed together with its tests.
+
+    A pronoun stands for the only name of the nearest sentence before that names code.
+    """
+    text = outside_of_checks(prd_text[:MOST])
+    found: set[str] = set()
+    named: set[str] = set()
+    for sentence in SENTENCE.split(text):
+        orders = [one for one in REMOVES.finditer(sentence) if not _is_denied(sentence, one)]
+        orders += [one for one in JA_REMOVES.finditer(sentence) if not JA_NOT.search(one["end"])]
+        for hit in orders:
+            meant = _names(sentence[: hit.start()]) or named
+            if name := hit["name"] or hit["bare"]:
+                found.add(last_name(name))
+            elif len(meant) == 1:
+                found |= meant
+        named = _names(sentence) or named
+    return found - {""}
+
+
+def _is_denied(sentence: str, order: re.Match[str]) -> bool:
+    return bool(NEGATED.search(sentence[max(order.start() - 60, 0) : order.start()]))
+
+
+def last_name(path: str) -> str:
+    """Return `Show` for `money.Show`, `money::Show` or `Money#Show`."""
+    return re.split(r"[.:#]", path)[-1]
+
+
+def _names(text: str) -> set[str]:
+    hits = NAME.finditer(text)
+    return {name for hit in hits if (name := last_name(hit["name"] or hit["bare"]))}

@@ -1,0 +1,123 @@
+"""Does the PRD ask in ordinary words for existing tests to be adapted? Pure.
+
+"Update the existing tests", "`test_overdraw` has to be adapted", 既存のテストも修正. English and
+Japanese; if in doubt, no.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from agentrunner.verification.inputs.wanted_changes import (
+    MOST,
+    NEGATED,
+    SENTENCE,
+    VERB,
+    outside_of_checks,
+)
+from agentrunner.verification.inputs.wanted_kinds import MOST_HITS, is_wanted
+
+_OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?|tables?))?"
+_TABLE = r"(?:(?:tables?|lists?|sets?|rows?|cases)\s+(?:of|in)\s+(?:(?:the|our|existing)\s+)*)?"
+TESTS = re.compile(
+    rf"(?i)\b{_TABLE}(?:unit\s+|inline\s+)?(?P<of>test|snapshot)(?P<many>s)?\b{_OF_TESTS}(?!\s*`)|(?P<ja>テスト)(?:コード|ケース)?"
+)
+FOLLOW = re.compile(
+    r"(?i)(?:\s+(?:of|for)\s+(?:[\w`'-]+\s+){0,4}[\w`'-]+)?\s+"
+    r"(?:follows?|(?:will\s+)?(?:have|has|needs?)\s+to\s+(?:follow|change))"
+    r"(?:\s+(?:suit|accordingly|too|as\s+well|it|this|that))?\s*(?:[.;!\n]|$)"
+)
+"""After tests: they follow what changes."""
+ONE = r"`?(?P<of>{name})(?P<many>)(?:\(\))?`?(?P<ja>)(?!\w)"
+REMOVES = re.compile(r"(?i)delet|remov|drop|get|renam|mov|merg|split|port|convert|migrat")
+"""Verbs of change that do not adapt a test."""
+STAY = re.compile(
+    r"(?i)\btests?\b[^.;\n]{0,40}\b(?:unchanged|untouched|as\s+they\s+are|not\s+be\s+(?:changed|modified"
+    r"|edited|touched))|\bnot?\b[^.;\n]{0,20}\b(?:chang|modif|edit|touch)\w*[^.;\n]{0,20}\btests?\b"
+    r"|テスト[^。\n]{0,20}(?:変更しない|変えない|触らない|そのまま)"
+)
+JA_ALSO = re.compile(r"テスト(?:コード|ケース)?も(?:あわせて|合わせて)?(?:修正|直)")
+"""What Japanese says of tests that follow the code; of a path it would be "mend"."""
+WRITES = r"(?:add|writ|creat|provid|supply|includ)\w*"
+NOUN = re.compile(
+    r"(?i)(?:\b(?:existing|old|current|unit)\s+)*\btests?(?:\s+(?:cases?|functions?))?\s+$"
+)
+"""Before the name of a test."""
+
+
+def asks_to_adapt(prd_text: str, changed: Collection[str], *, snapshots: bool = False) -> bool:
+    """Whether the PRD wants each of these tests adapted, by their names or as "the tests".
+
+    "The test" in the singular permits a single test. With `snapshots` nothing but snapshots in the
+    tests was changed, so the PRD may speak of these.
+    """
+    text = JA_ALSO.sub("テストも更新", outside_of_checks(prd_text[:MOST]))
+    if not changed or STAY.search(text):
+        return False
+    for hit in list(TESTS.finditer(text))[:MOST_HITS]:
+        enough = hit["many"] or hit["ja"] or len(changed) == 1
+        if not enough or ((hit["of"] or "").lower() == "snapshot" and not snapshots):
+            continue
+        if FOLLOW.match(text[hit.end() :][:200]):
+            return True
+        if _adapts(text, hit.start()) and is_wanted(text, hit):
+            return True
+    return all(_is_named(text, name) for name in changed)
+
+
+def asks_to_add(prd_text: str, path: str) -> bool:
+    """Whether the PRD wants tests added to this file of tests, by its name or path."""
+    text = outside_of_checks(prd_text[:MOST])
+    name = path.rpartition("/")[2]
+    place = rf"[`'\"]*(?:{re.escape(path)}|{re.escape(name)})(?![\w/-]|\.\w)"
+    order = re.compile(
+        rf"(?i)\b{WRITES}\b(?:[^.;:!?\n]|\.\w){{0,100}}?\b(?:tests?|cases?)\b"
+        rf"(?:[^.;:!?\n]|\.\w){{0,100}}?\s(?:to|in|into)\s+(?:the\s+)?{place}"
+    )
+    return any(
+        not NEGATED.search(SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1])
+        for hit in order.finditer(text)
+    )
+
+
+def says_it_becomes(prd_text: str, subject: str, value: str) -> bool:
+    """Whether a sentence says that what it names gets this value: "the default timeout becomes 30".
+
+    "From 10 to 30", 既定値を30に変更 count as well.
+    """
+    name, bare = subject.strip("\"'"), re.escape(value.strip("\"'"))
+    if not name or not bare:
+        return False
+    order = re.compile(
+        rf"(?i)\b(?:becomes?|(?:is|are)\s+now|now\s+(?:is|are)|goes\s+(?:up|down)\s+to"
+        rf"|(?:chang|rais|lower|increas|reduc|set)\w*\s(?:[^.;:!?\n]|\.\w){{0,60}}?\bto)\s+"
+        rf"(?:[`'\"]|an?\s|the\s)*(?<![\w.]){bare}(?![\w]|\.\d)|{bare}[`」]?[^。\n]{{0,6}}?(?:に変更|に変え|にする|になる)"
+    )
+    return any(
+        re.search(rf"(?i)(?<![a-z]){re.escape(name)}(?![a-z])", sentence)
+        and not NEGATED.search(sentence)
+        and order.search(sentence)
+        for sentence in SENTENCE.split(outside_of_checks(prd_text[:MOST]))
+    )
+
+
+def _is_named(text: str, name: str) -> bool:
+    pattern = re.compile(rf"(?<!\w){ONE.format(name=re.escape(name))}")
+    return any(
+        _adapts(text, hit.start()) and is_wanted(_without_noun(text, hit), hit)
+        for hit in list(pattern.finditer(text))[:MOST_HITS]
+    )
+
+
+def _without_noun(text: str, hit: re.Match[str]) -> str:
+    """The text with blanks for "existing test" before a name."""
+    head = NOUN.sub(lambda found: " " * len(found[0]), text[: hit.start()])
+    return head + text[hit.start() :]
+
+
+def _adapts(text: str, place: int) -> bool:
+    """Whether the last verb of change before a place, if there is one, does not remove."""
+    before = SENTENCE.split(text[max(place - 300, 0) : place])[-1]
+    verb = next(iter(reversed(list(VERB.finditer(before)))), None)
+    return verb is None or not REMOVES.match(verb[0])

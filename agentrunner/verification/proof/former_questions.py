@@ -1,0 +1,217 @@
+"""Whether a claimed test that is green now still asks what it asked when it was red.
+
+A test may expect what a constant of the product says, or loop over rows that the product keeps or
+reads for it. Then changing these turns the test green and leaves the product's answer as it was. So
+the statement that was red before is made to report the values it asked with, and has to ask with
+them again. Values that the PRD wants changed are left alone, and so are those that differ from run
+to run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.inputs.helper_code import Asked
+from agentrunner.verification.inputs.wanted_changes import SENTENCE
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.syntax.asked_values import (
+    Asking,
+    asking_again,
+    askings,
+    helper,
+    telling,
+    values_in,
+)
+from agentrunner.verification.syntax.calls import names_changed
+from agentrunner.verification.syntax.definitions import definition
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.test_finder import find_test
+from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.unknown_names import UnknownNames
+from agentrunner.verification.world import SnapshotTrees
+
+MOST_TESTS = 50
+REMOVES_OR_RENAMES = re.compile(
+    r"(?i)\b(?:remov|delet|drop|obsolete|get rid|no longer|renam|replac)|削除|廃止|改名"
+)
+VALUE = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*")
+
+
+@dataclass(frozen=True)
+class _Test:
+    """A claimed test whose text is the same before and after, with the statements that ask."""
+
+    path: str
+    name: str
+    language: str
+    before: Sequence[Asking]
+    after: Sequence[Asking]
+
+
+RedWith = Mapping[str, tuple[int, tuple[object, ...]]]
+"""By name of a test: which of its statements was red, and with which values."""
+
+
+async def not_asked_again(
+    exam: Examination, target: Target, places: Mapping[str, Sequence[str]], wanted: str
+) -> str:
+    """Why a claimed test is green without asking what it asked before; "" where none is.
+
+    `places` are the names of tests that were red and pass now, by file; `wanted` is the text of
+    what was asked for. Raises what running in rooms raises.
+    """
+    snapshots, world = exam.verifier.snapshots, exam.world
+    tests = await asyncio.to_thread(
+        lambda: list(_tests_with_askings(places, snapshots, world))[:MOST_TESTS]
+    )
+    if not tests:
+        return ""
+    runner = _Runner(exam.run, target, snapshots, world, exam.unknown)
+    red_with = await runner.before(tests)
+    tests = [one for one in tests if one.name in red_with]
+    suspects = await runner.passing(tests, red_with)
+    if not suspects:
+        return ""
+    suspects = await asyncio.to_thread(
+        lambda: [
+            one
+            for one in suspects
+            if not _are_values_wanted(one, red_with, snapshots, world, wanted)
+        ]
+    )
+    again = await runner.before(suspects) if suspects else {}
+    for one in suspects:
+        if again.get(one.name) == red_with[one.name]:
+            index, values = red_with[one.name]
+            known = [repr(value) for value in values if value is not None]
+            what = f"with {', '.join(known)[:200]}" if known else "there"
+            return (
+                f"{one.name} was red in line {one.before[index].line} as it asked {what}, and does"
+                " not ask so any more"
+            )
+    return ""
+
+
+@dataclass(frozen=True)
+class _Runner:
+    run: Run
+    target: Target
+    snapshots: Snapshots
+    world: SnapshotTrees
+    unknown: UnknownNames
+
+    async def before(self, tests: Sequence[_Test]) -> RedWith:
+        """With which values each test was red on the old tree."""
+        name = f"agentrunner_{self.unknown.make()}"
+        numbers = [(test, index) for test in tests for index in range(len(test.before))]
+        edits: dict[str, list[Edit]] = {}
+        for number, (test, index) in enumerate(numbers):
+            edit = telling(test.before[index], test.language, number, name)
+            edits.setdefault(test.path, []).append(edit)
+        seen = await self._run_with_edits(self.world.old, tests, edits, name)
+        found: dict[str, tuple[int, tuple[object, ...]]] = {}
+        for result in seen.results.red if seen.results else ():
+            for number, values in values_in(result.message).items():
+                if number < len(numbers):
+                    test, index = numbers[number]
+                    found.setdefault(test.name, (index, values))
+        return found
+
+    async def passing(self, tests: Sequence[_Test], red_with: RedWith) -> list[_Test]:
+        """Those that never ask with these values again: made to fail if they do, they pass."""
+        if not tests:
+            return []
+        name = f"agentrunner_{self.unknown.make()}"
+        edits: dict[str, list[Edit]] = {}
+        for test in tests:
+            index, values = red_with[test.name]
+            edit = asking_again(test.after[index], test.language, values, name)
+            edits.setdefault(test.path, []).append(edit)
+        ran = await self._run_with_edits(self.world.new, tests, edits, name)
+        return [one for one in tests if ran.results and ran.results.passed(one.name)]
+
+    async def _run_with_edits(
+        self, tree: str, tests: Sequence[_Test], edits: Mapping[str, Sequence[Edit]], name: str
+    ) -> Measured:
+        languages = {test.path: test.language for test in tests}
+
+        def made() -> str:
+            read = self.snapshots.reader(tree)
+            changed = {
+                path: applied(read(path) or b"", edits_of_file)
+                + helper(languages[path], name).encode()
+                for path, edits_of_file in edits.items()
+            }
+            return self.snapshots.with_texts(tree, changed)
+
+        changed = await asyncio.to_thread(made)
+        return await self.run(self.target, changed, [test.name for test in tests])
+
+
+def _tests_with_askings(
+    places: Mapping[str, Sequence[str]], snapshots: Snapshots, world: SnapshotTrees
+) -> Iterator[_Test]:
+    """The unchanged tests that ask with values from elsewhere. Blocks."""
+    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
+    for path, names in places.items():
+        language, before_text, after_text = language_of(path), was(path), now(path)
+        if language is None or before_text is None or after_text is None:
+            continue
+        for name in names:
+            span, later = (
+                find_test(before_text, language, name),
+                find_test(after_text, language, name),
+            )
+            if span is None or later is None:
+                continue
+            before, after = (
+                askings(before_text, language, span),
+                askings(after_text, language, later),
+            )
+            same = before_text == after_text or definition(
+                before_text, language, name
+            ) == definition(after_text, language, name)
+            if before and same and len(before) == len(after):
+                yield _Test(path, name, language, before, after)
+
+
+def _are_values_wanted(
+    test: _Test, red_with: RedWith, snapshots: Snapshots, world: SnapshotTrees, wanted: str
+) -> bool:
+    """Whether the PRD wants these values, or the code they come from, changed. Blocks."""
+    index, values = red_with[test.name]
+    names, asked = test.before[index].names, Asked(wanted)
+    removal_sentences = Asked(
+        "\n".join(one for one in SENTENCE.split(wanted) if REMOVES_OR_RENAMES.search(one))
+    )
+    words = [value for value in values if isinstance(value, str) and re.search(r"\w", value)]
+    if any(map(removal_sentences.writes, words)):
+        return True
+    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
+    for path in world.product:
+        language, after = language_of(path), now(path)
+        if language is None or after is None:
+            continue
+        changed = names & names_changed(was(path), after, language)
+        if any(map(asked.names_code, changed)):
+            return True
+        new = _literals_given_to(after, changed) - _literals_given_to(was(path) or b"", changed)
+        if new and all(map(asked.writes, new)):
+            return True
+    return False
+
+
+def _literals_given_to(source: bytes, names: Collection[str]) -> set[str]:
+    """The literals in lines that assign something to these names."""
+    text = source.decode("utf-8", "replace")
+    lines = [
+        line
+        for line in text.splitlines()
+        if any(re.search(rf"\b{re.escape(name)}\b[^=]*=", line) for name in names)
+    ]
+    return {hit[0].strip("\"'") for line in lines for hit in VALUE.finditer(line)}

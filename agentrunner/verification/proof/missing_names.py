@@ -1,0 +1,92 @@
+"""What the requirements name as new, and what nobody wrote."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from collections.abc import Iterable
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.words import options, signatures, things
+
+NOWHERE = "`{}`, which the requirements name, is nowhere in the tree"
+MOST_READ = 500_000
+"""Bytes of a file that are searched."""
+MOST_FILES = 5_000
+
+
+def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str) -> str:
+    """What a text names as it is to be called or given, and what neither tree has; else "".
+
+    These are functions with their parameters, options, and what is called an attribute, a header or
+    the like. What the tree before the run has may
+    have been removed on purpose. Blocks. Raises GitFailed and OSError.
+    """
+    named = {one: text for one, text in signatures(asked).items() if not _is_pythons_own(text)}
+    given = options(asked)
+    called = things(asked)
+    if not named and not given and not called:
+        return ""
+    new, old = snapshots.list(new_tree), snapshots.list(old_tree)
+    changed = [path for path, entry in new.items() if old.get(path) != entry]
+    gone = [path for path, entry in old.items() if new.get(path) != entry]
+    same = [path for path in new if old.get(path) == new[path]]
+    with_trees = [path for path in changed if language_of(path) is not None]
+    others = [path for path in changed if language_of(path) is None]
+    wanted = {_defined(one): text for one, text in named.items()}
+    wanted = _not_in(snapshots, new_tree, with_trees, wanted)
+    wanted = {_word(one): text for one, text in named.items() if text in wanted.values()}
+    wanted = _not_in(snapshots, new_tree, others, wanted)
+    wanted = _not_in(snapshots, old_tree, [*gone, *same], wanted)
+    spelt = {_spelt(one): text for one, text in given.items()}
+    spelt |= {_in_any_case(one): text for one, text in called.items()}
+    spelt = _not_in(snapshots, new_tree, changed, spelt)
+    spelt = _not_in(snapshots, old_tree, [*gone, *same], spelt)
+    missing = [*wanted.values(), *spelt.values()]
+    return NOWHERE.format(missing[0]) if missing else ""
+
+
+def _is_pythons_own(signature: str) -> bool:
+    """Whether a function is of Python or its library: `math.isclose(a, b)` says what is meant."""
+    first = re.split(r"\W", signature, maxsplit=1)[0]
+    return first in sys.stdlib_module_names or hasattr(builtins, first)
+
+
+def _defined(name: str) -> re.Pattern[bytes]:
+    """Where a name may be defined: a parameter or a value of that name is no function."""
+    bare = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
+    return re.compile(rf"{bare}[\"'\]]*\s*[(=:<\[{{]".encode())
+
+
+def _word(name: str) -> re.Pattern[bytes]:
+    return re.compile(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])".encode())
+
+
+def _spelt(option: str) -> re.Pattern[bytes]:
+    """An option as programs spell it: with its dashes, in quotes, or as a name that is declared
+    (`dry_run: bool`, `dryRun = `)."""
+    name = option.replace("-", "[-_]?")
+    return re.compile(
+        rf"--{name}\b|[\"']{name}[\"']|(?<![\w.]){name}\s*[:=](?!=)".encode(), re.IGNORECASE
+    )
+
+
+def _in_any_case(name: str) -> re.Pattern[bytes]:
+    """A name as it may be spelt: `aria-label`, `ariaLabel`, `ARIA_LABEL`."""
+    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
+    pattern = "[-_]?".join(map(re.escape, re.split(r"[-_]+", parts.strip("-_"))))
+    return re.compile(pattern.encode(), re.IGNORECASE)
+
+
+def _not_in(
+    snapshots: Snapshots, tree: str, paths: Iterable[str], wanted: dict[re.Pattern[bytes], str]
+) -> dict[re.Pattern[bytes], str]:
+    read = snapshots.reader(tree)
+    for path in sorted(paths)[:MOST_FILES]:
+        if not wanted:
+            break
+        text = path.encode() + b"\n" + (read(path) or b"")[:MOST_READ]
+        wanted = {one: what for one, what in wanted.items() if not one.search(text)}
+    return wanted

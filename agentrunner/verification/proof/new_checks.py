@@ -1,0 +1,152 @@
+"""A green command without test names whose tests the worker added to, or wrote more of.
+
+It was green before, so no exit code turned. What is new in it shows the work where the old product
+fails with it, where the new product fails with its new functions emptied, and where what is new
+can fail at all. Then the command is worth what the worker's own tests are worth by name: shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+
+from agentrunner.state.run_state import Proof
+from agentrunner.verification.inputs.leads import family_by_first_line, family_of
+from agentrunner.verification.inputs.programs import SAYS_NO
+from agentrunner.verification.proof.case import Case, label
+from agentrunner.verification.proof.data_changes import COMMENTS, NO_COMMENT
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.inline_canaries import canaries_of_programs
+from agentrunner.verification.proof.set_up_again import holds_with_old_packages
+from agentrunner.verification.proof.silence import gone_silent
+
+PASSES_BEFORE = "the code before the run passes with what is new in it as well"
+BY_TEXT = "it passes on the code before the run as soon as the new text stands there in comments"
+WHERE_EMPTY = "it passes with the new functions emptied as well"
+NO_PRODUCT = "nothing that stood before was changed, and no function is new"
+NEVER_FAILS = "asserts nothing"
+NOT_STATED = "nothing that is new in it asks for what the task states in quotes"
+NOT_AGAIN = "it is not green each time"
+QUOTED = re.compile(r"\"([^\"\n]{2,60})\"")
+SHOWS = "it passes now, and fails on the code before the run with what the worker added to it"
+
+
+async def why_not_shown(
+    exam: Examination,
+    case: Case,
+    paths: Sequence[str],
+    asks_too_little: Callable[[], Awaitable[str]],
+) -> str:
+    """Why what is new in a green command (`paths`) shows nothing; "" where a proof was added.
+
+    Raises what running in rooms raises.
+    """
+    target, world = case.target, exam.world
+    if weak := await asyncio.to_thread(_why_it_asks_nothing, exam, paths):
+        return weak
+    old = await asyncio.to_thread(_old_with_what_is_new, exam, case)
+    if (await exam.run(target, old)).passed:
+        return PASSES_BEFORE
+    with_text = await asyncio.to_thread(_with_new_text, exam, old)
+    if with_text != old and (await exam.run(target, with_text)).passed:
+        return BY_TEXT
+    without = exam.removal.trees
+    trees = [
+        await without.emptied(world, added=True),
+        await without.emptied(world, added=True, memory=True),
+        await without.emptied(world),
+    ]
+    emptied = list(dict.fromkeys(tree for tree in trees if tree is not None))
+    for tree in emptied:
+        if (await exam.run(target, tree)).passed:
+            return WHERE_EMPTY
+    if not emptied and world.old_paths.isdisjoint(world.product):
+        return NO_PRODUCT
+    if doubt := await asks_too_little():
+        return doubt
+    again = await exam.run(target, world.new)
+    if not again.passed:
+        return NOT_AGAIN
+    if written := await asyncio.to_thread(exam.deciding, again.moved, target):
+        return f"it writes {written[0]}, which decides about it"
+    findings = len(exam.report.findings)
+    if not await holds_with_old_packages(exam, case, ()):
+        del exam.report.findings[findings:]  # the command was green before: a doubt, no more
+        return exam.report.doubts.pop(target.id, "it needs other packages than before")
+    dead = await canaries_of_programs(exam, target)
+    if dead.finding is not None:
+        return dead.finding.message
+    if silent := await gone_silent(exam, target):
+        return silent
+    exam.report.proofs.append(
+        Proof(
+            target=target.id,
+            author="worker",
+            grade="shown",
+            text=f"{label(target)}`{target.shell}`, the worker's own: {SHOWS}",
+            notes=list(dead.notes),
+        )
+    )
+    return ""
+
+
+def _old_with_what_is_new(exam: Examination, case: Case) -> str:
+    """The old product with the inputs of the proof as the worker left them. Blocks.
+
+    So are all new files that are no programs: a test may read them.
+    """
+    world, differential = exam.world, exam.differential
+    tree = differential.with_new_programs(world.old, world.new, case.target)
+    read = differential.snapshots.reader(world.new)
+    data = [
+        path
+        for path in world.product
+        if path not in world.old_paths and not _family(path, read(path) or b"")
+    ]
+    return differential.with_paths(tree, world.new, data)
+
+
+def _with_new_text(exam: Examination, tree: str) -> str:
+    """The tree with the new text of each changed product file as comments at its end. Blocks."""
+    world, snapshots = exam.world, exam.differential.snapshots
+    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
+    entries = snapshots.list(tree)
+    made: dict[str, bytes] = {}
+    for path in world.product:
+        before, after = was(path), now(path)
+        if before is None or after is None or path not in entries or NO_COMMENT.search(before):
+            continue
+        if mark := COMMENTS.get(_family(path, before)):
+            text = after.decode("utf-8", "surrogateescape").splitlines()
+            lines = "".join(f"{mark} {line.rstrip(chr(92))}\n" for line in text)
+            source = before.rstrip(b"\n") + b"\n\n\n" + lines.encode("utf-8", "surrogateescape")
+            made[path] = source
+    return snapshots.with_texts(tree, made)
+
+
+def _family(path: str, source: bytes) -> str:
+    head = source[:200].decode("utf-8", "replace")
+    return family_of(path) or family_by_first_line(head)
+
+
+def _why_it_asks_nothing(exam: Examination, paths: Sequence[str]) -> str:
+    """Why the text of what is new shows nothing; "" where it may. Blocks."""
+    snapshots, world = exam.differential.snapshots, exam.world
+    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
+    new_lines: list[str] = []
+    for path in paths:
+        before, after = was(path), (now(path) or b"")
+        text = after.decode("utf-8", "replace")
+        if before is None and _family(path, after) == "c" and not SAYS_NO.search(text):
+            return f"{path} {NEVER_FAILS}"
+        known = set((before or b"").decode("utf-8", "replace").splitlines())
+        new_lines += [line for line in text.splitlines() if line not in known]
+    return NOT_STATED if not asks_for_stated(exam.verifier.spec.wanted, new_lines) else ""
+
+
+def asks_for_stated(wanted: str, lines: Sequence[str]) -> bool:
+    """Whether lines contain a text in quotes of the task; True where it has none. Pure."""
+    stated = [one for one in QUOTED.findall(wanted) if len(re.findall(r"\w", one)) > 1]
+    text = "\n".join(lines)
+    return not stated or any(one in text for one in stated)

@@ -1,0 +1,112 @@
+"""The new tree without the work, in whole or in part: what its tests say there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, emptied_in_c
+from agentrunner.verification.syntax.emptied_functions import changed_functions, empty_functions
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.raising_functions import only_raising
+from agentrunner.verification.target import Measured
+from agentrunner.verification.world import SnapshotTrees
+
+Change = Callable[[str, bytes | None, bytes], bytes | None]
+"""From a file's path, its old and its new text to another text; None leaves it as it is."""
+
+
+@dataclass(frozen=True)
+class TreesWithoutWork:
+    """Makes trees in which functions that the work added or altered do nothing."""
+
+    snapshots: Snapshots
+
+    async def emptied(
+        self, world: SnapshotTrees, only: str = "", *, added: bool = False, memory: bool = False
+    ) -> str | None:
+        """The new tree with empty bodies in functions that were added or altered, or None.
+
+        With `only`, in those of this last name. With `added`, altered functions stay as they are.
+        With `memory`, functions in C that return a pointer return memory full of zeros.
+        """
+
+        def change(path: str, before: bytes | None, after: bytes) -> bytes | None:
+            return _with_empty_functions(path, before, after, only, added=added, memory=memory)
+
+        return await asyncio.to_thread(self._changed, world, change)
+
+    async def is_empty(self, world: SnapshotTrees) -> bool:
+        """Whether functions were added or altered, and none of them does anything."""
+
+        def has_functions(path: str, before: bytes | None, after: bytes) -> bytes | None:
+            language = language_of(path)
+            return after if language and changed_functions(before, after, language)[1] else None
+
+        found = await asyncio.to_thread(self._changed, world, has_functions)
+        return found is not None and await self.emptied(world) is None
+
+    async def only_raising(self, world: SnapshotTrees, asked: str) -> str | None:
+        """The new tree with changed functions raising at once where they raise in place of work,
+        and empty elsewhere; None where no function does that. `asked` may ask for exceptions."""
+        found: list[str] = []
+
+        def change(path: str, before: bytes | None, after: bytes) -> bytes | None:
+            language = language_of(path)
+            if language is None:
+                return _with_empty_functions(path, before, after)
+            made, raises = only_raising(before, after, language, asked)
+            found.extend([path] if raises else [])
+            return made
+
+        tree = await asyncio.to_thread(self._changed, world, change)
+        return tree if found else None
+
+    def _changed(self, world: SnapshotTrees, change: Change) -> str | None:
+        """The new tree with a change in each file of the product; None where there is none."""
+        read, read_old = self.snapshots.reader(world.new), self.snapshots.reader(world.old)
+        entries = self.snapshots.list(world.new)
+        changed: dict[str, bytes] = {}
+        for path in world.product:
+            after = read(path)
+            if after is None or path not in entries:
+                continue
+            made = change(path, read_old(path), after)
+            if made is not None:
+                changed[path] = made
+        return self.snapshots.with_texts(world.new, changed) if changed else None
+
+
+def turns_red(ran: Measured, names: Sequence[str]) -> bool:
+    """Whether any of these tests, which pass with the work, fails here or cannot be loaded.
+
+    One that is left out here says nothing.
+    """
+    if ran.results is None:
+        return not ran.passed
+    found = [ran.results.named(name) for name in names]
+    return any(
+        not tests or any(test.outcome not in ("passed", "skipped") for test in tests)
+        for tests in found
+    )
+
+
+def _with_empty_functions(
+    path: str,
+    before: bytes | None,
+    after: bytes,
+    only: str = "",
+    *,
+    added: bool = False,
+    memory: bool = False,
+) -> bytes | None:
+    """A file whose changed functions do nothing; None where none is known to have changed."""
+    language = language_of(path)
+    if language is not None:
+        made = empty_functions(before, after, language, only, added=added)
+        return made.source if made is not None else None
+    if not path.endswith(ENDINGS):
+        return None
+    return emptied_in_c(before, after, only, added=added, memory=memory)

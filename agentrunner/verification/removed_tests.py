@@ -1,0 +1,87 @@
+"""Finds tests that are gone together with the code that a PRD wants removed with its tests. Pure.
+
+A test counts only if it uses such code, and if the product defines this code no more. What is left
+of its file has to be as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from difflib import SequenceMatcher
+
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
+from agentrunner.verification.inputs.wanted_removals import removed_with_tests
+from agentrunner.verification.moves import QUOTED
+from agentrunner.verification.syntax.calls import names_declared
+from agentrunner.verification.syntax.definitions import definitions
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.regions import regions_of_tests, without_regions
+from agentrunner.verification.trees import Changes
+
+
+def removed_code(
+    wanted: str, total: Changes, tests: Collection[str], was: ReadFile, now: ReadFile
+) -> set[str]:
+    """Names of code that the PRD wants removed with its tests and that is removed.
+
+    `tests` are files that are no product.
+    """
+    names = removed_with_tests(wanted)
+    if not names:
+        return set()
+    product = [path for path in total.all if path not in tests]
+    before = {name for path in product for name in _declared(path, was(path))}
+    after = {name for path in product for name in _declared(path, now(path))}
+    return names & before - after
+
+
+def _declared(path: str, source: bytes | None) -> set[str]:
+    language = language_of(path)
+    if language is None or source is None:
+        return set()
+    return names_declared(without_regions(source, language), language)
+
+
+def tests_gone_with(
+    path: str, names: Collection[str], before: bytes, after: bytes | None
+) -> set[str]:
+    """Names in the file of its tests that are gone and used one of `names`.
+
+    Empty if anything else of the file's tests changed, or if another test is gone as well.
+    """
+    language = language_of(path)
+    if language is None or not names:
+        return set()
+    old, new = definitions(before, language), definitions(after or b"", language)
+    lost = old.keys() - new.keys()
+    if not lost or any(new.get(name, text) != text for name, text in old.items()):
+        return set()
+    if after is not None and (
+        new.keys() - old.keys() or not _only_lost(_tests(before, language), _tests(after, language))
+    ):
+        return set()
+    uses = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})(?!\w)")
+    return lost if all(uses.search(QUOTED.sub("", old[name])) for name in lost) else set()
+
+
+def _tests(source: bytes, language: str) -> str:
+    """The tests of a product file with tests inside, else the whole file."""
+    regions = [one for one in regions_of_tests(source, language) if one.kind == "module"]
+    parts = [source[one.start : one.end] for one in regions] or [source]
+    return b"\n".join(parts).decode("utf-8", "replace")
+
+
+def _only_lost(before: str, after: str) -> bool:
+    """Whether lines are only gone, apart from imports, which may import less."""
+    old, new = ([one for one in text.splitlines() if one.strip()] for text in (before, after))
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag in ("equal", "delete"):
+            continue
+        if tag == "insert" or not all(map(IMPORT_LINE.match, new[c:d])):
+            return False
+        left, right = (re.findall(r"[\w./@-]+", "\n".join(part)) for part in (old[a:b], new[c:d]))
+        if [word for word in left if word in right] != right:
+            return False
+    return True

@@ -1,0 +1,171 @@
+"""Functions that only raise an exception: they are there, and do nothing yet."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.edits import Edit, applied, replaced
+from agentrunner.verification.syntax.emptied_functions import changed_functions, emptied, last_name
+from agentrunner.verification.syntax.functions import NESTED, Function, is_docstring
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, statements, walk
+from agentrunner.verification.syntax.stand_ins import new_functions, reads_a_parameter
+
+UNWRITTEN = {
+    "python": frozenset({"NotImplementedError"}),
+    "rust": frozenset({"todo", "unimplemented"}),
+}
+"""What a language has for code which is still to be written."""
+ERRORS = re.compile(
+    r"(?i)\b(?:rais(?:es?|ed|ing)|throw(?:s|n|ing)?|errors?|exceptions?|panics?|reject\w*|refus\w*"
+    r"|unsupported|forbidden)\b|エラー|例外|拒否"
+)
+"""Words by which a text asks for an exception."""
+KIND = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Failure|Warning|Exit)\b|\b(?:[A-Z]\w+)(?=\()")
+GENERAL = frozenset({"Error", "Exception"})
+STRING = re.compile(r"\"([^\"\n]{4,})\"|'([^'\n]{4,})'|`([^`\n]{4,})`")
+RAISES = {"python": "raise_statement", "java": "throw_statement"} | dict.fromkeys(
+    SCRIPTS, "throw_statement"
+)
+ELSE = frozenset(
+    "block statement_block else_clause expression_statement if_statement if_expression "
+    "match_statement case_clause case_block match_block match_arm switch_statement switch_body "
+    "switch_default default_case expression_switch_statement expression_case match_expression "
+    "switch_expression switch_block switch_block_statement_group".split()
+)
+"""Nodes of which the last part is what runs where no other part does."""
+
+
+@dataclass(frozen=True)
+class Raising:
+    """A function that raises where it should work."""
+
+    statement: Node
+    whole: bool
+    """Whether its body is nothing but that."""
+
+
+def raising(parsed: Parsed, function: Function, wanted: str, *, new: bool = True) -> Raising | None:
+    """How a function raises in place of its work; None where it does not, or where the text
+    `wanted` asks for such an exception.
+
+    Its whole body is one such statement, or it has what its language has for code that is still to
+    be written, or it is `new` and raises at its end, where nothing else of it applies.
+    """
+    if function.body.type not in ("block", "statement_block", "constructor_body"):
+        return None
+    parts = statements(function.body)
+    kept = parts[1:] if parts and is_docstring(parsed, parts[0]) else parts
+    if len(kept) == 1 and _raises(parsed, kept[0]):
+        of_use = reads_a_parameter(parsed, function)
+        asked = is_asked_for(parsed, kept[0], wanted, of_use=of_use or not new)
+        return None if asked else Raising(kept[0], True)
+    for node in walk(function.body, lambda inner: inner.type not in NESTED):
+        if _is_unwritten(parsed, node) and not is_asked_for(parsed, node, wanted):
+            return Raising(node, False)
+    last = _last(parsed, kept[-1]) if new and len(kept) > 0 else None
+    if last is None or is_asked_for(parsed, last, wanted):
+        return None
+    return Raising(last, False)
+
+
+def is_asked_for(parsed: Parsed, statement: Node, wanted: str, *, of_use: bool = True) -> bool:
+    """Whether a text asks for the exception of a statement.
+
+    It names its kind or its message. Where it only speaks of exceptions, that is no more than a
+    hint: it does not stand for code that is still to be written, nor, without `of_use`, for a
+    function that does nothing with what it is handed.
+    """
+    text = parsed.text(statement)
+    kinds = set(KIND.findall(text)) - GENERAL
+    texts = ["".join(one) for one in STRING.findall(text)]
+    if not kinds.isdisjoint(re.findall(r"\w+", wanted)) or any(one in wanted for one in texts):
+        return True
+    return of_use and not _is_unwritten(parsed, statement) and ERRORS.search(wanted) is not None
+
+
+def _is_unwritten(parsed: Parsed, node: Node) -> bool:
+    """Whether a statement is what its language has for code that is still to be written."""
+    names = UNWRITTEN.get(parsed.language, frozenset())
+    return _raises(parsed, node) and any(
+        one.type == "identifier" and parsed.text(one) in names for one in walk(node)
+    )
+
+
+def _last(parsed: Parsed, node: Node) -> Node | None:
+    """The statement that raises where nothing else in `node` applies; None if it does not."""
+    while not _raises(parsed, node):
+        parts = statements(node) if node.type in ELSE else []
+        is_guard = node.type.startswith("if_") and field(node, "alternative") is None
+        if not parts or is_guard:
+            return None
+        node = parts[-1]
+    return node
+
+
+def only_raising(
+    before: bytes | None, after: bytes, language: str, wanted: str
+) -> tuple[bytes, bool]:
+    """`after` with changed functions doing nothing but raise where they raise in place of work.
+
+    The other changed functions are empty. Also whether there is any such function.
+    """
+    edits: list[Edit | None] = []
+    found = False
+    new = new_functions(before, after, language)
+    parsed, functions = changed_functions(before, after, language)
+    for function in functions:
+        if parsed is not None and (
+            one := raising(parsed, function, wanted, new=last_name(function) in new)
+        ):
+            edits.append(_raising_at_once(parsed, function, one))
+            found = True
+        elif parsed is not None:
+            edits.append(emptied(parsed, function))
+    return applied(after, [edit for edit in edits if edit is not None]), found
+
+
+def that_only_raise(before: bytes | None, after: bytes, language: str, wanted: str) -> set[str]:
+    """Last names of changed functions of which each does nothing but raise, unasked."""
+    parsed, functions = changed_functions(before, after, language, inner=True)
+    new = new_functions(before, after, language)
+    idle: set[str] = set()
+    others: set[str] = set()
+    for function in functions:
+        found = (
+            raising(parsed, function, wanted, new=last_name(function) in new) if parsed else None
+        )
+        (idle if found is not None and found.whole else others).add(last_name(function))
+    return idle - others
+
+
+def _raising_at_once(parsed: Parsed, function: Function, found: Raising) -> Edit | None:
+    if found.whole:
+        return None
+    text, body = parsed.text(found.statement), function.body
+    if parsed.language == "python":
+        parts = statements(body)
+        first = parts[1] if is_docstring(parsed, parts[0]) else parts[0]
+        return Edit(first.start_byte, parts[-1].end_byte, text)
+    if parsed.language in ("go", "rust"):  # what follows still compiles
+        at = body.start_byte + 1
+        return Edit(at, at, f" if true {{ {text} }}\n")
+    return replaced(body, f"{{ {text} }}")
+
+
+def _raises(parsed: Parsed, node: Node) -> bool:
+    """Whether a statement raises: also `panic` in Go and Rust."""
+    if (kind := RAISES.get(parsed.language)) is not None:
+        return node.type == kind
+    if parsed.language == "go":
+        call = node.named_children[0] if node.type == "expression_statement" else None
+        name = field(call, "function") if call is not None else None
+        return name is not None and parsed.text(name) == "panic"
+    if parsed.language == "rust":
+        if node.type == "expression_statement" and node.named_children:
+            node = node.named_children[0]
+        name = field(node, "macro") if node.type == "macro_invocation" else None
+        return name is not None and parsed.text(name) in ("panic", "todo", "unimplemented")
+    return False

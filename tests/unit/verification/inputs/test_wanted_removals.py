@@ -1,0 +1,51 @@
+"""Code that a PRD wants removed together with its tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.inputs.wanted_removals import removed_with_tests
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remove `show` and its tests.",
+        "`money.show` uses floats. Delete it and its tests.",
+        "# Remove `show`\n\nIt is deprecated since 0.1. Remove the function and its test.",
+        "Remove the function `show` from money/show.py together with its tests.",
+        "`show` is old. Please delete it and the tests of it.",
+        "`Money.show` is deprecated; remove it with its tests.",
+        "Remove `show`, which has been deprecated since 0.0.9, together with its test. Bump it.",
+        "Remove `show` (deprecated) and its tests.",
+        "show() is deprecated; please delete it and its test.",
+        "`show` は非推奨です。関数とそのテストを削除してください。",
+        "`show` とそのテストを削除する。",
+    ],
+)
+def test_code_with_its_tests(text: str) -> None:
+    assert removed_with_tests(text) == {"show"}
+
+
+@pytest.mark.parametrize("name", ["old_show", "oldShow", "OldShow", "old_show()"])
+def test_a_name_spelt_as_code_needs_no_back_quotes(name: str) -> None:
+    text = f"{name} is deprecated; please delete it and its test."
+    assert removed_with_tests(text) == {name.removesuffix("()")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remove `show`.",
+        "Do not remove `show` and its tests.",
+        "`show` and `tell` are old. Delete it and its tests.",
+        "Delete it and its tests.",
+        "Old is deprecated. Delete it and its tests.",
+        "Remove `show`, which is old. Fix it, together with its test.",
+        "Fix `show` and its tests. Delete the log.",
+        "`show` とそのテストを削除しない。",
+        "It is gone (check: `rm x`). Delete it and its tests.",
+    ],
+)
+def test_nothing_if_in_doubt(text: str) -> None:
+    assert removed_with_tests(text) == set()

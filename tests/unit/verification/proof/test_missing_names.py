@@ -1,0 +1,79 @@
+"""What the requirements name with its parameters, and what no file has."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.proof.missing_names import missing_names
+
+ASKED = (
+    "Add `percent(n)` and `--dry-run`; see `old(x)`, and never `eval(text)`."
+    " Compare as `math.isclose(a, b)` does."
+)
+
+
+class Trees:
+    """Two trees, held as texts."""
+
+    def __init__(self, old: dict[str, str], new: dict[str, str]) -> None:
+        self.trees = {"old": old, "new": new}
+
+    def list(self, tree: str) -> dict[str, Any]:
+        return dict(self.trees[tree])
+
+    def reader(self, tree: str) -> Any:
+        return lambda path: self.trees[tree][path].encode()
+
+
+def _missing(old: dict[str, str], new: dict[str, str], asked: str = ASKED) -> str:
+    return missing_names(cast(Snapshots, Trees(old, new)), "old", "new", asked)
+
+
+@pytest.mark.parametrize(
+    ("file", "new", "missing"),
+    [
+        ("a.py", "def percent(n): return n\nadd('--dry-run')", ""),
+        ("a.js", "exports.percent = (n) => n; let o = { dryRun: true }", ""),
+        ("a.ts", "const percent: F = f; struct Args { dry_run: bool }", ""),
+        ("a.pl", 'sub percent { } flag.Bool("dry-run")', ""),
+        ("a.rb", "def percent n\nend\n--dry-run", ""),
+        ("a.py", "def cut(net, percent): return net - percent\n--dry-run", "percent(n)"),
+        ("a.py", "def percents(n): return n\n--dry-run", "percent(n)"),
+        ("a.py", "def percent(n): return n\nimport dry_run", "--dry-run"),
+    ],
+)
+def test_what_is_named_is_somewhere(file: str, new: str, missing: str) -> None:
+    said = _missing({"b": "old"}, {file: new})
+    assert said == (
+        f"`{missing}`, which the requirements name, is nowhere in the tree" * bool(missing)
+    )
+
+
+def test_what_stood_before_may_be_gone() -> None:
+    assert _missing({"a": "percent old --dry-run"}, {"a": ""}) == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "new", "missing"),
+    [
+        ('The svg gets `role="img"` and an `aria-label` with the text.', "role=img", "aria-label"),
+        ('The svg gets `role="img"` and an `aria-label` with the text.', "role, ariaLabel", ""),
+        ("Answers carry the `X-Request-Id` header.", "send()", "X-Request-Id"),
+        ("Answers carry the `X-Request-Id` header.", "env['HTTP_X_REQUEST_ID']", ""),
+        ("The report has a column `per_cent`.", "row(total)", "per_cent"),
+        ("結果に `per_cent` 列を追加する。", "row(total)", "per_cent"),
+        ("The `X-Old` header is removed.", "send()", ""),
+        ("Keep headers such as `X-Any` header.", "send()", ""),
+        ("If a client sends the `X-Debug` header, log it.", "send()", ""),
+        ('`slug("A b")` gives `a-b`.', "send()", ""),
+        ("It returns a `Promise`.", "async", ""),
+    ],
+)
+def test_what_is_called_a_thing_is_somewhere(asked: str, new: str, missing: str) -> None:
+    said = _missing({"b": "old"}, {"a.js": new}, asked)
+    assert said == (
+        f"`{missing}`, which the requirements name, is nowhere in the tree" * bool(missing)
+    )
