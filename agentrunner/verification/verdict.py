@@ -421,7 +421,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
     text = "; ".join(_texts_of(evidence.proofs)[:2]) or "Accepted by a person"
     text += "."
     if judged:
-        text = f"{len(judged)} of {len(critical)} criteria on the planner's word. {text}"
+        text = f"{len(judged)} of {len(critical)} criteria without a proof of their own. {text}"
     text = f"{withdrawn_checks(criteria)}{text}"
     if evidence.test is not None and evidence.test.known_red:
         number = len(evidence.test.known_red)

@@ -19,6 +19,7 @@ from agentrunner.verification.findings import (
     flaky,
     inputs_written,
     looks_at_nothing,
+    not_lasting,
     only_in_tests,
     tool_changed,
 )
@@ -35,6 +36,7 @@ from agentrunner.verification.proof.data_changes import (
 )
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.hushed_tools import hushed_by_comment
+from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.new_checks import why_not_shown
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
@@ -244,6 +246,9 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     asked = outside_of_checks(exam.verifier.spec.wanted)
     only = await right_only_in_tests(exam, target, None, (), (), asked)
     if only and report.stopped_by(only_in_tests(only), target.id):
+        return
+    fleeting = await why_not_lasting(exam, case, (), asked)
+    if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
         return
     if found.author == "person" and await stopped_for_pinned_answers(exam, case, {}):
         return

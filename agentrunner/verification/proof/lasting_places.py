@@ -50,8 +50,10 @@ async def why_not_lasting(exam: Examination, case: Case, names: Sequence[str], a
     for one in await asyncio.to_thread(_settings_of_tests, exam, case, asked):
         tree = await asyncio.to_thread(_in_place_of, exam, one)
         ran = await exam.run(case.target, tree, names)
-        if ran.results is None:
-            red = "" if ran.passed or names else f"`{case.target.shell}`"
+        if not names:
+            red = "" if ran.passed else f"`{case.target.shell}`"
+        elif ran.results is None:
+            continue
         else:
             red = next((name for name in names if not ran.results.passed(name)), "")
         if red:
@@ -77,21 +79,31 @@ def _settings_of_tests(exam: Examination, case: Case, asked: str) -> list[_Setti
     if not changed:
         return []
     inputs = exam.differential.inputs(world.new, [case.target])
-    of_tests = path_words(one.path for one in inputs.tests if one.kind == "test")
+    of_tests = path_words(one.path for one in inputs.tests if one.kind in ("test", "runner"))
     paths = sorted(snapshots.list(world.new).keys() - set(world.product))
     found = []
     for path in changed:
-        place = PurePosixPath(path)
-        if path in asked or path_words([place.stem]).isdisjoint(of_tests):
+        if path in asked or path_words([_own_name(path)]).isdisjoint(of_tests):
             continue
         found += [
             _Settings(path, other)
             for other in paths
-            if PurePosixPath(other).parent == place.parent
-            and PurePosixPath(other).suffix == place.suffix
-            and path_words([PurePosixPath(other).stem]).isdisjoint(of_tests)
+            if _kind(other) == _kind(path) and path_words([_own_name(other)]).isdisjoint(of_tests)
         ]
     return found[:MOST_TRIED]
+
+
+def _kind(path: str) -> tuple[str, str]:
+    """The folder of a file, and what it shares with others of its kind: `.yaml`, or `.env`."""
+    folder, _, name = path.rpartition("/")
+    if name.startswith("."):
+        return folder, ".".join(name.split(".")[:2])
+    return folder, PurePosixPath(name).suffix
+
+
+def _own_name(path: str) -> str:
+    """What a file's name says beside its kind: `test` of `settings.test.yaml` and `.env.test`."""
+    return path.rpartition("/")[2].replace(_kind(path)[1], "", 1)
 
 
 def _in_place_of(exam: Examination, one: _Settings) -> str:

@@ -345,7 +345,7 @@ def test_complete_is_worth_what_its_weakest_critical_criterion_is() -> None:
 def test_complete_tells_of_judged_criteria_and_of_known_reds() -> None:
     rows = [criterion(grade="judged"), criterion(id="AC-2", grade="proven")]
     text = complete(rows, asked(test=KNOWN, proofs=[PROVEN]), "evidence").text
-    assert text.startswith("1 of 2 criteria on the planner's word. test_x turned.")
+    assert text.startswith("1 of 2 criteria without a proof of their own. test_x turned.")
     assert text.endswith("1 test was red before and still is: test_x.")
 
 
