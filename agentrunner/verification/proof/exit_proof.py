@@ -36,8 +36,8 @@ from agentrunner.verification.proof.data_changes import (
 )
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.hushed_tools import hushed_by_comment
-from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
+from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.new_checks import why_not_shown
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
