@@ -264,6 +264,8 @@ class Result(Contract):
     waited_sec: float | None = None
     commit: CommitMade | None = None
     worktree: str | None = None
+    undone: bool = False
+    """Whether a person put the files back as they were before the run."""
     part_of: Literal["plan"] | None = None
     people: PeopleSummary = PeopleSummary()
     waiting: InboxItem | None = None

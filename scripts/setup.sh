@@ -45,6 +45,7 @@ case ${1-} in
     *) echo "usage: setup.sh runtime|dev" >&2; exit 2 ;;
 esac
 
+echo "Installing AgentRunner into $venv ..." >&2
 if command -v uv >/dev/null 2>&1; then
     usable || uv venv --quiet --clear --python '>=3.11' "$venv"
     uv pip install --quiet --python "$venv/bin/python" "$@"

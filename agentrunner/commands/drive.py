@@ -29,7 +29,7 @@ from agentrunner.commands.console import (
 from agentrunner.commands.fail import named
 from agentrunner.commands.log_lines import logging_to
 from agentrunner.commands.question_prompt import ask_inline, ask_yes, prompt_of
-from agentrunner.commands.which_run import in_git, name_needed
+from agentrunner.commands.which_run import git_of, name_needed
 from agentrunner.errors import AgentRunnerError
 from agentrunner.results import Problem, Result
 from agentrunner.screens.errors import error_screen
@@ -187,7 +187,7 @@ def show_end(result: Result, console: Console) -> None:
         paint=paint,
         home=home,
         target=name_needed(state_dir, str(result.run_id)),
-        in_git=in_git(result),
+        git=git_of(result),
     )
     show(screen)
     _say_size(state_dir)

@@ -45,6 +45,7 @@ def init(
             help="Whether .gitignore is to name the folder of the notes. Left out: you are asked.",
         ),
     ] = None,
+    no_input: opt.NoInput = False,
     as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
@@ -108,15 +109,15 @@ def init(
         show(json.dumps({"file": str(file), "facts": rows, "notes_ignored": ignored}))
         return 0
     show(init_screen(facts, str(file), width_of(sys.stdout)))
-    _offer(repo, gitignore)
+    _offer(repo, gitignore, Output(no_input=no_input))
     return 0
 
 
-def _offer(repo: Path, wanted: bool | None) -> None:
+def _offer(repo: Path, wanted: bool | None, output: Output) -> None:
     """Offer to keep the notes of runs out of the repository's list of new files."""
     if is_ignored(repo) or wanted is False or not (repo / ".git").exists():
         return
-    if wanted is None and interactive(Output()):
+    if wanted is None and interactive(output):
         wanted = asked_yes(f"Each run leaves a note in {NOTES}. Add it to .gitignore? [Y/n] ")
     if wanted:
         ignore_notes(repo, wanted)

@@ -20,7 +20,7 @@ import typer
 from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, paint_for, show, tell, width_of
-from agentrunner.commands.which_run import here, in_git, is_driven, resolve
+from agentrunner.commands.which_run import git_of, here, is_driven, resolve
 from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.runs import UnknownRound
@@ -160,7 +160,7 @@ def show_run(
         home=os.environ.get("HOME", ""),
         target=target,
         all_rows=True,
-        in_git=in_git(result),
+        git=git_of(result),
         driven=driven,
         at_work=not driven and queries.has_worker(folder, run_id),
     )
@@ -277,6 +277,8 @@ def undo(
     force: Annotated[
         bool, typer.Option("--force", help="Also files that were edited after the run.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    no_input: opt.NoInput = False,
     as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
@@ -286,7 +288,15 @@ def undo(
     from agentrunner.screens.layout import count, flat
 
     folder = environment.state_dir(state_dir)
-    run_id = run_for("undo", run, state_dir, Output(json=as_json))
+
+    def files_of(run_id: str) -> str:
+        paths = _listed([str(one["path"]) for one in queries.changes(folder, run_id)])
+        if queries.show_values(folder, run_id).get("undone"):
+            return f"Its files were put back; this brings them again: {paths}."
+        return f"It changed {paths}." if paths else ""
+
+    output = Output(json=as_json, no_input=yes or no_input)
+    run_id = run_for("undo", run, state_dir, output, about=files_of)
     done = queries.undo(folder, run_id, force)
     if as_json:
         show(json.dumps({"run_id": run_id, **done}))
@@ -297,7 +307,8 @@ def undo(
         else f"put back as before {run_id}"
     )
     if done["files"] or done["refused"]:
-        tell(f"{count(len(done['files']), 'file')} {what}.")
+        listed = f": {_listed(done['files'])}" if done["files"] else ""
+        tell(f"{count(len(done['files']), 'file')} {what}{listed}.")
     else:
         tell(f"There was nothing to change: the files are as before {run_id}.")
     for name in done["refused"]:
@@ -305,7 +316,16 @@ def undo(
     if done["refused"]:
         tell(f"Next:  agentrunner undo {run_id} --force   also the files above")
         return 2
+    if done["files"] and not done["undo_taken_back"]:
+        tell(f"Next:  agentrunner undo {run_id}   brings them again")
     return 0
+
+
+def _listed(paths: Sequence[str]) -> str:
+    from agentrunner.screens.layout import flat
+
+    more = f" and {len(paths) - 4} more" if len(paths) > 5 else ""
+    return ", ".join(map(flat, paths[: 4 if more else 5])) + more
 
 
 @opt.with_file
@@ -319,6 +339,7 @@ def gc(
         typer.Option("--max-size", metavar="SIZE", help="Ended runs go until no more is taken."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    no_input: opt.NoInput = False,
     as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
@@ -342,7 +363,7 @@ def gc(
     place = environment.state_dir(state_dir)
     most = None if max_size is None else _size(max_size)
     repos = {row.run_id: row.repo for row in RunIndex(place).runs()}
-    if not yes and interactive(Output(json=as_json)):
+    if not yes and interactive(Output(json=as_json, no_input=no_input)):
         found = queries.collect_garbage(
             place, datetime.now(UTC), older_than_days=older_than, max_bytes=most, dry=True
         )

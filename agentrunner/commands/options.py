@@ -122,6 +122,7 @@ Detach = Annotated[
     typer.Option("--detach", "-d", help="Go on without this terminal; watch shows it."),
 ]
 OneJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+NoInput = Annotated[bool, typer.Option("--no-input", help="Never ask.")]
 
 
 class LooseCommand(DocumentedCommand):

@@ -92,8 +92,16 @@ _CONFIRMED = ("cancel", "undo", "accept")
 """Commands that confirm a single fitting run; the others first show what they are about."""
 
 
-def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) -> str:
+def run_for(
+    verb: str,
+    name: str | None,
+    state_dir: str | None,
+    output: Output,
+    about: Callable[[str], str] | None = None,
+) -> str:
     """Return the id of the run that `verb` is about.
+
+    `about` gives a sentence on a run, which is shown before a yes to it is asked.
 
     Raises UsageError: `unknown-run` if none fits, `ambiguous-run` if several do and nobody can be
     asked. Ends the command if the person who is asked picks none.
@@ -114,7 +122,7 @@ def run_for(verb: str, name: str | None, state_dir: str | None, output: Output) 
     else:
         raise _none(rows, words)
     if interactive(output):
-        return _ask(verb, found, driven)
+        return _ask(verb, found, driven, about)
     if len(found) > 1:
         raise _several(verb, found, driven)
     if not output.quiet:
@@ -146,7 +154,12 @@ def _facts(row: RunRow, driven: Mapping[str, bool], now: datetime) -> dict[str, 
     return facts_of({**fields, "running": driven.get(row.run_id, False)}, now)
 
 
-def _ask(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
+def _ask(
+    verb: str,
+    found: list[RunRow],
+    driven: Mapping[str, bool],
+    about: Callable[[str], str] | None,
+) -> str:
     """Return the run that the person picks; confirm a single one if it would be changed at once."""
     from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
 
@@ -155,6 +168,8 @@ def _ask(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
         return found[0].run_id
     with interruptible(), left_cleanly():
         if len(found) == 1:
+            if sentence := about(found[0].run_id) if about else "":
+                tell(sentence, sys.stderr)
             prompt = f"{verb} {found[0].run_id} · {flat(found[0].title)}? [y/N] "
             if read_line(prompt).strip().lower() in ("y", "yes"):
                 return found[0].run_id

@@ -49,9 +49,9 @@ def probe_planner(environ: Mapping[str, str], state_dir: Path, policy: Path | No
     except (InfraError, UsageError) as error:
         head, findings, ready = "The planner", [_failed(error)], False
     verdict = "The planner answers." if ready else "The planner cannot be used as it is set."
-    more = "   What it is fit for: agentrunner planners try" if ready else ""
+    after = "agentrunner planners try   shows what it is fit for" if ready else ""
     return DoctorReport(
-        head, [("Planner (requests were sent to it)", findings)], verdict + more, ready
+        head, [("Planner (requests were sent to it)", findings)], verdict, ready, next=after
     )
 
 

@@ -69,6 +69,7 @@ def doctor(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --fix: do all of it.")] = False,
     policy: opt.PolicyFile = None,
+    no_input: opt.NoInput = False,
     as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
@@ -87,7 +88,11 @@ def doctor(
         def look() -> DoctorReport:
             return examine(here(), os.environ, state, policy, skip=no_try)
 
-        report = _apply_fixes(look(), yes, as_json, look) if fix else look()
+        report = (
+            _apply_fixes(look(), Output(json=as_json, no_input=no_input), look, yes=yes)
+            if fix
+            else look()
+        )
     if as_json:
         show(json.dumps(asdict(report)))
         return 0 if report.ready else InfraError.exit_code
@@ -97,23 +102,22 @@ def doctor(
 
 
 def _apply_fixes(
-    report: DoctorReport, yes: bool, as_json: bool, again: Callable[[], DoctorReport]
+    report: DoctorReport, output: Output, again: Callable[[], DoctorReport], *, yes: bool
 ) -> DoctorReport:
     """Apply the fixes and return the new report; `again` makes one if a fix may have helped."""
     from agentrunner.commands.fixing import carry_out, fixes, outcome_lines
 
     def shown(one: DoctorReport) -> None:
-        if not as_json:
+        if not output.json:
             show(doctor_screen(one, *form_of(sys.stdout)))
 
     shown(report)
-    output = Output(json=as_json)
     done = carry_out(fixes(here(), os.environ, report.worker), yes=yes, output=output)
     if any(entry.pop("readies", False) for entry in done):
         report = again()
         shown(report)
     report.fixes = done
-    if not as_json:
+    if not output.json:
         show("\n".join(["", *outcome_lines(done)] if done else ["", "There is nothing to fix."]))
         if not (yes or interactive(output)) and done:
             tell("Next:  agentrunner doctor --fix --yes   does all of it")
@@ -182,15 +186,15 @@ def examine(
     elif lack := taken.lacking(in_image=sandbox_kind(trial.kind).has_image):
         report.verdict = (
             f"Not ready for a task that names no {lack.name}: {lack.text.rstrip('.')}. "
-            f"Sandbox {trial.kind} works.   {lack.cure}"
+            f"Sandbox {trial.kind} works."
         )
+        report.next = lack.cure
     else:
         report.ready = True
         who = " or ".join(offer.kind for offer in planners if not offer.needs)
         works = " or ".join([*ready, "command"])
-        report.verdict = (
-            f"Ready: planner {who}; worker {works}; sandbox {trial.kind}.   agentrunner run FILE.md"
-        )
+        report.verdict = f"Ready: planner {who}; worker {works}; sandbox {trial.kind}."
+        report.next = "agentrunner run FILE.md"
     return report
 
 

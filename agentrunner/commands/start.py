@@ -64,7 +64,7 @@ def run(
         typer.Option("--approve", metavar="WHAT", help="Ask me first: plan,worker,complete."),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="The model's word never completes a criterion.")
+        bool, typer.Option("--strict", help="The planner's word never completes a criterion.")
     ] = False,
     budget: Annotated[
         list[str] | None,

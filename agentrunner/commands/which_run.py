@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,14 @@ def here() -> Path:
     return git_root(folder) or folder
 
 
-def in_git(result: Result) -> bool:
-    """Whether the folder that a run worked in is a git repository."""
+def git_of(result: Result) -> str:
+    """Return how git is called for the repository of a run from here; "" where there is none."""
     from agentrunner.config.repo import git_root
 
-    return git_root(Path(result.repo or "")) is not None
+    root = git_root(Path(result.repo or ""))
+    if root is None:
+        return ""
+    return "git" if root == Path.cwd() else f"git -C {shlex.quote(str(root))}"
 
 
 def is_driven(state_dir: Path, run_id: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from agentrunner.config.naming import is_safe_id
 from agentrunner.config.spec import TaskFile
 from agentrunner.config.text_files import MAX_BYTES, decode, read_text, require_size
 from agentrunner.config.yaml_text import Place, YamlTree, read_yaml
@@ -88,7 +89,7 @@ def _read(path: Path, name: str) -> str:
             error.remedy = f"name a task file or a PRD; for the repository: --repo {name}"
         elif not os.path.lexists(path) and not error.remedy:
             # A path with folders is probably mistyped rather than not written yet.
-            new = path.stem if path.name == name else ""
+            new = path.stem if path.name == name and is_safe_id(path.stem) else ""
             first = f"agentrunner init {new} writes one" if new else "look at the path"
             error.remedy = f'{first}; in words: agentrunner run -g "what you want"'
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -68,12 +69,15 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
         note_end(folder, RunIndex(state_dir), state)
         return attempts.result_of(folder, load_spec(folder), state, question).as_dict()
 
-    ended = (read_json(folder.index_file) or {}).get("finished_at")
+    row = read_json(folder.index_file) or {}
+    ended = row.get("finished_at")
     # A run that is driven is read anew: its files are changing.
     quiet = ended or run_lock(folder).probe() is None
     name = "result" if ended else "standing"
     values = remembered(folder, name, read) if quiet else read()
-    return values if ended else _with_unrecorded(folder, values)
+    if ended:
+        return {**values, "undone": True} if row.get("undone") else values
+    return _with_unrecorded(folder, values)
 
 
 def _with_unrecorded(folder: RunFolder, values: dict[str, object]) -> dict[str, object]:
@@ -176,7 +180,7 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
 
     spec = load_task_of(folder)
     now = datetime.now().astimezone().isoformat(timespec="seconds")
-    lock = repository_lock(state_dir, Path(spec.repo))
+    lock = repository_lock(state_dir, Path(spec.repo), "wait until it ends, or: agentrunner cancel")
     lock.acquire(me(run_id, now))
     with contextlib.closing(lock):
         snapshots = _snapshots(folder)
@@ -202,6 +206,10 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
                 loop=0,
                 at=now,
             )
+            index = RunIndex(state_dir)
+            for row in index.runs():
+                if row.run_id == run_id:
+                    index.record(replace(row, undone=int(not redoing)))
         files, refused = list(restored.files), list(restored.refused)
         return {"files": files, "refused": refused, "undo_taken_back": redoing}
 

@@ -66,7 +66,7 @@ class CriterionRow:
 
     @property
     def needs_eyes(self) -> bool:
-        """Whether a person should look: it did not pass, or rests on the model's word."""
+        """Whether a person should look: it did not pass, or rests on the planner's word."""
         return self.status != "passed" or self.evidence in ("judged", "none")
 
 
@@ -277,10 +277,10 @@ class NoteView:
     """The newest lines, then their sum if there are several."""
     bill_omitted: int
     risks: tuple[str, ...]
-    """In the model's words."""
+    """In the planner's words."""
     commands: tuple[Line, ...]
     summary: str
-    """In the model's words."""
+    """In the planner's words."""
     prd_summary: str
     prd_text: str
     people: tuple[PersonRow, ...]

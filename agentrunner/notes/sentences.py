@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import assert_never, cast
 
 from agentrunner.config.budget import BUDGET_KINDS
+from agentrunner.git.staging import commit_command
 from agentrunner.notes.note_model import (
     CriterionRow,
     Label,
@@ -311,7 +312,8 @@ def _to_use(reading: NoteSources, look: Line) -> tuple[Line, ...]:
         branch, name = shlex.quote(made.branch), made.id[:10]
         take = f"git merge {branch}" if outside else f"git show {name}"
         return (look, line("do_merge" if outside else "do_look_commit", command=take))
-    commit = line("do_commit", command="git add -p && git commit")
+    changed = [*reading.result.changed_files, *reading.result.deleted_files]
+    commit = line("do_commit", command=commit_command(changed))
     return (look, commit) if reading.in_git else (look,)
 
 

@@ -15,6 +15,7 @@ from agentrunner.screens.layout import (
     flat,
     hanging,
     hung,
+    sentence_lines,
     wrap,
 )
 from agentrunner.text.terminal import cell_width
@@ -47,6 +48,8 @@ class DoctorReport:
     ready: bool = True
     worker: str = ""
     """The default worker."""
+    next: str = ""
+    """The next command, and what it does."""
     fixes: list[dict[str, object]] = field(default_factory=list)
     """What `--fix` offered: `what`, whether it was `done`, and a sentence `text`."""
 
@@ -65,7 +68,8 @@ def doctor_screen(
         column = min(max(longest, _SHORTEST), _LONGEST)
         for finding in findings:
             lines += _finding(finding, column, width, paint, columns)
-    return "\n".join([*lines, "", *wrap(report.verdict, width)])
+    after = sentence_lines(f"Next:  {report.next}", columns) if report.next else []
+    return "\n".join([*lines, "", *wrap(report.verdict, width), *after])
 
 
 def _finding(finding: DoctorItem, column: int, width: int, paint: Paint, columns: int) -> list[str]:

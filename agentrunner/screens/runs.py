@@ -8,7 +8,7 @@ from typing import Any
 
 from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, clock, count, flat
 from agentrunner.screens.states import ago, moment
-from agentrunner.state.lifecycle import state_word
+from agentrunner.state.lifecycle import UNDONE, state_word
 from agentrunner.text.terminal import cell_width
 
 Row = Mapping[str, Any]
@@ -155,6 +155,7 @@ _NEXT_COMMAND = {
     "waiting": ("watch", "it goes on by itself"),
     "complete": ("diff", "what it changed"),
     "failed": ("show", "what is missing"),
+    UNDONE: ("undo", "brings its files again"),
 }
 """By state: the next command, and what it does."""
 _NEEDS_YOU = ("waiting for you", "needs review", "stopped")
@@ -179,7 +180,7 @@ def overview_screen(
     groups = (
         ("Needs you", [row for row, word in words if word in _NEEDS_YOU]),
         ("At work", [row for row, word in words if word in _AT_WORK]),
-        ("Ended", [row for row, word in words if word in ("complete", "failed")]),
+        ("Ended", [row for row, word in words if word in ("complete", "failed", UNDONE)]),
     )
     lines: list[str] = []
     for title, found in groups:

@@ -8,6 +8,7 @@ from datetime import datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
+from agentrunner.git.staging import commit_command
 from agentrunner.screens.bill import bill_lines, cost_line
 from agentrunner.screens.layout import (
     PLAIN,
@@ -26,7 +27,7 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.red_tests import red_lines
-from agentrunner.state.lifecycle import end_of, rounds_of
+from agentrunner.state.lifecycle import UNDONE, end_of, rounds_of
 from agentrunner.state.red_tests import MOST
 from agentrunner.text.terminal import cell_width, shorten
 
@@ -56,7 +57,7 @@ def summary_screen(
     home: str = "",
     target: str = "",
     all_rows: bool = False,
-    in_git: bool = True,
+    git: str = "git",
     driven: bool = False,
     at_work: bool = False,
     timezone: tzinfo | None = None,
@@ -66,8 +67,8 @@ def summary_screen(
     `at_work` is whether its worker goes on though nobody drives the run.
 
     `warnings` are those of this run. `target` names the run in the commands at the end, if it is
-    not the newest. `all_rows` lifts the limit of 24 lines (`show`). Without `in_git` there is
-    nothing to commit to.
+    not the newest. `all_rows` lifts the limit of 24 lines (`show`). `git` is how git
+    is called for this repository; "" where there is none.
     """
     lines = [_head(result, width, paint, driven), ""]
     lines += _wait_lines(result, width, timezone, driven)
@@ -88,7 +89,7 @@ def summary_screen(
         room = len(criteria) if all_rows else _ROWS - (len(lines) - 2) - kept_free
         lines += [*criteria_rows(criteria, width, paint, max(room, 3)), ""]
     tests, facts = _tests_line(result, width), _facts(result, warnings, width, home, all_rows)
-    end = ["", *_next(result, target, width, in_git, driven)]
+    end = ["", *_next(result, target, width, git, driven)]
     free = _LINES - sum(map(len, (lines, tests, facts, end)))
     if test and reds and (all_rows or free > 0):
         rest = f"agentrunner logs{f' {target}' if target else ''} --tests"
@@ -111,6 +112,8 @@ def headline(result: Result, driven: bool = False) -> str:
         return "WAITING" if result.waiting_until else "RUNNING"
     if end is None or result.reason == "interrupted":
         return "STOPPED"
+    if result.undone:
+        return f"{end.word.upper()}, {UNDONE.upper()}"
     unproven = end.next_step == "use" and result.reason == "unproven"
     return end.word.upper() + (" (UNPROVEN)" if unproven else "")
 
@@ -255,7 +258,7 @@ def _colour(criterion: CriterionResult, paint: Paint) -> Callable[[str], str]:
 
 def _words(criterion: CriterionResult) -> str:
     if criterion.evidence == "judged":
-        return "the model's word only"
+        return "the planner's word"
     return "" if criterion.status == "passed" else "not shown"
 
 
@@ -333,14 +336,16 @@ def _judged(result: Result) -> list[str]:
         if criterion.evidence == "judged" and criterion.critical
     ]
     verb = "rests" if len(ids) == 1 else "rest"
-    return [f"{', '.join(ids)} {verb} on the model's word"] if ids else []
+    return [f"{', '.join(ids)} {verb} on the planner's word"] if ids else []
 
 
-def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -> list[str]:
+def _next(result: Result, target: str, width: int, git: str, driven: bool) -> list[str]:
     name = f" {target}" if target else ""
     undo = (f"agentrunner undo{name}", "put the files back")
     hint = f'agentrunner resume{name} -m "..."'
     end, reason = end_of(result.state), result.reason or ""
+    if result.undone:
+        return next_lines([(f"agentrunner undo{name}", "brings its files again")], width)
     if result.part_of and (end or not driven):
         return next_lines(_steps_of_plan(result, name), width)
     if end is None and driven:
@@ -351,7 +356,7 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
         return next_lines([again, undo] if begun else [again], width)
     match end.next_step:
         case "use":
-            steps = _steps_to_use(result, name, in_git)
+            steps = _steps_to_use(result, name, git)
         case "review":
             steps = [*_accept_steps(result, name), (hint, "send it back with a remark"), undo]
         case "retry":
@@ -366,17 +371,18 @@ def _next(result: Result, target: str, width: int, in_git: bool, driven: bool) -
     return next_lines(steps, width)
 
 
-def _steps_to_use(result: Result, name: str, in_git: bool) -> list[tuple[str, str]]:
+def _steps_to_use(result: Result, name: str, git: str) -> list[tuple[str, str]]:
     steps = [(f"agentrunner diff{name}", "what this run changed")]
     commit = result.commit
     if commit and result.worktree:
-        steps.append((f"git merge {shlex.quote(commit.branch)}", "take it over"))
+        steps.append((f"{git} merge {shlex.quote(commit.branch)}", "take it over"))
     elif commit:
-        steps.append((f"git show {commit.id[:10]}", "as it was committed"))
+        steps.append((f"{git} show {commit.id[:10]}", "as it was committed"))
     else:
         steps.append((f"agentrunner undo{name}", "put it back"))
-    if in_git and not commit:
-        steps.append(("git add -p && git commit", "nothing was committed for you"))
+    if git and not commit:
+        changed = [*result.changed_files, *result.deleted_files]
+        steps.append((commit_command(changed, git), "nothing was committed for you"))
     return steps
 
 

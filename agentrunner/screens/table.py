@@ -52,7 +52,7 @@ NO_CRITERIA = "It has no criteria: nothing in it says when it is done."
 
 def _no_criteria(name: str, has_test: bool, width: int, by_code: bool) -> list[str]:
     """Explain that a readable task without criteria is never simply valid."""
-    alone = "A person" if by_code else "The model's word"
+    alone = "A person" if by_code else "The planner's word"
     decides = f"{'The test command' if has_test else alone} alone decides."
     remedy = "List what must be true under the heading of the first line (受け入れ条件, too):"
     return [
@@ -69,7 +69,7 @@ def _nothing(row: Row, strict: bool, has_test: bool) -> str:
         return "nothing to execute"
     if strict:
         return "nothing to execute: a person must accept it"
-    alone = "the model's word" + (", besides the tests" if has_test else " only")
+    alone = "the planner's word" + (", besides the tests" if has_test else " only")
     return f"nothing to execute: {alone} (--strict: a person must accept)"
 
 

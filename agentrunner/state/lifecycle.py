@@ -80,15 +80,20 @@ def end_of(state: object) -> EndState | None:
     return next((end for name, end in END_STATES.items() if name == state), None)
 
 
+UNDONE = "undone"
+"""The word for a run that has ended, and whose files a person put back."""
+
+
 def state_word(row: Mapping[str, Any]) -> str:
     """Return the state of a run in a word; whether it waits for the person matters most.
 
-    `row` has `state`, `running`, `waiting` and `waiting_until`. "waiting" continues by itself.
+    `row` has `state`, `running`, `waiting`, `waiting_until` and `undone`. "waiting" continues by
+    itself.
     """
     if row.get("waiting"):
         return "waiting for you"
     if end := end_of(row.get("state")):
-        return end.word
+        return UNDONE if row.get("undone") else end.word
     if not row.get("running", True):
         return "stopped"
     return "waiting" if row.get("waiting_until") else "running"

@@ -163,16 +163,17 @@ class FileLock:
             self._fd = None
 
 
-def repository_lock(state_dir: Path, repo: Path) -> FileLock:
+def repository_lock(state_dir: Path, repo: Path, remedy: str = OUTSIDE) -> FileLock:
     """Return the lock of a repository, whatever path it is reached by.
 
-    Named by device and inode, so that symbolic links and bind mounts of it collide.
+    Named by device and inode, so that symbolic links and bind mounts of it collide. `remedy` is
+    what a person can do where another holds it.
     """
     facts = repo.resolve(strict=True).stat()
     folder = state_dir / "locks"
     make_private(folder)
     name = f"{facts.st_dev:x}-{facts.st_ino:x}.lock"
-    return FileLock(folder / name, f"the repository {repo}", OUTSIDE)
+    return FileLock(folder / name, f"the repository {repo}", remedy)
 
 
 def run_lock(folder: RunFolder) -> FileLock:

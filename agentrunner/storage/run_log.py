@@ -274,8 +274,8 @@ class RunLog:
 
     @property
     def latest_at(self) -> str:
-        """Return when it was last written to, UTC, ISO 8601; "" for an empty one."""
-        return max((record.at for record in self.records()), default="")
+        """Return when the run last went on, UTC, ISO 8601; "" for an empty log."""
+        return max((one.at for one in self.records() if one.kind != "undo"), default="")
 
     def history(self, attempt: int | None = None) -> History:
         """Return the records by kind, of one attempt or of all."""

@@ -44,6 +44,8 @@ LAST_OUTCOMES = {
 }
 """Of a check that was withdrawn: what its last outcome was."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
+NOTHING_TURNED = "no test that was red before is green now"
+"""Of a command with names; it says no more than `NO_PROOF`."""
 NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
 BELIEVE = ". Where the output is as it should be: agentrunner accept --reason TEXT"
 NOT_EXAMINED = "What turned green is examined as a proof as soon as nothing is red."
@@ -143,7 +145,7 @@ def _settled(
             "failed", "judged", "judged", "planner", "the model calls it failed"
         )
     elif state.status == "unknown" and says_passed:
-        proof = state.proof or "the model's word only"
+        proof = state.proof or "the planner's word"
         if assessment is not None and assessment.blind:
             proof += "; nothing of the change was seen"
         elif assessment is not None and assessment.unseen:
@@ -289,7 +291,7 @@ def judge(
         doubt = next((text for text in evidence.doubts.values() if text), "").rstrip(".")
         reason = NOT_EXAMINED if _has_turned(evidence) and not evidence.examined else NO_PROOF
         listed = [*unproven, *(finding.message for finding in evidence.findings)]
-        known = not doubt or any(doubt in text for text in listed)
+        known = doubt in ("", NOTHING_TURNED) or any(doubt in text for text in listed)
         unproven.append(reason if known else f"{reason} ({doubt})")
     if mode == "judged" and evidence.unchanged and not (anyone or trial):
         unproven.append(NO_CHANGE)
@@ -397,7 +399,7 @@ def _why_unproven(criterion: Criterion, mode: Mode) -> str:
 
 
 _BELOW_STRICT = {
-    "judged": "rests on the model's word alone",
+    "judged": "rests on the planner's word alone",
     "shown": "is shown by a test that the worker or a check that the planner wrote, which"
     " `strict` does not take",
     "proven": "rests on tests that no person mapped to it, which `strict` does not take",
@@ -414,7 +416,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
         return Verdict(
             state="COMPLETE",
             reason="unproven",
-            text=f"{withdrawn_checks(criteria)}The model's word was admitted as evidence"
+            text=f"{withdrawn_checks(criteria)}The planner's word was admitted as evidence"
             f" (completion: judged).{' Nothing was changed.' * evidence.unchanged}",
             grade=grade,
         )

@@ -185,7 +185,7 @@ def test_criteria_are_accepted_one_by_one(run: Run) -> None:
     run.start(script, FIX, test=TEST, runner=strict())
     run.accept("AC-2")
     assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
-    why = "AC-1 rests on the model's word alone: It reads well."
+    why = "AC-1 rests on the planner's word alone: It reads well."
     assert run.result["missing"] == [f"The acceptance was refused: {why}"]
     run.accept("AC-1")
     assert run.ending == ("COMPLETE", "complete", 0)

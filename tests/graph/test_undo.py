@@ -51,6 +51,26 @@ def test_undo_puts_everything_back_and_once_more_takes_that_back(done: Run) -> N
     assert project.read("calc.py") == SMALL["calc.py"]
 
 
+def test_a_run_whose_files_were_put_back_is_called_undone(
+    done: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def shown(*words: str) -> str:
+        line = [*words, "--state-dir", str(done.project.state_dir)]
+        assert cli.call(cli.app, line, "agentrunner") == 0
+        return capsys.readouterr().out
+
+    before = shown("show", done.id)
+    said = shown("undo", done.id)
+    assert "2 files put back" in said and "calc.py, new" in said and "brings them again" in said
+    screen = shown("show", done.id)
+    assert screen.startswith("COMPLETE, UNDONE") and "git " not in screen.partition("Next:")[2]
+    assert "undone" in shown("list", "--all")
+    assert json.loads(shown("show", done.id, "--json"))["undone"] is True
+    shown("undo", done.id)
+    assert shown("show", done.id) == before  # also how long it worked and waited
+    assert "undone" not in shown("list", "--all")
+
+
 def test_undo_for_a_program(done: Run, capsys: pytest.CaptureFixture[str]) -> None:
     done.project.write({"calc.py": "# mine\n"})
     line = ["undo", done.id, "--json", "--state-dir", str(done.project.state_dir)]

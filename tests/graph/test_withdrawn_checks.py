@@ -68,7 +68,7 @@ def test_whoever_withdraws_all_of_them_ends_strict_with_a_person(run: Run) -> No
     assert (run.ending[0], run.ending[2]) == ("NEEDS_REVIEW", 3)
     assert [one.grade for one in run.state()["criteria"]] == ["judged", "judged"]
     assert "withdrawn by the planner: AC-1, AC-2" in run.result["text"]
-    assert any("rests on the model's word" in one for one in run.result["missing"])
+    assert any("rests on the planner's word" in one for one in run.result["missing"])
 
 
 @pytest.mark.parametrize("shell", ["true", "grep -q '# looked at' calc.py"])

@@ -48,6 +48,7 @@ from agentrunner.verification.results.names import (
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
 from agentrunner.verification.target import Target, test_target
+from agentrunner.verification.verdict import NOTHING_TURNED
 from agentrunner.verification.wanted import wanted_by
 
 MOST_NAMES = 50
@@ -57,7 +58,6 @@ OF_THE_WORKER = "of the worker's own fails on the old code and passes now"
 FOLLOWS = (
     "passed before and passes now, and fails where either the code or what it compares with stays"
 )
-NOTHING_TURNED = "no test that was red before is green now"
 
 
 async def prove_by_name(exam: Examination, case: Case, now: Results, held: Results | None) -> None:

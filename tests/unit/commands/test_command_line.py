@@ -225,7 +225,7 @@ def test_exit_code_is_that_of_the_result(changes: dict[str, Any], code: int, she
 def test_a_commit_is_offered_where_git_is(folder: str, offered: bool, shell: Shell) -> None:
     shell.engine.answer = result(repo=str(shell.repo.parent / folder))
     shell("run", "t.yaml", "-q")
-    assert ("git add -p" in shell.out) is offered
+    assert ("git add " in shell.out) is offered
 
 
 def test_events_go_to_a_file_too(shell: Shell) -> None:

@@ -260,7 +260,7 @@ def test_a_cut_yaml_answer_is_refused_where_it_is_known_to_be_cut(
         with pytest.raises(ProtocolError) as caught:
             parse_reply(text[:end], type_, finish_reason="length")
         assert caught.value.fault == "incomplete"
-        # without the model's word it may be read, but only ever as a message or a refusal
+        # without the planner's word it may be read, but only ever as a message or a refusal
         try:
             parse_reply(text[:end], type_)
         except ProtocolError as error:

@@ -133,7 +133,10 @@ def test_colours_mark_words_and_never_parts_of_words() -> None:
 
 def test_a_fault_is_told_whole_once() -> None:
     story = Story()
-    warning = {"event": "warning", "message": "AC-1 is not shown to be met: the model's word only"}
+    warning = {
+        "event": "warning",
+        "message": "AC-1 is not shown to be met: the planner's word",
+    }
     waiting = {"event": "waiting", "until": "2026-01-01T00:00:00Z", "reason": "down: no route"}
     texts = [story.feed(event)[0].text for event in (warning, waiting, warning, waiting)]
     fault = 'API error: 503 {"error": {"message": "overloaded", "code": "server_error"}}'

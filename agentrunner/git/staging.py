@@ -1,0 +1,24 @@
+"""The command with which a person commits what a run left in the folder."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+MOST_PATHS = 4
+MOST_CHARACTERS = 36
+
+
+def commit_command(paths: Sequence[str], git: str = "git") -> str:
+    """Return the command that commits these paths of a repository, new and removed ones too.
+
+    `git` is how git is called there. Many files are named by their folders at the top, and where
+    those are many as well, all that was changed is taken.
+    """
+    for names in (paths, list(dict.fromkeys(path.split("/")[0] for path in paths))):
+        listed = " ".join(shlex.quote(name) for name in names)
+        if any(name[0] in "-:" for name in names):  # git would read more into it than a path
+            continue
+        if 0 < len(names) <= MOST_PATHS and len(listed) <= MOST_CHARACTERS:
+            return f"{git} add {listed} && {git} commit"
+    return f"{git} add -A && {git} commit"

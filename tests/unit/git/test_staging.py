@@ -1,0 +1,42 @@
+"""The command for a commit takes all that the run left, new files too."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agentrunner.git.staging import commit_command
+
+
+@pytest.mark.parametrize(
+    ("paths", "command"),
+    [
+        (["calc.py", "NEW.md"], "git add calc.py NEW.md && git commit"),
+        (["it's.py"], """git add 'it'"'"'s.py' && git commit"""),
+        ([f"src/{n}.py" for n in range(9)] + ["README.md"], "git add src README.md && git commit"),
+        ([f"{n}/a.py" for n in range(9)], "git add -A && git commit"),
+        ([], "git add -A && git commit"),
+        (["-f"], "git add -A && git commit"),
+        ([":(glob)x"], "git add -A && git commit"),
+    ],
+)
+def test_command(paths: list[str], command: str) -> None:
+    assert commit_command(paths) == command
+
+
+def test_git_takes_new_changed_and_removed_files(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(tmp_path), *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q")
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("1\n")
+    git("add", ".")
+    git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-qm", "start")
+    (tmp_path / "a").write_text("2\n")
+    (tmp_path / "b").unlink()
+    (tmp_path / "n w").write_text("3\n")
+    add = commit_command(["a", "b", "n w"], f"git -C {tmp_path}").partition(" && ")[0]
+    subprocess.run(["sh", "-c", add], check=True)
+    assert git("status", "--porcelain").splitlines() == ["M  a", "D  b", 'A  "n w"']
