@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 Work = Callable[["RunVerbs", "Options"], Awaitable["Result"]]
 TICK_SEC = 1.0
+IN_ORDER = re.compile(r"^--|:\d+$")
+"""The place of a fault in what was ordered: an option, or a line of a task file."""
 
 
 def drive(
@@ -104,7 +107,10 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
         result = Result.of_error(error, run_id=console.run_id, state=console.state)
         console.finish(result)
         show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
-        if console.run_id and not error.path.startswith("--"):  # it would go on with that option
+        # A run goes on with the options and the task file that it began with.
+        if console.run_id and error.nothing_spent and IN_ORDER.search(error.path):
+            _forget(environment.state_dir(output.state_dir), console.run_id)
+        elif console.run_id:
             tell(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code
     console.finish(result)
@@ -113,6 +119,14 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
     if not output.json:
         show_end(result, console)
     return result.exit_code
+
+
+def _forget(state_dir: Path, run_id: str) -> None:
+    """Remove a run that an option or its task file kept from its first step."""
+    from agentrunner.engine import queries
+
+    with contextlib.suppress(AgentRunnerError, OSError):
+        queries.forget(state_dir, run_id)
 
 
 def _remember(state_dir: Path, run_id: str) -> None:

@@ -145,7 +145,10 @@ def show_plan(
         if as_json:
             _show_json(plan, store)
             return 0
+        from agentrunner.commands.talking import show_kept
+
         show(plan_screen(plan, asked, width=width, paint=paint))
+        show_kept(plan, store)
         return 0
     task_id = task_called(plan, task)
     if as_json:

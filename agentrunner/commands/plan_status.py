@@ -13,7 +13,7 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.console import paint_for, show, tell, width_of
 from agentrunner.commands.plan_place import repository
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def show_status(
 ) -> None:
     """Print the plan's status; `result` is that of a process that has just ended."""
     from agentrunner.plans.execution.status import look
+    from agentrunner.plans.proposal import waiting
     from agentrunner.screens.plan_status import status_screen
 
     found = look(state_dir, folder, datetime.now(UTC))
@@ -62,6 +63,8 @@ def show_status(
         return
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     show(status_screen(found, width=width, paint=paint, result=result))
+    if waiting(folder.root) is not None and result is None:
+        tell("A change is proposed and waits:  agentrunner plan   shows it")
 
 
 def _follow(state_dir: Path, folder: PlanFolder) -> None:

@@ -26,7 +26,7 @@ from agentrunner.screens.paused import (
     asked_screen,
     letters,
 )
-from agentrunner.state.people import IN_WORDS
+from agentrunner.state.people import IN_WORDS, option_meant
 
 if TYPE_CHECKING:
     from agentrunner.state.people import Answer, Question
@@ -133,8 +133,14 @@ def _answer(question: Question) -> Answer | None:
 
     width = width_of(sys.stderr)
     show(asked_screen(InboxItem.of(question), width), sys.stderr)
-    text = read_line(QUESTION_PROMPT).strip()
-    return Answer(id=question.id, kind=question.kind, text=text, by=who()) if text else None
+    while text := read_line(QUESTION_PROMPT).strip():
+        try:
+            option_meant(question, text)
+        except ValueError as error:
+            tell(f"{error} Other answers are words.", sys.stderr)
+            continue
+        return Answer(id=question.id, kind=question.kind, text=text, by=who())
+    return None
 
 
 WORDS = {

@@ -27,12 +27,12 @@ from agentrunner.commands.console import (
 )
 from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, author, repository
-from agentrunner.errors import AgentRunnerError
+from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
 from agentrunner.plans.patch import PatchRejected
 from agentrunner.plans.plan import Plan
-from agentrunner.plans.proposal import Proposal, keep
+from agentrunner.plans.proposal import Proposal, keep, kept, waiting
 from agentrunner.plans.store import PlanChange, PlanStore
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import count, flat, wrap
@@ -192,6 +192,18 @@ def meant(line: str) -> bool | str:
     says_no = words.startswith("/") or is_no(words)
     short = words.isascii() and len(words.split()) < 2
     return False if says_no or short or len(words) < 2 else words
+
+
+def show_kept(plan: Plan, store: PlanStore) -> None:
+    """Show the proposal that waits for this version of the plan, if there is one."""
+    folder = store.path.parent
+    if waiting(folder) is None:
+        return
+    with contextlib.suppress(UsageError, PatchRejected):
+        proposal = kept(folder, plan)
+        width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+        show("\n" + proposal_screen(proposal, (), width=width, paint=paint))
+        tell(f"\nThis is proposed and waits.\nNext:  agentrunner plan accept --id {proposal.id}")
 
 
 def _show(proposal: Proposal, talk: Conversation, *, chat: bool) -> None:

@@ -154,7 +154,9 @@ def _did_you_mean(path: Path, root: type[BaseModel]) -> str:
     if near := suggestion(key, _known_keys(path[:-1], root)):
         return near
     elsewhere = [name for name in all_keys(root) if name.rsplit(".", 1)[-1] == key]
-    if elsewhere:
+    if elsewhere and not any(
+        isinstance(part, int) for part in path
+    ):  # an item of a list has its own
         return f"did you mean {elsewhere[0]}?"
     # The front matter of a PRD holds keys of the task beside those that stand beside `task`.
     if near := suggestion(key, _field_names(root)):

@@ -11,7 +11,7 @@ from agentrunner.execution.budget_questions import read_answer
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.execution.silence import read_order
 from agentrunner.nodes.plan import edited_criteria
-from agentrunner.state.people import IN_WORDS, Answer, Question
+from agentrunner.state.people import IN_WORDS, Answer, Question, option_meant
 
 
 def checked_answer(
@@ -52,9 +52,11 @@ def checked_answer(
             edited_criteria(answer.edit)
         except ValueError as error:
             raise WrongAnswer(f"The edited plan cannot be read: {error}", path="--edit") from error
-    text = answer.text
-    if free and text.strip().isdigit() and 1 <= int(text) <= len(question.options):
-        text = question.options[int(text) - 1]
+    try:
+        text = option_meant(question, answer.text)
+    except ValueError as error:
+        remedy = f"to say the number itself, put it in words: agentrunner answer {run_id} …"
+        raise WrongAnswer(str(error), remedy=remedy) from error
     if question.kind == "budget":
         read_answer(text, question, spec, grants)
     if question.kind == "planner":

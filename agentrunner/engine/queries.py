@@ -275,6 +275,17 @@ def collect_garbage(
     return {"removed": removed, "kept": kept}
 
 
+def forget(state_dir: Path, run_id: str) -> None:
+    """Remove a run that has asked no model and started no worker; any other stays as it is.
+
+    Raises UsageError for an unknown run, and OSError.
+    """
+    folder = RunFolder.open(state_dir, run_id)
+    history = RunLog(folder.log_file).history()
+    if run_lock(folder).probe() is None and not (history.worker_runs or history.meta_calls):
+        _remove(state_dir, folder)
+
+
 def _remove(root: Path, folder: RunFolder) -> None:
     """Remove a run's folder, its work tree, and its note where nobody has edited that."""
     from agentrunner.notes.writer import remove_note

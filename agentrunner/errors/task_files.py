@@ -21,9 +21,8 @@ class BadValue(UsageError):
 
     code = "bad-value"
     advice = """
-    The message has the line and the values that the setting can have. In YAML a bare `yes`, `no`,
-    `on` or `1.10` is no text: put quotes around it. `agentrunner validate FILE` tries the file
-    again; docs/reference/task-file.md describes each setting.
+    The message has the line and the values that the setting can have. `agentrunner validate FILE`
+    tries the file again; docs/reference/task-file.md describes each setting.
     """
 
 

@@ -1,9 +1,9 @@
 """Runs that go in circles: repeated orders and failures, counted over worker runs. Pure.
 
-Two counts over worker runs in a row: the same prompt that changed nothing, and exactly the same
-tests and checks red. When either reaches `runner.stuck_after`, the planner gets a remark. If it
-orders the same once more, the run goes to a person. It may still do everything else, so that the
-evidence can complete the run.
+Two counts over worker runs in a row: the same prompt that changed nothing; and exactly the same
+tests and checks red, or none red and nothing changed, whatever the prompts. When either reaches
+`runner.stuck_after`, the planner gets a remark. If it orders the same once more, the run goes to a
+person. It may still do everything else, so that the evidence can complete the run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from agentrunner.state.run_state import Evidence, TaskContext, TestOutcome, Verd
 from agentrunner.state.summary import NOTICED
 from agentrunner.state.worker_runs import Stuck, WorkerRun
 
+UNCHANGED = "unchanged"
+"""In place of a digest of what is red: nothing is, and the worker has changed nothing."""
 _NAMES = 5
 """How many red tests and checks a remark names."""
 _VOLATILE = [
@@ -79,6 +81,8 @@ def stuck_end(state: TaskContext, at_limit: Verdict) -> Verdict:
     stuck = state.get("stuck") or Stuck()
     if stuck.prompts >= stuck.evidences:
         text = f"The same worker prompt changed nothing {stuck.prompts} times, and came again."
+    elif stuck.evidence == UNCHANGED:
+        text = f"{stuck.evidences} worker runs in a row changed nothing."
     else:
         text = f"{stuck.evidences} worker runs in a row left exactly the same failing."
     return at_limit.model_copy(update={"state": "NEEDS_REVIEW", "reason": "stuck", "text": text})
@@ -110,12 +114,13 @@ def _steady(text: str) -> str:
 
 def _counted(before: Stuck, run: WorkerRun, red: str) -> Stuck:
     nothing = run.changed_files == 0 and run.tree_before == run.tree_after
-    same = bool(red) and red == before.evidence
+    stands = red or (UNCHANGED if nothing else "")
+    same = bool(stands) and stands == before.evidence
     return Stuck(
         prompt=before.prompt,
         prompts=before.prompts + 1 if nothing and before.prompt else 0,
-        evidence=red,
-        evidences=before.evidences + 1 if same else int(bool(red)),
+        evidence=stands,
+        evidences=before.evidences + 1 if same else int(bool(stands)),
         run=run.worker_run_id,
     )
 
@@ -131,7 +136,10 @@ def _repeated(stuck: Stuck, state: TaskContext, stuck_after: int) -> list[str]:
         words.append(
             f"the same worker prompt was given {stuck.prompts} times in a row and changed nothing."
         )
-    if stuck.evidences >= stuck_after:
+    if stuck.evidences >= stuck_after and stuck.evidence == UNCHANGED:
+        if not words:
+            words.append(f"{stuck.evidences} worker runs in a row changed nothing.")
+    elif stuck.evidences >= stuck_after:
         words.append(
             f"after each of the last {stuck.evidences} worker runs exactly the same was failing: "
             f"{_red_names(state.get('evidence'))}."

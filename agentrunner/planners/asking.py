@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from agentrunner.errors import ProtocolError
+from agentrunner.errors import ProtocolError, TaskFailed
 from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid
 from agentrunner.gateway.order import Allowance
 from agentrunner.planners.base import (
@@ -123,7 +123,12 @@ class Asker:
         fault: ProtocolError = ReplyEmpty("", "no answer")
         answer = ""
         for _ in range(ANSWERS):
-            outcome = await self._answer(prompt, progress, check)
+            try:
+                outcome = await self._answer(prompt, progress, check)
+            except TaskFailed as error:
+                if progress.after:  # why there is no further answer says nothing of the last one
+                    error.details = (*error.details, ("refused", str(fault)))
+                raise
             if isinstance(outcome, Message):
                 return PlannerAnswer(
                     message=outcome,

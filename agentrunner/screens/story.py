@@ -214,8 +214,8 @@ class Story:
     def _on_worker_finished(self, event: Event) -> list[StoryLine]:
         outcome, took = str(event.get("outcome")), duration(float(event.get("duration_sec") or 0))
         if not self.round:  # it was started by a process that was killed since
-            number = str(event.get("worker_run_id")).rpartition("-")[2]
-            self.round = int(number) if number.isdecimal() else 0
+            place = str(event.get("worker_run_id")).rpartition("-")[2]
+            self.round = int(place) if place.isdecimal() else 0
         files = event.get("changed_files") or 0
         number = len(files) if isinstance(files, list) else int(files)
         text = f"{count(self.commands, 'command')}, " if self.commands else ""

@@ -43,6 +43,21 @@ class Question(StateModel):
     """The state in which the run waits."""
 
 
+def option_meant(question: Question, text: str) -> str:
+    """Return the option that a number stands for, and any other answer as it is.
+
+    Raises ValueError for a number that no option has, unless the options are about numbers.
+    """
+    number, options = text.strip(), question.options
+    if question.kind not in IN_WORDS or not options or not number.isdecimal():
+        return text
+    if 1 <= int(number) <= len(options):
+        return options[int(number) - 1]
+    if question.kind != "ask_human" or any(char.isdecimal() for char in "".join(options)):
+        return text
+    raise ValueError(f"The options are 1 to {len(options)}; {number} is none of them.")
+
+
 class PersonOrder(StateModel):
     """What a person decided in the planner's place; the next decision executes it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from agentrunner.state.run_state import CheckOutcome, RedTest, TestOutcome
@@ -103,7 +103,7 @@ def outcome_of(
     return TestOutcome(
         command=measured.target.shell,
         exit_code=ran.exit_code,
-        green_before=before.green if before is not None else None,
+        green_before=_green_before(before, before_results, known),
         passed=counts.passed if counts else None,
         failed=counts.failed if counts else None,
         skipped=counts.skipped if counts else None,
@@ -178,6 +178,15 @@ def _why_not_believed(results: Results, claims: Claims | None = None) -> str:
     if not results.complete:
         return "exit 0, but the report of the tests ends too early"
     return ""
+
+
+def _green_before(
+    before: TestOutcome | None, results: Results | None, known: Collection[str]
+) -> bool | None:
+    """Whether the command was green before, or red for nothing but what is a known red now."""
+    if before is None:
+        return None
+    return before.green or bool(known and results and set(known).issuperset(red_names(results)))
 
 
 def _excused(

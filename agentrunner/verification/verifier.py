@@ -514,7 +514,12 @@ def _facts_of_turning(
     by_model = {criterion.id for criterion in criteria if criterion.check_origin == "model"}
     proof = []
     if test is not None and test.green and baseline.test is not None and not baseline.test.green:
-        proof.append(f"`{test.command}` failed before and passes now")
+        if test.exit_code == 0:
+            proof.append(f"`{test.command}` failed before and passes now")
+        elif test.turned:  # with known reds the command fails as before
+            more = len(test.turned) - 1
+            names = f"{test.turned[0]} and {more} more" if more else test.turned[0]
+            proof.append(f"{names} failed before and {'pass' if more else 'passes'} now")
     proof += [
         f"{check.criterion_id}: `{check.what}`"
         f"{', a check of the planner,' * (check.criterion_id in by_model)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,8 @@ def test_known_reds_alone_are_no_proof(tmp_path: Path) -> None:
     run.start(script, "echo 'y = 2' >> calc.py", test=PYTEST, title="Mend it.")
     run.accept_known_red("test_fetch")
     assert run.result["state"] == "NEEDS_REVIEW"
+    # nothing says that the command has turned: it fails as before
+    assert not run.result["proof"] and "failed before" not in json.dumps(run.result)
 
 
 def test_a_run_whose_command_reports_no_names_has_no_known_reds(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import difflib
 import os
 import re
 import shutil
@@ -335,7 +334,10 @@ def not_ready(
     stands.
     """
     message = f"{what} cannot start in the sandbox."
-    remedy = "task.setup.command   |   runner.sandbox.read_paths   |   agentrunner doctor"
+    remedy = (
+        "install what is missing with task.setup.command, or name its folder in"
+        " runner.sandbox.read_paths; agentrunner doctor tries the test command"
+    )
     if why == NO_TESTS:
         message = f"{what} finds no tests."
         remedy = "task.test.baseline: false, where the run is to write the first ones"
@@ -343,9 +345,9 @@ def not_ready(
         message = f"{what} names a file that is not there."
         remedy = "correct the name; if the run is to write that file, the PRD has to name it"
     if path == TEST_COMMAND:
-        remedy += "   |   --test none"
+        remedy += "; --test none runs without one"
     if near := nearest_program(why):
-        remedy = f"did you mean {near}?   |   {remedy}"
+        remedy = f"did you mean {near}? Or {remedy}"
     return EnvironmentNotReady(
         message,
         path=place or path,
@@ -356,7 +358,7 @@ def not_ready(
 
 
 def nearest_program(why: str, search: str | None = None) -> str:
-    """Return the program on PATH with the name nearest to the missing one; "" for none."""
+    """Return a program on PATH whose name is a slip away from the missing one; "" for none."""
     missing = MISSING.search(why)
     if missing is None or "/" in missing["program"]:
         return ""
@@ -365,8 +367,17 @@ def nearest_program(why: str, search: str | None = None) -> str:
         with contextlib.suppress(OSError):
             names.update(one.name for one in Path(folder or "/dev/null").iterdir())
     word = missing["program"]
-    names.discard(word)
-    # Letters in another order are the commonest slip, and far apart for difflib: `nmp` is npm.
-    swapped = [name for name in sorted(names) if sorted(name) == sorted(word)]
-    near = swapped or difflib.get_close_matches(word, sorted(names), n=1, cutoff=0.75)
-    return near[0] if near else ""
+    return next((name for name in sorted(names) if _is_a_slip(word, name)), "")
+
+
+def _is_a_slip(word: str, name: str) -> bool:
+    """Whether two words differ in the order of letters, or in one letter: `nmp`, `pytst`."""
+    if len(word) < 4 or sorted(word) == sorted(name):
+        return sorted(word) == sorted(name)
+    without, others = _one_dropped(word), _one_dropped(name)
+    same_length = len(word) == len(name) and not without.isdisjoint(others)
+    return name in without or word in others or same_length
+
+
+def _one_dropped(word: str) -> set[str]:
+    return {word[:at] + word[at + 1 :] for at in range(len(word))}

@@ -61,7 +61,7 @@ def set_up_failed(
     lines = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
     hosts = registries_of(Path(spec.repo), environ) if environ is not None else []
     named = ", ".join(dict.fromkeys([*hosts, *asked_for(ran.tail)])) or "HOST:443"
-    fetch = f"task.setup.network: [{named}], for what it fetches   |   "
+    fetch = f"task.setup.network: [{named}] reaches what it fetches; else "
     return EnvironmentNotReady(
         "The set-up command fails in the sandbox.",
         path="task.setup.command",
@@ -70,7 +70,7 @@ def set_up_failed(
             ("output", "\n".join(lines) or "nothing"),
             ("sandbox", sandbox),
         ),
-        remedy=f"{'' if _is_full(spec) or setup.network else fetch}task.setup.command",
+        remedy=f"{'' if _is_full(spec) or setup.network else fetch}correct task.setup.command",
         nothing_spent=True,
     )
 

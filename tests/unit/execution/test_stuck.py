@@ -82,7 +82,19 @@ def test_a_change_in_between_starts_the_count_of_prompts_anew() -> None:
 def test_another_prompt_starts_the_count_of_prompts_anew() -> None:
     rounds = Rounds()
     for prompt in ("p", "p", "q", "p", "p"):
-        assert rounds.run(prompt, changed=False) == []
+        assert rounds.run(prompt, red(tree=prompt, tail=str(rounds.number)), changed=False) == []
+
+
+def test_other_prompts_that_change_nothing_either_are_told_and_then_refused() -> None:
+    rounds = Rounds()
+    assert [rounds.run(f"p{n}", changed=False) for n in range(2)] == [[], []]
+    (told,) = rounds.run("p2", changed=False)
+    assert "3 worker runs in a row changed nothing" in told
+    (told,) = rounds.run("p3", changed=False)
+    assert "No further worker will be started" in told
+    assert rounds.order("p4")
+    end = stuck_end(rounds.state, Verdict(state="NEEDS_REVIEW", reason="limit", text=""))
+    assert end.text == "4 worker runs in a row changed nothing."
 
 
 def test_the_same_failure_is_told_and_one_more_round_is_given() -> None:

@@ -374,3 +374,14 @@ async def test_another_form_of_the_question_is_no_repetition(
     )
     asked = await asker.ask(desk.prompt)
     assert asked.attempts == 7 and clock.slept == []
+
+
+async def test_what_ends_the_asking_does_not_hide_why_the_last_answer_was_refused(
+    make_spec: MakeSpec, clock: VirtualClock
+) -> None:
+    bad = {**DONE, "payload": {"decision": {"action": "celebrate", "reason": "Done!"}}}
+    desk = Desk(make_spec, clock, [reply(bad)], first=0)
+    with pytest.raises(TaskFailed) as caught:
+        await desk.asker.ask(desk.prompt)
+    assert caught.value.code == "script-ended"
+    assert "payload.decision.action" in dict(caught.value.details)["refused"]
