@@ -105,7 +105,8 @@ def _replied(state: TaskContext) -> Update:
         message = FROM_PERSON + "no to that worker run; it stands under `people`."
         return {"answer": None, "order": None, "remarks": remark(state, message)}
     if answer := answered(state, "plan"):
-        update: Update = {"answer": None}
+        run = state["run"].model_copy(update={"plan_open": False})
+        update: Update = {"answer": None, "run": run}
         if answer.edit:
             update["criteria"] = edited_criteria(answer.edit)
         elif answer.decision == "approve":  # a person approved the mapping to tests

@@ -92,7 +92,9 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     }
     if deps.spec.runner.approve.plan == "always":
         update["question"] = _approval(state, criteria)
+        update["run"] = state["run"].model_copy(update={"plan_open": True})
         return Command(update=update, goto="approve")
+    update["run"] = state["run"].model_copy(update={"plan_open": False})
     return Command(update={**update, "state": TaskState.RUNNING}, goto="decide")
 
 

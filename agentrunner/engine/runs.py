@@ -144,7 +144,8 @@ async def resume(
                 state = await driver.settle(state)
                 save_spec(folder, spec)
             if replan or state["state"] in TERMINAL:
-                fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=replan)
+                again = replan or state["run"].plan_open
+                fresh = attempts.next_attempt(state, spec, max_loops=max_loops, replan=again)
             if message:
                 redacted = Redactor(resolved.secrets).redact(message)
                 at = options.clock.stamp()

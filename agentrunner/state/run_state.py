@@ -39,6 +39,8 @@ class RunInfo(StateModel):
     accepting: str = ""
     """In an attempt that `accept` makes: the reason of the end that the person's acceptance may
     lift."""
+    plan_open: bool = False
+    """Whether a plan was asked about and nobody has approved one since."""
 
 
 class Counters(StateModel):

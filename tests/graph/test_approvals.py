@@ -11,7 +11,7 @@ import pytest
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.state.people import Answer
-from tests.kit.metas import assess, finish, give_up, plan, work
+from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
@@ -37,6 +37,27 @@ def test_an_approved_plan_goes_on(run: Run) -> None:
     assert run.kind == "plan"
     assert [item["id"] for item in run.subject["criteria"]] == ["AC-1"]
     run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+def test_a_plan_that_nobody_approved_is_asked_about_after_a_cancel_too(run: Run) -> None:
+    script = [plan(), plan(), work(), finish(), assess()]
+    run.start(script, FIX, test=TEST, runner=approve(plan="always"))
+    run.cancel()
+    assert run.ending == ("FAILED", "cancelled", 1)
+    run.resume()
+    assert run.ending == ("PLANNING", None, 4) and run.kind == "plan"
+    assert not run.result["worker_runs"]
+    run.approve()
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+def test_a_plan_that_was_approved_is_not_asked_about_again(run: Run) -> None:
+    script = [plan(), consult("Which?"), work(), finish(), assess()]
+    run.start(script, FIX, test=TEST, runner=approve(plan="always"))
+    run.approve()
+    run.cancel()
+    run.resume()
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
