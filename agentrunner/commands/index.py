@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from agentrunner.commands.examples import EXAMPLES, PAGES
+from agentrunner.screens.layout import sentence_lines
 
 Entries = Mapping[str, tuple[str, str]]
 """Name to `module:function` in agentrunner/commands, and its text in the list of commands."""
@@ -62,7 +63,9 @@ def write_examples(name: str, formatter: Any) -> None:
     if lines := EXAMPLES.get(name):
         with formatter.section("Examples"):
             for line in lines:
-                formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+                indent = " " * formatter.current_indent
+                for part in sentence_lines(f"{indent}{line}", formatter.width):
+                    formatter.write(f"{part}\n")
     if page := PAGES.get(name):
         formatter.write(f"\nMore: agentrunner explain {page}\n")
 

@@ -288,8 +288,8 @@ class RunnerSection(ConfigModel):
     profiles: ProfilesSpec = ProfilesSpec.model_construct()
     """Who fills which role, and what happens when a quota is spent."""
     stuck_after: int = Field(3, ge=0)
-    """The same order without a change, or the same failing evidence, so often in a row: the
-    planner is told, then a person. 0: never."""
+    """The same order without a change, or the same failing evidence, or orders of any kind without
+    a change, so often in a row: the planner is told, then a person. 0: never."""
     sandbox: SandboxSpec = SandboxSpec.model_construct()
     """Where work, tests and checks run."""
     patterns: str | None = None

@@ -58,7 +58,11 @@ def checked_answer(
         remedy = f"to say the number itself, put it in words: agentrunner answer {run_id} …"
         raise WrongAnswer(str(error), remedy=remedy) from error
     if question.kind == "budget":
-        read_answer(text, question, spec, grants)
+        try:
+            read_answer(text, question, spec, grants)
+        except WrongAnswer as error:
+            error.path = ""  # it was no option
+            raise
     if question.kind == "planner":
         read_order(text, str(json.loads(question.subject)["asked_for"]))
     return answer.model_copy(update={"id": question.id, "kind": question.kind, "text": text})

@@ -205,6 +205,7 @@ def hanging(lead: str, text: str, columns: int) -> list[str]:
 def sentence_lines(text: str, columns: int) -> list[str]:
     """Return lines of `SENTENCE  COMMAND  WHAT IT DOES`, the parts set apart by two blanks.
 
+    A line may begin with its command, where that is one of AgentRunner.
     Parts without room beside what is before them begin a line; sentences are broken at words, a
     command only so that it can be pasted. Nothing is broken where `columns` is 0: no terminal.
     """
@@ -214,7 +215,7 @@ def sentence_lines(text: str, columns: int) -> list[str]:
             lines.append(line)
             continue
         indent = " " * (len(line) - len(line.lstrip()))
-        row = ""
+        row, begins = "", line.lstrip().startswith("agentrunner ")
         for index, part in enumerate(_apart(line)):
             if row and cell_width(row) + 2 + cell_width(part) <= columns:
                 row = f"{row}  {part}"
@@ -223,7 +224,7 @@ def sentence_lines(text: str, columns: int) -> list[str]:
             row = f"{indent}{'  ' if index else ''}{part}"
             if cell_width(row) > columns:
                 lead = indent + ("  " if index else "")
-                set_out = pasteable if index % 2 else wrap
+                set_out = pasteable if index % 2 != begins else wrap
                 *before, row = set_out(part, columns, lead)
                 lines += before
         lines.append(row)

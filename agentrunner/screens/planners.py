@@ -32,7 +32,8 @@ def planners_screen(rows: Sequence[Row], width: int = WIDTH, paint: Paint = PLAI
     notice = (
         f"Set: {mine['kind']} ({mine['why']})."
         if mine
-        else "None is set, and none is ready that would be chosen by itself: name one."
+        else "None is set, and none that asks a model is ready. A task with something to execute is"
+        " planned by checklist, which asks none; for any other name one."
     )
     return "\n".join(
         [*lines, "", *wrap(flat(notice), width), "What one is fit for: agentrunner planners try"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, clock, count, flat
+from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, clock, count, flat, sentence_lines
 from agentrunner.screens.states import ago, moment
 from agentrunner.state.lifecycle import UNDONE, state_word
 from agentrunner.text.terminal import cell_width
@@ -46,13 +46,14 @@ def runs_table(
     if waiting:
         verb = "waits" if len(waiting) == 1 else "wait"
         name = flat(str(waiting[0]["run_id"]))
-        foot.append(f"{count(len(waiting), 'run')} {verb} for you: agentrunner answer {name}")
+        foot.append(f"{count(len(waiting), 'run')} {verb} for you:  agentrunner answer {name}")
     foot += [_wait_of(row, now) for row in rows if state_word(row) == "waiting"]
     if planned := sum(row.get("part_of") == "plan" for row in rows):
         tasks = "is a task" if planned == 1 else "are tasks"
-        foot.append(f"{planned} of them {tasks} of a plan: agentrunner plan status")
+        foot.append(f"{planned} of them {tasks} of a plan:  agentrunner plan status")
     if not all_repositories:
-        foot.append("other repositories: agentrunner list --all")
+        foot.append("other repositories:  agentrunner list --all")
+    foot = [line for text in foot for line in sentence_lines(text, width)]
     return "\n".join([*lines, "", *foot] if foot else lines)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentrunner.screens.layout import WIDTH, cell, flat, labelled, tilde, wrap
+from agentrunner.screens.layout import WIDTH, cell, flat, labelled, sentence_lines, tilde, wrap
 from agentrunner.text.terminal import cell_width
 
 Row = Mapping[str, Any]
@@ -91,5 +91,6 @@ def settings_screen(
         lines.append("Every setting has its default.")
     lines.append("")
     for path, is_there in files:
-        lines.append(f"{flat(tilde(path, home))}  {'read' if is_there else 'not there'}")
+        place = flat(tilde(path, home))
+        lines += sentence_lines(f"{place}  {'read' if is_there else 'not there'}", width)
     return "\n".join(lines)

@@ -98,7 +98,8 @@ def _one_grant(word: str, asked: str) -> tuple[str, float]:
         example = f"{asked or 'usd'}=+5"
         raise _wrong(
             f"{word!r} raises no limit.",
-            f"NAME=+AMOUNT, such as {example}; NAME is one of {', '.join(NAMES)}",
+            f"NAME=+AMOUNT, such as {example}, with NAME one of {', '.join(NAMES)}; or {STOP},"
+            " to an open question, to spend no more",
         )
     if name not in NAMES:
         raise _wrong(f"There is no limit {name!r}.", f"one of {', '.join(NAMES)}")

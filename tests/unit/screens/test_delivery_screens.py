@@ -113,7 +113,7 @@ def test_a_question_of_a_plans_task_says_that_the_plan_goes_on_then() -> None:
 def test_the_list_says_what_is_of_a_plan() -> None:
     row = {"run_id": "TASK-0001-a1b2", "state": "COMPLETE", "part_of": "plan"}
     now = datetime.now(UTC)
-    assert "1 of them is a task of a plan: agentrunner plan status" in runs_table([row], now)
+    assert "1 of them is a task of a plan:  agentrunner plan status" in runs_table([row], now)
     assert "plan" not in runs_table([{**row, "part_of": None}], now)
 
 
