@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import Console, columns_of, show, tell, who, width_of
 from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.errors.command_line import NoEditor
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.layout import flat, wrap
 from agentrunner.screens.paused import (
@@ -222,7 +223,7 @@ def _edit(subject: str) -> str:
     from agentrunner.commands.editing import as_yaml, edited, from_yaml
 
     before = text = as_yaml(json.loads(subject))
-    while (text := edited(text, ".yaml")).strip() != before.strip():
+    while (text := _edited(text, edited)).strip() != before.strip():
         try:
             return from_yaml(text)
         except UsageError as error:
@@ -231,6 +232,15 @@ def _edit(subject: str) -> str:
                 break
     tell("Nothing was changed.", sys.stderr)
     return ""
+
+
+def _edited(text: str, edit: Callable[[str, str], str]) -> str:
+    """Return the text as the person's editor left it; unchanged where it cannot be started."""
+    try:
+        return edit(text, ".yaml")
+    except NoEditor as error:
+        tell(f"{error.message} {error.remedy}".rstrip(), sys.stderr)
+        return text
 
 
 def _discard_typed() -> None:

@@ -19,6 +19,7 @@ from typing import TypedDict
 
 from langgraph.config import get_stream_writer
 from langgraph.errors import GraphInterrupt
+from pydantic import ValidationError
 
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
@@ -75,6 +76,16 @@ async def open_deps(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
             yield opened
     except AgentRunnerError as error:
         raise NotRun(" ".join(filter(None, (error.message, error.remedy)))) from error
+    except ValidationError as error:  # of what an interrupt was answered with
+        raise NotRun(_why_no_answer(error)) from error
+
+
+def _why_no_answer(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"])) or "it"
+    return (
+        f"This is no answer to the question: {place}: {first['msg'].rstrip('.')}. It still waits."
+    )
 
 
 @asynccontextmanager
@@ -141,13 +152,15 @@ def _enter(
 
 def _task(state: TaskContext) -> TaskSpec:
     path = state.get("task_file")
-    if not path:
+    if not isinstance(path, str) or not path:
         raise UsageError(
             'Give the run an input: {"task_file": "path/to/task.yaml"}.',
             path="task_file",
         )
     # Not the folder the server was started in: that is a checkout of AgentRunner.
     file = Path.cwd() / Path(path).expanduser()
+    if file.is_dir():
+        raise UsageError(f"{path} is a folder. Name the task file or PRD.", path="task_file")
     return load_task(TaskSource("file", str(file)), environ=os.environ, cwd=file.parent)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from agentrunner.engine.queries import show
 from agentrunner.engine.runs import accept
 from agentrunner.plans.execution import task_runner
 from agentrunner.plans.execution.answers import TRIED_AGAIN, answer, open_questions
+from agentrunner.plans.execution.executor import StoreInbox
 from agentrunner.plans.execution.inherited_decisions import decided_before
+from agentrunner.plans.execution.status import look
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.plan_project import AT, PlanProject, Work
@@ -30,6 +33,11 @@ def test_what_needs_a_review_is_accepted_with_the_command_of_its_question(tmp_pa
     options = plan.order().options
     done = asyncio.run(accept(found[1], [], "I looked.", "hana", options)).as_dict()
     assert done["state"] == "COMPLETE"
+    # Nobody is asked any more, also before the plan goes on.
+    status = look(plan.project.state_dir, plan.folder, datetime.now(UTC))
+    assert not status.questions
+    inbox = StoreInbox(plan.store, TaskRunStore(plan.folder), plan.project.state_dir)
+    assert inbox.answered({asked.id}) == {asked.id}
     assert plan.carry()["exit_code"] == 0
     assert plan.published("1.done") == "" and open_questions(plan.store) == []
 

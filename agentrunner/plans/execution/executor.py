@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from agentrunner.config.budget import BudgetSpec
@@ -31,11 +32,13 @@ from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, exit_c
 from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.target import FolderTarget, PlanTarget
 from agentrunner.plans.execution.task_runner import TaskRuns
-from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore, accepted_apart
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore
 from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage, Problem
+from agentrunner.state.lifecycle import TaskState
 from agentrunner.storage.events import Event
+from agentrunner.storage.index import RunIndex
 from agentrunner.storage.locks import me
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import refuse_inside
@@ -46,21 +49,25 @@ KEPT_BACK = 5
 """The exit code where all tasks are done, but the result is not in the user's repository."""
 
 
-class _StoreInbox:
-    """The scheduler's inbox: changes and answers in the plan's store."""
+class StoreInbox:
+    """The scheduler's inbox: changes and answers in the plan's store, and accepted runs."""
 
-    def __init__(self, store: PlanStore) -> None:
-        self._store = store
+    def __init__(self, store: PlanStore, task_runs: TaskRunStore, state_dir: Path) -> None:
+        self._store, self._task_runs, self._index = store, task_runs, RunIndex(state_dir)
         self.plan = store.load()
 
     def plan_after(self, version: int) -> Plan | None:
+        """Return the plan if it has changed since a version; with -1 whether or not it has."""
         if version >= 0 and not self._store.changes(since=version):
             return None
         self.plan = self._store.load()
         return self.plan
 
     def answered(self, questions: Collection[int]) -> set[int]:
+        """Return those of the questions that need no answer any more."""
         known = {q.id for q in self._store.questions() if q.answer is not None}
+        complete = {row.run_id for row in self._index.runs() if row.state == TaskState.COMPLETE}
+        known |= accepted_apart(self._task_runs.all(), complete)
         return known.intersection(questions)
 
 
@@ -98,8 +105,8 @@ class _Execution:
         emit: Callable[[Event], None],
     ) -> None:
         self._order, self._folder, self._store, self._listener = order, folder, store, emit
-        self._inbox = _StoreInbox(store)
         self._task_runs = TaskRunStore(folder)
+        self._inbox = StoreInbox(store, self._task_runs, order.options.state_dir)
         self._clock = order.options.clock
         self._stop = order.options.stop or asyncio.Event()
         self._seq = max((int(line.get("seq", 0)) for line in read_lines(folder.log)), default=0)

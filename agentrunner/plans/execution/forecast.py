@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentrunner.plans.execution.questions import UNFIT
-from agentrunner.plans.execution.task_runner import ALLOWANCE, LANDING, asked_for
-from agentrunner.plans.execution.task_runs import TaskRun
+from agentrunner.plans.execution.task_runner import asked_for
+from agentrunner.plans.execution.task_runs import ALLOWANCE, LANDING, UNFIT, TaskRun
 from agentrunner.plans.plan import FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.plans.schedule import Schedule
 from agentrunner.plans.store import PlanStore

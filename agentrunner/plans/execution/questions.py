@@ -9,13 +9,9 @@ from typing import Any
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady
 from agentrunner.plans.execution.answers import ASKED_AGAIN, BY_ITSELF, TRIED_AGAIN, unfit_text
 from agentrunner.plans.execution.scheduler import TaskOutcome
-from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
+from agentrunner.plans.execution.task_runs import UNFIT, TaskRun, TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.plans.store import PlanStore
-
-UNFIT = "unfit"
-"""In place of the id of a run's question: it cannot start or continue, and each process tries it
-again."""
 
 
 class TaskQuestions:

@@ -46,7 +46,7 @@ from agentrunner.plans.execution.questions import TaskQuestions, first_line
 from agentrunner.plans.execution.saved_run import SavedRun, is_begun, saved_run
 from agentrunner.plans.execution.scheduler import TaskOutcome
 from agentrunner.plans.execution.spending import Spending
-from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
+from agentrunner.plans.execution.task_runs import ALLOWANCE, LANDING, TaskRun, TaskRunStore
 from agentrunner.plans.execution.workspaces import Workspaces
 from agentrunner.plans.plan import AT_WORK, FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
@@ -60,13 +60,10 @@ MOST_FIXES = 3
 """Runs for work that could not be merged; then a person looks at it."""
 GONE = "is no part of the plan any more"
 CHANGED = "was changed, and begins anew"
-LANDING, ALLOWANCE = "landing", "allowance"
-"""In place of the id of a run's question: a person is asked about COMPLETE work that is not merged,
-because it conflicts with the rest, or because it changes what proves other tasks."""
-WRONG_ANSWERS = (WrongAnswer, StaleAnswer, PolicyBreach)
 
 Event = Mapping[str, Any]
 SpecOf = Callable[[Plan, str, TaskRun], TaskSpec]
+WRONG_ANSWERS = (WrongAnswer, StaleAnswer, PolicyBreach)
 
 
 class TaskRuns:

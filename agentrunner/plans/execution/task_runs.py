@@ -6,7 +6,7 @@ A task has one run, and one more each time its work could not be merged.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,11 @@ from typing import Any
 from agentrunner.errors import CheckpointCorrupt
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import make_private, write_private
+
+LANDING, ALLOWANCE, UNFIT = "landing", "allowance", "unfit"
+"""What `TaskRun.asked` is where the plan itself asks: about work that was refused too often, about
+work that changes what proves others, and where a run cannot start or continue: each process tries
+that again."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,18 @@ class TaskRun:
     """Checks of others (`ProvenCriterion.key`) that the latest such question is about."""
     allowed: tuple[str, ...] = ()
     """Those of them that a person agreed to."""
+
+
+def accepted_apart(task_runs: Iterable[TaskRun], complete: Collection[str]) -> set[int]:
+    """Return the questions about runs that are COMPLETE by now, as a person accepted them.
+
+    `complete` are the ids of such runs.
+    """
+    return {
+        run.question
+        for run in task_runs
+        if run.question and run.run_id in complete and run.asked not in (LANDING, ALLOWANCE, UNFIT)
+    }
 
 
 class TaskRunStore:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agentrunner.plans.execution.forecast import Forecast, forecast_of
-from agentrunner.plans.execution.task_runner import ALLOWANCE, LANDING, asked_for
-from agentrunner.plans.execution.task_runs import TaskRun
+from agentrunner.plans.execution.task_runner import asked_for
+from agentrunner.plans.execution.task_runs import ALLOWANCE, LANDING, TaskRun
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
 from agentrunner.storage.index import RunIndex, RunRow
