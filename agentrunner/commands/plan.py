@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.console import Output, paint_for, show, width_of
 from agentrunner.commands.index import CONTEXT, Entries, Index, index_app
 from agentrunner.commands.plan_place import Setting, author, now, repository, store_of, task_called
 from agentrunner.errors import UsageError
@@ -85,6 +85,7 @@ def say(
     repo: opt.PlanRepo = None,
     overrides: opt.Overrides = None,
     policy: opt.PolicyFile = None,
+    no_input: opt.NoInput = False,
     as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
@@ -98,7 +99,7 @@ def say(
 
         text = read_stdin(sys.stdin.buffer).value
     setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir)
-    return say_once(text, setting, yes=yes, as_json=as_json)
+    return say_once(text, setting, yes=yes, output=Output(json=as_json, no_input=no_input))
 
 
 def accept(

@@ -339,6 +339,8 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> DoctorReport:
             return make_sandbox(kind, spec, environ, home, state_root=state)
 
         egress = egress_checks(proxy_starter(environ)) if kind != NO_SANDBOX else ()
+        if sys.stderr.isatty():
+            tell(f"Trying what sandbox {kind} promises: half a minute ...", sys.stderr)
         results = await run_conformance(make, Path(root), checks=(*CHECKS, *egress))
     marks = {"passed": "ok", "failed": "FAIL", "not_applicable": "--"}
     rows = [DoctorItem(marks[r.status], r.name, r.detail) for r in results]  # type: ignore[arg-type]

@@ -82,19 +82,20 @@ async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPla
 # -- one message ----------------------------------------------------------------------------------
 
 
-def say_once(text: str, setting: Setting, *, yes: bool, as_json: bool) -> int:
+def say_once(text: str, setting: Setting, *, yes: bool, output: Output) -> int:
     """Get a change proposed; apply it with `yes` or the person's consent; return the exit code.
 
     If nobody can be asked, the proposal is kept for `plan accept`, and the code is 4. A control
     word acts at once.
     """
+    as_json = output.json
     if (word := control_word(text)) is not None:
         return act_on(word, setting, as_json=as_json)
 
     async def decide(proposal: Proposal) -> bool | str | None:
         if yes:
             return True
-        return ask_what(PROMPT) if interactive(Output(json=as_json)) else None
+        return ask_what(PROMPT) if interactive(output) else None
 
     async def work() -> int:
         async with opened(setting) as (talk, planner):

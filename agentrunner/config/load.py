@@ -161,7 +161,7 @@ def _assemble(
 ) -> TaskSpec:
     within = (repo, document.base_dir)
     prd_text, first_line, prd_file = _prd(file, document, within)
-    prd_name = file.task.prd.path or document.name
+    prd_name = document.name if document.is_prd else file.task.prd.path or document.name
     criteria = read_criteria(prd_text, prd_name, first_line, written=file.task.acceptance_criteria)
     task = _with_test(file.task, document.tree, repo, detect_test)
     _refuse_tests_without_command(criteria, task.test, prd_name)

@@ -11,7 +11,7 @@ import os
 import secrets
 import signal
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +23,7 @@ from agentrunner.execution.commit import commit_of
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.result import build_result
 from agentrunner.execution.stuck import forgotten
+from agentrunner.git.snapshots import Change
 from agentrunner.graph.builder import graph_for
 from agentrunner.graph.checkpoints import (
     check_file,
@@ -40,7 +41,14 @@ from agentrunner.results import Result
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.people import People, PersonDecision, Question
-from agentrunner.state.run_state import Acceptance, Counters, RunInfo, TaskContext, Verdict
+from agentrunner.state.run_state import (
+    Acceptance,
+    Counters,
+    Evidence,
+    RunInfo,
+    TaskContext,
+    Verdict,
+)
 from agentrunner.storage.locks import Holder, repository_lock, run_lock
 from agentrunner.storage.process_time import start_time
 from agentrunner.storage.run_folder import RunFolder
@@ -271,10 +279,24 @@ def keep_decision(folder: RunFolder, attempt: int, loop: int, decision: PersonDe
     )
 
 
-def cancelled(state: TaskContext, spec: TaskSpec) -> TaskContext:
-    """Return an attempt that ends at once, in the state that the run is in."""
+def cancelled(state: TaskContext, spec: TaskSpec, changes: Sequence[Change] = ()) -> TaskContext:
+    """Return an attempt that ends at once, in the state that the run is in.
+
+    `changes` are those of workers that nothing has looked at yet.
+    """
     verdict = Verdict(state="FAILED", reason="cancelled", text="A person cancelled the run.")
     fresh = next_attempt(state, spec, max_loops=None, replan=False)
+    if changes:
+        seen = state.get("evidence") or Evidence(tree=state["tree"])
+        fresh["evidence"] = seen.model_copy(
+            update={
+                "changed_files": [one.path for one in changes],
+                "deleted_files": [one.path for one in changes if one.kind == "deleted"],
+                "lines_added": sum(one.added or 0 for one in changes),
+                "lines_removed": sum(one.removed or 0 for one in changes),
+                "stale": True,
+            }
+        )
     return {**fresh, "state": state["state"], "verdict": verdict}
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors.repositories import WorktreeGone
+from agentrunner.errors.repositories import RepositoryGone, WorktreeGone
 from agentrunner.execution.commit import CommitTools, commit_attempt
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
@@ -70,8 +70,15 @@ def _in_checkout(spec: TaskSpec, place: WorktreePlace) -> TaskSpec:
 
 
 def load_task_of(folder: RunFolder) -> TaskSpec:
-    """Return the task of a run to continue; raise InfraError where its work tree is gone."""
+    """Return the task of a run to continue; raise InfraError where its folder is gone."""
     spec = load_spec(folder)
+    if spec.repo == spec.shown_repo and not Path(spec.repo).is_dir():
+        raise RepositoryGone(
+            f"The repository of {folder.run_id} is not there any more.",
+            path=spec.repo,
+            remedy=f"put it back, or end the run: agentrunner cancel {folder.run_id}",
+            nothing_spent=True,
+        )
     if spec.repo != spec.shown_repo and not Path(spec.repo).is_dir():
         after = "agentrunner plan status" if spec.part_of else "then start it again"
         raise WorktreeGone(

@@ -14,7 +14,7 @@ from agentrunner.engine.unrecorded import unrecorded_run
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.errors.runs import NothingToShow, UnknownRound
 from agentrunner.git.manual_changes import by_hand
-from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.snapshots import Change, Snapshots
 from agentrunner.git.worktree import orphans, places_of, remove_places
 from agentrunner.sandboxes.gitdirs import remove_mask
 from agentrunner.state.lifecycle import TERMINAL, TaskState
@@ -154,6 +154,14 @@ def changes(state_dir: Path, run_id: str, round: int | None = None) -> list[dict
         {"path": c.path, "kind": c.kind, "added": c.added, "removed": c.removed}
         for c in snapshots.changes(*_compared(folder, snapshots, round))
     ]
+
+
+def changes_not_seen(folder: RunFolder, state: TaskContext) -> list[Change]:
+    """Return what a run changed where its latest worker run was not verified; [] where it was."""
+    baseline, tree, evidence = state.get("baseline"), state.get("tree"), state.get("evidence")
+    if baseline is None or not tree or (evidence.tree if evidence else baseline.tree) == tree:
+        return []
+    return list(_snapshots(folder).changes(baseline.origin or baseline.tree, tree))
 
 
 def _compared(folder: RunFolder, snapshots: Snapshots, number: int | None) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.unheld_limits import check_enforced, not_held
 from agentrunner.environment import ignored_tracing, prices_file
@@ -143,6 +144,8 @@ def _tape_notices(tape: Cassette, member: Member) -> list[str]:
             path="--record" if tape.record else "--replay",
             remedy="--sandbox bwrap or --sandbox docker, with the network allowlist",
         )
+    if tape.record and not (worker.wire or planner_kind(member.spec.runner.meta.kind).calls_model):
+        return [f"Nothing is recorded in {tape.record}: neither planner nor worker asks a model."]
     if tape.record:
         return [f"Every exchange with a model is recorded in {tape.record}."]
     return [f"Replayed from {tape.replay}: no model is asked, and the cost is that of then."]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from agentrunner.engine.driver import Driver, driving, open_driver
 from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.planner_change import renewed
 from agentrunner.engine.policies import capped, capped_again
+from agentrunner.engine.queries import changes_not_seen
 from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import check_sandbox, with_image
 from agentrunner.errors import UsageError
@@ -39,7 +41,13 @@ from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.people import Answer, People
 from agentrunner.state.run_state import Acceptance, TaskContext
 from agentrunner.storage.locks import me, repository_lock
-from agentrunner.storage.run_folder import RunFolder, new_run_id, refuse_inside, save_spec
+from agentrunner.storage.run_folder import (
+    RunFolder,
+    load_spec,
+    new_run_id,
+    refuse_inside,
+    save_spec,
+)
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 
@@ -318,18 +326,35 @@ def _check_acceptable(state: TaskContext, criteria: list[str]) -> None:
 
 
 async def cancel(run_id: str, options: Options) -> Result:
-    """End a run FAILED, after stopping the process that drives it and its worker."""
+    """End a run FAILED, after stopping the process that drives it and its worker.
+
+    Its folder may be gone.
+    """
     folder = RunFolder.open(options.state_dir, run_id)
-    spec = load_task_of(folder)
-    await attempts.stop_driver(folder, options.state_dir, Path(spec.repo))
-    with driving(folder, options):
-        state = await _latest(folder, spec, options)
-        if state["state"] in TERMINAL:
-            return attempts.result_of(folder, spec, state)
-        with open_driver(_resolved_to_end(spec, options), folder, options) as driver:
-            state = await driver.settle(state)
-            fresh = attempts.cancelled(state, spec)
-            return await driver.run(fresh)
+    spec = load_spec(folder)
+    with _in_place_of_lost(Path(spec.repo)):
+        await attempts.stop_driver(folder, options.state_dir, Path(spec.repo))
+        with driving(folder, options):
+            state = await _latest(folder, spec, options)
+            if state["state"] in TERMINAL:
+                return attempts.result_of(folder, spec, state)
+            with open_driver(_resolved_to_end(spec, options), folder, options) as driver:
+                state = await driver.settle(state)
+                changes = await asyncio.to_thread(changes_not_seen, folder, state)
+                return await driver.run(attempts.cancelled(state, spec, changes))
+
+
+@contextlib.contextmanager
+def _in_place_of_lost(repo: Path) -> Iterator[None]:
+    """Let an empty folder stand in for one that is gone, with what was made on the way to it."""
+    lost = [place for place in (repo, *repo.parents) if not place.exists()]
+    if lost:
+        repo.mkdir(parents=True)
+    try:
+        yield
+    finally:
+        if lost:
+            shutil.rmtree(lost[-1])
 
 
 async def _latest(folder: RunFolder, spec: TaskSpec, options: Options) -> TaskContext:

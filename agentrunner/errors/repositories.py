@@ -284,6 +284,18 @@ class TooManyFiles(InfraError):
     """
 
 
+class RepositoryGone(InfraError):
+    """The folder that the run works in is not there any more: it was removed, renamed, or is on a
+    disk that is not mounted.
+    """
+
+    code = "repository-gone"
+    advice = """
+    Put it back at its place, then go on. `agentrunner diff RUN` has what was done, as a patch;
+    `agentrunner cancel RUN` ends the run.
+    """
+
+
 class WorktreeGone(InfraError):
     """The run worked in a private work tree outside of the checkout, and that is gone: somebody
     removed it, or it was a task of a plan, whose work tree is taken away once it has landed.

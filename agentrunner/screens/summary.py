@@ -365,13 +365,16 @@ def _next(result: Result, target: str, width: int, git: str, driven: bool) -> li
                 limit = flat(reason.removeprefix("budget: "))
                 again = (f"agentrunner resume{name} --budget {limit}=+AMOUNT", "go on with more")
             logs = (f"agentrunner logs{name}", "what the worker did")
-            steps = [*_known_reds(result, name), logs, again, undo]
+            steps = [*_known_reds(result, name), *([logs] if result.worker_runs else []), again]
+            steps += [undo] if result.changed_files else []
         case other:
             assert_never(other)
     return next_lines(steps, width)
 
 
 def _steps_to_use(result: Result, name: str, git: str) -> list[tuple[str, str]]:
+    if not (result.changed_files or result.commit):
+        return [(f"agentrunner logs{name}", "what happened")]
     steps = [(f"agentrunner diff{name}", "what this run changed")]
     commit = result.commit
     if commit and result.worktree:

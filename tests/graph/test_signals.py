@@ -68,6 +68,31 @@ def test_the_second_signal_ends_at_once_and_the_supervisor_ends_the_worker(tmp_p
         assert (first.key, first.data["outcome"]) == ("1-001", "interrupted")
 
 
+def test_a_cancel_after_a_kill_names_what_the_worker_did(tmp_path: Path) -> None:
+    with Drill.open(tmp_path) as drill:
+        drill.hold("worker")
+        process = drill.begin()
+        drill.until_held("worker")
+        process.kill()
+        done(process)
+        drill.let_go()
+        until(lambda: isinstance(drill.ledger.look("1-001"), RecordedEnd), "the worker has ended")
+        result = done(drill.command("cancel", drill.run_id)).result
+        assert (result["reason"], result["changed_files"]) == ("cancelled", ["calc.py"])
+
+
+def test_a_run_whose_repository_is_gone_can_be_ended(tmp_path: Path) -> None:
+    with Drill.open(tmp_path, runner={"approve": {"plan": "always"}}) as drill:
+        assert drill.crash().code == 4
+        drill.repo.rename(tmp_path / "elsewhere")
+        refused = done(drill.command("resume", drill.run_id))
+        assert (refused.code, refused.result["error"]["code"]) == (5, "repository-gone")
+        ended = done(drill.command("cancel", drill.run_id))
+        assert (ended.code, ended.result["reason"]) == (0, "cancelled"), ended.stderr
+        assert not drill.repo.exists()
+        (tmp_path / "elsewhere").rename(drill.repo)
+
+
 def test_a_worker_may_save_its_work_when_the_run_is_stopped(tmp_path: Path) -> None:
     saves = "trap 'echo saved > saved.txt; exit 0' TERM; : > .work/held-worker; sleep 600 & wait"
     with Drill.open(tmp_path, worker=saves) as drill:

@@ -171,10 +171,10 @@ class Drill(Project):
     # -- processes ------------------------------------------------------------------------------
 
     def command(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
-        """Start `agentrunner ARGUMENTS --json`."""
+        """Start `agentrunner ARGUMENTS --json`, in the repository where it is there."""
         process = WarmPopen(
             [sys.executable, "-m", "agentrunner", *arguments, "--json"],
-            cwd=self.repo,
+            cwd=self.repo if self.repo.is_dir() else self.place,
             env={**os.environ, "AGENTRUNNER_STATE_DIR": str(self.state_dir), **env},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
