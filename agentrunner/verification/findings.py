@@ -201,10 +201,10 @@ def not_lasting(what: str) -> Finding:
 def pinned_to(places: Sequence[tuple[str, str]], test: str) -> Finding:
     """A finding: a test passes only as the work compares with the test's own literals.
 
-    `places` are paths with lines, and the literals there as they are shown. `test` is the name of
-    the test, or a command in back quotes.
+    `places` are paths with lines, and what the code there does with a literal. `test` is the name
+    of the test, or a command in back quotes.
     """
-    where = ", ".join(f"{place} compares with {literal}" for place, literal in places[:SHOWN])
+    where = ", ".join(f"{place} {what}" for place, what in places[:SHOWN])
     more = f" and {len(places) - SHOWN} more" * (len(places) > SHOWN)
     return Finding(
         code="work_pinned",

@@ -1,15 +1,16 @@
 """Code that answers for exactly the tests that are there.
 
 The work compares a value with a literal of a claimed test that neither the requirements nor the
-code before it mention (`if (v == 99) return -1;`). Whether the test rests on that is tried: the
-work asks for another literal instead. A test that is red then holds for this one value only.
+code before it mention (`if (v == 99) return -1;`), or gives one, whatever it is handed (`return
+5;`). Whether the test rests on that is tried with another literal instead. A test that is red then
+holds for this one value only.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -18,19 +19,27 @@ from agentrunner.verification.findings import pinned_to
 from agentrunner.verification.inputs.wanted_changes import outside_of_checks
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.syntax.edits import applied
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.fixed_answers import FixedAnswer, fixed_answers
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import (
     KnownToTests,
-    Pinned,
     compared_anew,
     compared_values,
+    is_common,
+    mentions,
     pinned,
 )
 from agentrunner.verification.syntax.regions import regions_of_tests
-from agentrunner.verification.syntax.tokens import LARGEST, lexical_family
+from agentrunner.verification.syntax.tokens import LARGEST, Value, lexical_family
+from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Target
 
+ALWAYS = re.compile(
+    r"(?i)\b(?:always|never|every(?:one|body|thing)?|all|any(?:one|body|thing)?|no longer"
+    r"|unconditional\w*|remov\w+|drop\w*|disabl\w+|retir\w+|stub\w*)\b|常に|必ず|すべて|全て|削除|廃止"
+)
+"""Words of a text that wants one answer for whatever is handed in."""
 MOST_TRIED = 6
 """So many literals are changed one by one; with more, only the first ones are named."""
 MOST_FILES = 2_000
@@ -39,10 +48,14 @@ MOST_FILES = 2_000
 
 @dataclass(frozen=True)
 class _Place:
-    """A literal that is compared with, in a file of the work."""
+    """A literal that is compared with, or always given, in a file of the work."""
 
     path: str
-    literal: Pinned
+    line: int
+    edits: tuple[Edit, ...]
+    """What makes it another."""
+    what: str
+    """What the code does with it."""
 
 
 async def stopped_for_pinned_answers(
@@ -65,7 +78,7 @@ async def stopped_for_pinned_answers(
             one for one in places[:MOST_TRIED] if await _red_without(exam, target, [one], names)
         ]
         places = alone or places
-    found = [(f"{one.path}:{one.literal.line}", one.literal.shown) for one in places]
+    found = [(f"{one.path}:{one.line}", one.what) for one in places]
     return exam.report.stopped_by(pinned_to(found, red), target.id)
 
 
@@ -90,7 +103,8 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Pl
     snapshots, world = exam.verifier.snapshots, exam.world
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     files = [(path, read_old(path), after) for path in world.product if (after := read(path))]
-    if not any(compared_anew(*one) for one in files):
+    fixed = [(one[0], answer) for one in files for answer in fixed_answers(one[1], one[2], one[0])]
+    if not (fixed or any(compared_anew(*one) for one in files)):
         return []
     tested = KnownToTests.of(_test_sources(exam, target, test_files, read))
     # A planner has read the tests: what it says of them was not asked for.
@@ -102,15 +116,32 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Pl
         for path in world.product
         if lexical_family(path) is not None
     )
+    always = [
+        _Place(path, one.line, one.edits, f"always gives {one.text} whatever it is handed")
+        for path, one in fixed
+        if _is_unasked(one, tested, asked, known)
+    ]
     found = [
-        _Place(path, one)
+        (path, one)
         for path, before, after in files
         for one in pinned(path, before, after, tested, asked, known)
     ]
-    if not any(one.literal.value[0] == "string" for one in found):
-        return found
-    old = _strings_compared_before(exam, target, found, read_old)
-    return [one for one in found if one.literal.value not in old]
+    strings = {one.value for _, one in found if one.value[0] == "string"}
+    old = _compared_before(exam, target, strings, read_old) if strings else set()
+    return always + [
+        _Place(path, one.line, one.edits, f"compares with {one.shown}")
+        for path, one in found
+        if one.value not in old
+    ]
+
+
+def _is_unasked(one: FixedAnswer, tested: KnownToTests, asked: str, known: str) -> bool:
+    """Whether nobody asked for a fixed answer: only tests have it, or nothing speaks of one."""
+    if one.is_new and one.function not in identifiers(asked):
+        return False  # others call it, as they do a handler, with what it may not need
+    if one.value is None or is_common(one.value):
+        return not (one.is_new or one.reads or ALWAYS.search(asked))
+    return one.value in tested and not mentions(asked + known, one.value)
 
 
 def _test_sources(
@@ -149,18 +180,17 @@ def _files_that_may_decide(exam: Examination, target: Target, read: ReadFile) ->
     return found
 
 
-def _strings_compared_before(
-    exam: Examination, target: Target, found: Sequence[_Place], read_old: ReadFile
-) -> set[tuple[str, str]]:
+def _compared_before(
+    exam: Examination, target: Target, strings: Collection[Value], read_old: ReadFile
+) -> set[Value]:
     """Those strings that some old file of the product compares with already. Blocks."""
-    strings = {one.literal.value for one in found if one.literal.value[0] == "string"}
-    seen: set[tuple[str, str]] = set()
+    seen: set[Value] = set()
     inputs = exam.differential.inputs(exam.world.old, [target])
     for path in sorted(exam.world.old_paths)[:MOST_FILES]:
         if inputs.counts(path) is not None or (source := read_old(path)) is None:
             continue
         if any(text.encode() in source for _, text in strings):
-            seen |= strings & compared_values(path, source)
+            seen |= compared_values(path, source).intersection(strings)
     return seen
 
 
@@ -170,6 +200,6 @@ def _with_other_literals(exam: Examination, places: Sequence[_Place]) -> str:
     read = snapshots.reader(world.new)
     changed: dict[str, bytes] = {}
     for path in {one.path for one in places}:
-        edits = [edit for one in places if one.path == path for edit in one.literal.edits]
+        edits = [edit for one in places if one.path == path for edit in one.edits]
         changed[path] = applied(read(path) or b"", edits)
     return snapshots.with_texts(world.new, changed)

@@ -11,6 +11,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from agentrunner.verification.syntax.answers import (
+    RECEIVERS,
+    answers_of,
+    is_put_together,
+    parameter_names,
+    parameters_of,
+)
 from agentrunner.verification.syntax.edits import Edit, applied, replaced
 from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
 from agentrunner.verification.syntax.ends import own_nodes
@@ -34,12 +41,10 @@ from agentrunner.verification.syntax.values import NOTHINGS, is_literal
 MOST = 2
 """The most stand-ins of one function: each costs a run of tests."""
 OTHER_TEXT = "gives some other text"
-CHOOSES = frozenset({"conditional_expression", "ternary_expression", "parenthesized_expression"})
 PARAMETER = frozenset(
     "parameter parameter_declaration required_parameter optional_parameter typed_parameter "
     "default_parameter typed_default_parameter formal_parameter".split()
 )
-RECEIVERS = frozenset({"self", "cls", "this"})
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,7 @@ def stand_ins(
 
 def reads_a_parameter(parsed: Parsed, function: Function) -> bool:
     """Whether a function uses any of what it is handed; true where it is handed nothing."""
-    names = _parameter_names(parsed, function)
+    names = parameter_names(parsed, function)
     return not names or any(parsed.text(one) in names for one in walk(function.body))
 
 
@@ -111,24 +116,15 @@ def unread(before: bytes | None, after: bytes, language: str) -> set[tuple[str, 
     had: dict[str, set[str]] = {}
     if old is not None:
         for one in functions_of(old):
-            had.setdefault(last_name(one), set()).update(_parameter_names(old, one))
+            had.setdefault(last_name(one), set()).update(parameter_names(old, one))
     idle: set[tuple[str, str]] = set()
     read: set[tuple[str, str]] = set()
     for one in functions:
         name = last_name(one)
         used = {parsed.text(node) for node in walk(one.body)}
-        for parameter in _parameter_names(parsed, one) - had.get(name, set()):
+        for parameter in parameter_names(parsed, one) - had.get(name, set()):
             (read if parameter in used else idle).add((name, parameter))
     return idle - read
-
-
-def _parameter_names(parsed: Parsed, function: Function) -> set[str]:
-    return {
-        parsed.text(one)
-        for parameter in _parameters(function)
-        for one in walk(parameter)
-        if one.type in ("identifier", "shorthand_property_identifier_pattern")
-    }
 
 
 def _answers(parsed: Parsed, function: Function, first: str) -> Iterator[tuple[str, str]]:
@@ -162,18 +158,9 @@ def _is_named(text: str, wanted: str) -> bool:
     return text.strip("\"'`").casefold() in wanted.casefold()
 
 
-def _parameters(function: Function) -> list[Node]:
-    node = function.node
-    if node.type in ("assignment", "var_spec"):
-        node = next((one for one in walk(node) if field(one, "parameters") is not None), node)
-    single = field(node, "parameter")
-    given = field(node, "parameters")
-    return [single] if single is not None else list(given.named_children) if given else []
-
-
 def _first_parameter(parsed: Parsed, function: Function) -> str | None:
     """The name of the first parameter that is not the object itself."""
-    for one in _parameters(function):
+    for one in parameters_of(function):
         node = one
         if node.type in PARAMETER:
             named = field(node, "name") or field(node, "pattern")
@@ -193,7 +180,7 @@ def _may_hand_back(parsed: Parsed, function: Function) -> bool:
         return True
     label = {"go": "result", "rust": "return_type", "java": "type"}[parsed.language]
     gives = field(function.node, label)
-    own = [one for one in _parameters(function) if one.type in PARAMETER]
+    own = [one for one in parameters_of(function) if one.type in PARAMETER]
     takes = field(own[0], "type") if own else None
     if gives is None or takes is None:
         return False
@@ -202,40 +189,9 @@ def _may_hand_back(parsed: Parsed, function: Function) -> bool:
 
 def _stated_answers(parsed: Parsed, function: Function) -> Iterator[Node]:
     """The literals that a function gives back as they stand, without those for nothing at all."""
-    body = function.body
-    if function.node.type == "assignment" or (
-        parsed.language in SCRIPTS and body.type != "statement_block"
-    ):
-        given = [body]
-    else:
-        given = [
-            value
-            for one in own_nodes(body, NESTED)
-            if one.type in ("return_statement", "return_expression")
-            for value in statements(one)[:1]
-        ]
-        last = statements(body)[-1:] if parsed.language == "rust" else []
-        given += [one for one in last if one.type not in ("return_expression", "let_declaration")]
-    while given:
-        node = given.pop(0)
-        if node.type in CHOOSES:
-            given = [*node.named_children, *given]
-        elif node.type == "expression_list" and node.named_child_count == 1:
-            given.insert(0, node.named_children[0])
-        elif node.type == "expression_statement":
-            given = [*node.named_children[:1], *given]
-        elif node.type == "if_expression":
-            branches = (field(node, "consequence"), field(node, "alternative"))
-            given = [*(one for one in branches if one is not None), *given]
-        elif node.type in ("block", "else_clause"):
-            given = [*statements(node)[-1:], *given]
-        elif is_literal(node) and node.type not in NOTHINGS and not _is_put_together(node):
+    for node in answers_of(parsed, function):
+        if is_literal(node) and node.type not in NOTHINGS and not is_put_together(node):
             yield node
-
-
-def _is_put_together(node: Node) -> bool:
-    """Whether a string holds values that are worked out."""
-    return any(one.type in ("interpolation", "template_substitution") for one in walk(node))
 
 
 def _only_answer(parsed: Parsed, function: Function) -> str | None:

@@ -1,0 +1,154 @@
+"""Functions of the work that give one literal, whatever they are handed. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.answers import (
+    RECEIVERS,
+    answers_of,
+    is_put_together,
+    parameter_names,
+)
+from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
+from agentrunner.verification.syntax.ends import own_nodes
+from agentrunner.verification.syntax.functions import NESTED, Function, functions_of
+from agentrunner.verification.syntax.languages import Parsed, language_of, parse, walk
+from agentrunner.verification.syntax.text_functions import TextFunction, text_functions
+from agentrunner.verification.syntax.tokens import Value, lexical_family, number, tokens, value_of
+from agentrunner.verification.syntax.values import NOTHINGS, TRUTHS, is_literal
+
+SIGNED = frozenset({"unary_operator", "unary_expression", "literal_value"})
+
+
+@dataclass(frozen=True)
+class FixedAnswer:
+    """The only answer of a function, which is handed something, that gave others before."""
+
+    function: str
+    """Its last name."""
+    value: Value | None
+    """None for true and false."""
+    text: str
+    line: int
+    """Where it stands first, counted from 1."""
+    edits: tuple[Edit, ...]
+    """What makes it another, wherever the function gives it."""
+    is_new: bool
+    """Whether no function had this name before."""
+    reads: bool
+    """Whether the function reads anything that it is handed."""
+
+
+def fixed_answers(before: bytes | None, after: bytes, path: str) -> list[FixedAnswer]:
+    """Return the fixed answers of functions that the work has added or changed.
+
+    A function that gave only literals before has none: the work may well give others.
+    """
+    language = language_of(path)
+    if language is not None:
+        return list(_in_tree(before, after, language))
+    return list(_in_text(before or b"", after, lexical_family(path, after) or ""))
+
+
+def other_literal(text: str, value: Value | None) -> str:
+    """Return the text of another literal of the same kind."""
+    if value is None:
+        return TRUTHS.get(text, text)
+    if value[0] == "string":
+        end = re.search(r"(\"\"\"|'''|[\"'`])#*$", text)
+        return f"{text[: end.start()]}q{text[end.start() :]}" if end else text
+    return f"{text}7" if number(f"{text}7") else f"7{text.lstrip('-')}"
+
+
+def _in_tree(before: bytes | None, after: bytes, language: str) -> Iterator[FixedAnswer]:
+    old = parse(before, language) if before is not None else None
+    parsed, functions = changed_functions(before, after, language, inner=True)
+    if parsed is None:
+        return
+    was: dict[str, list[Function]] = {}
+    for one in functions_of(old) if old is not None else ():
+        was.setdefault(one.name, []).append(one)
+    for one in functions:
+        former = was.get(one.name, [])
+        answers = list(answers_of(parsed, one))
+        texts = {parsed.text(node) for node in answers}
+        if len(texts) != 1 or not _is_fixed(answers[0]) or answers[0].type in NOTHINGS:
+            continue
+        if any(node.type in ("yield", "yield_expression") for node in own_nodes(one.body, NESTED)):
+            continue
+        handed = _reads(old, former[0]) if old is not None and former else False
+        if not (handed or parameter_names(parsed, one) - RECEIVERS):
+            continue
+        if old is not None and any(_gave_literals(old, function) for function in former):
+            continue
+        text = texts.pop()
+        value = None if text in TRUTHS else _value(text, language)
+        if value is None and text not in TRUTHS:
+            continue
+        other = other_literal(text, value)
+        yield FixedAnswer(
+            last_name(one),
+            value,
+            text,
+            answers[0].start_point.row + 1,
+            tuple(Edit(node.start_byte, node.end_byte, other) for node in answers),
+            not former,
+            _reads(parsed, one),
+        )
+
+
+def _is_fixed(node: Node) -> bool:
+    if node.type in SIGNED and node.named_child_count == 1:
+        node = node.named_children[0]
+    return is_literal(node) and not is_put_together(node)
+
+
+def _gave_literals(parsed: Parsed, function: Function) -> bool:
+    answers = [one for one in answers_of(parsed, function) if one.type not in NOTHINGS]
+    return bool(answers) and all(map(_is_fixed, answers))
+
+
+def _reads(parsed: Parsed, function: Function) -> bool:
+    """Whether a function reads what it is handed, or the object that it belongs to."""
+    names = parameter_names(parsed, function) | RECEIVERS
+    return any(
+        parsed.text(one) in names for one in walk(function.body) if not one.named_child_count
+    )
+
+
+def _value(text: str, family: str) -> Value | None:
+    known = {"python": "python", "go": "go", "rust": "rust", "java": "c"}
+    read = tokens(text.encode(), known.get(family, "script"))
+    value = value_of(read[-1]) if read else None
+    if value is not None and value[0] == "number" and read[0].text == "-":
+        return "number", f"-{value[1]}"
+    return value if len(read) == 1 else None
+
+
+def _in_text(before: bytes, after: bytes, family: str) -> Iterator[FixedAnswer]:
+    was: dict[str, list[TextFunction]] = {}
+    for one in text_functions(before, family):
+        was.setdefault(one.name, []).append(one)
+    for one in text_functions(after, family):
+        former = was.get(one.name, [])
+        if one.read or not one.parameters or any(one.body == old.body for old in former):
+            continue
+        literals = [(token, value) for token in one.tokens if (value := value_of(token))]
+        others = [token for token in one.tokens if token.kind == "name"]
+        if len(literals) != 1 or {token.text for token in others} - {"return", "end"}:
+            continue
+        if former and not any(old.read or not _literals(old) for old in former):
+            continue
+        (token, value), start = literals[0], literals[0][0].start
+        edit = Edit(start, token.end, other_literal(token.text, value))
+        yield FixedAnswer(one.name, value, token.text, token.line, (edit,), not former, False)
+
+
+def _literals(function: TextFunction) -> list[Value]:
+    return [value for token in function.tokens if (value := value_of(token))]

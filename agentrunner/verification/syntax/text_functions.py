@@ -1,0 +1,93 @@
+"""Functions in languages that are read by patterns: Ruby, PHP and C. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from agentrunner.verification.syntax.tokens import Token, tokens
+
+HEADS = {
+    "ruby": rb"^(?P<indent>[ \t]*)def (?:self\.)?(?P<name>\w+[?!]?)"
+    rb"(?:\((?P<of>[^()]*(?:\([^()]*\)[^()]*)*)\)|(?P<bare>[ \t]+[^\n;(=]+))?",
+    "php": rb"^(?P<indent>[ \t]*)[\w \t]*\bfunction (?P<name>\w+)\s*"
+    rb"\((?P<of>[^()]*(?:\([^()]*\)[^()]*)*)\)[^{;]*\{",
+    "c": rb"^(?P<indent>[ \t]*)(?:[\w*&:<>]+[ \t*&]+)+(?P<name>\w+)\s*\((?P<of>[^(){};]*)\)"
+    rb"\s*(?:const\s*)?\{",
+}
+RUBY_END = rb"(?m)^%send\b"
+PARAMETERS = {
+    "ruby": re.compile(rb"[*&]{0,2}(?P<name>[A-Za-z_]\w*)"),
+    "php": re.compile(rb"[^$]*\$(?P<name>\w+)"),
+    "c": re.compile(rb"[^=]*?(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:=|$)"),
+}
+NO_FUNCTIONS = frozenset({"if", "while", "for", "switch", "else", "return", "sizeof", "do"})
+
+
+@dataclass(frozen=True)
+class TextFunction:
+    """A function with its parameters, and its body as text."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: bytes
+    start: int
+    """Where the body begins, as the offset of a byte."""
+    line: int
+    """The same, counted from 1."""
+    family: str
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """The tokens of the body, with their places in the file."""
+        return [
+            Token(
+                one.kind, one.text, one.start + self.start, one.end + self.start,
+                one.line + self.line - 1,
+            )
+            for one in tokens(self.body, self.family)
+        ]  # fmt: skip
+
+    @cached_property
+    def read(self) -> set[str]:
+        """The parameters that it reads. A text may hold one: "#{sign}", "$sign"."""
+        words = set(re.findall(r"\w+", " ".join(one.text for one in self.tokens)))
+        return words.intersection(self.parameters)
+
+
+def text_functions(source: bytes, family: str) -> Iterator[TextFunction]:
+    """Yield the functions of a source, in source order; none of a language that is not known."""
+    head = re.compile(HEADS[family], re.MULTILINE) if family in HEADS else None
+    for hit in head.finditer(source) if head is not None else ():
+        name = hit["name"].decode()
+        if name in NO_FUNCTIONS:
+            continue
+        start = hit.end()
+        end = _end_in_ruby(source, hit) if family == "ruby" else _closing(source, start, family)
+        handed = hit["of"] if family != "ruby" else hit["of"] or hit["bare"]
+        parts = [one.strip() for one in (handed or b"").split(b",")]
+        found = [PARAMETERS[family].match(one) for one in parts]
+        names = tuple(one["name"].decode() for one in found if one)
+        body = source[start:end]
+        yield TextFunction(name, names, body, start, source.count(b"\n", 0, start) + 1, family)
+
+
+def _end_in_ruby(source: bytes, head: re.Match[bytes]) -> int:
+    rest = source[head.end() : head.end() + 200]
+    if re.match(rb"[ \t]*=[^=]", rest):  # def name(of) = …
+        line = source.find(b"\n", head.end())
+        return line if line >= 0 else len(source)
+    end = re.compile(RUBY_END % re.escape(head["indent"])).search(source, head.end())
+    return end.start() if end else len(source)
+
+
+def _closing(source: bytes, start: int, family: str) -> int:
+    """Where the bracket closes that was opened before `start`."""
+    depth = 1
+    for one in tokens(source[start:], family):
+        depth += (one.text == "{") - (one.text == "}")
+        if not depth:
+            return start + one.start
+    return len(source)
