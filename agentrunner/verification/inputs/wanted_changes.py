@@ -117,10 +117,12 @@ PART_MOVES = re.compile(
 )
 """A name in code that goes from one file or module to another."""
 BARE_RENAMES = re.compile(
-    r"\b[Rr]enam(?:e|es|ed|ing)\s+(?:the\s+)?(?:(?:function|method|class|type)\s+)?"
-    r"(?P<old>[A-Za-z_]\w*)(?:\(\))?\s+(?:to|into|as)\s+(?P<new>[A-Za-z_]\w*)(?:\(\))?(?![\w/]|\.\w)"
+    r"\b[Rr]enam(?:e|es|ed|ing)\s+(?:the\s+)?(?:(?P<kind>function|method|class|type)\s+)?"
+    r"(?P<old>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?\s+(?:to|into|as)\s+"
+    r"(?P<new>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?(?![\w/]|\.\w)"
 )
-"""The same without back quotes, where both are spelt as no plain word is: `byTag`, `by_tag`."""
+"""The same without back quotes, where the kind is said, or both are spelt as no plain word is:
+`byTag`, `by_tag`, `calc.plus`."""
 CODE_NAME = re.compile(r"\w*[a-z0-9][A-Z]\w*|\w*[A-Za-z0-9]_\w+")
 JA_CHANGES = (
     r"(?:変更|改名|リネーム|移動|削除|更新|書き換|書き直|置き換|置換|消[すし]|消去"
@@ -280,7 +282,7 @@ def renames_in(prd_text: str) -> dict[str, str]:
     bare = [
         hit
         for hit in BARE_RENAMES.finditer(text)
-        if CODE_NAME.fullmatch(hit["old"]) and CODE_NAME.fullmatch(hit["new"])
+        if hit["kind"] or all(_is_code(hit[one]) for one in ("old", "new"))
     ]
     for hit in [*bare, *RENAMES.finditer(text)]:
         before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
@@ -288,6 +290,11 @@ def renames_in(prd_text: str) -> dict[str, str]:
         if old != new and not NEGATED.search(before):
             found[old] = new
     return found
+
+
+def _is_code(name: str) -> bool:
+    """Whether a word is spelt as a name in code, and not as a file's."""
+    return not family_of(name) and bool("." in name or CODE_NAME.fullmatch(name))
 
 
 def _is_move(verb: str) -> bool:

@@ -183,9 +183,9 @@ def _explains(product: Naming, tests: Naming) -> bool:
     """Whether product code is what reads a file: it names the file at least as well as tests do.
 
     By a folder or an ending alone it has to name more of it: a test that walks through all files
-    names these as well.
+    names these as well. Both together are a name that is worked out: `f"locales/{lang}.json"`.
     """
-    if product.in_full:
+    if product.in_full or (product.folders and product.ending):
         return product.much >= tests.much
     return product.leads_there and product.much > tests.much
 

@@ -211,7 +211,10 @@ def test_a_test_may_not_take_the_name_of_another_one() -> None:
 def test_names_of_code_are_renamed_without_back_quotes_as_well() -> None:
     assert renames_in("# Rename byTag to sumByTag") == {"byTag": "sumByTag"}
     assert renames_in("Rename the function by_tag() to sum_by_tag.") == {"by_tag": "sum_by_tag"}
+    assert renames_in("Rename the method total to sum_up.") == {"total": "sum_up"}
+    assert renames_in("Rename calc.plus to calc.add.") == {"plus": "add"}
     for text in (
+        "Rename utils.py to helpers.py.",
         "Don't rename byTag to sumByTag.",
         "Rename foo to bar.",
         "Rename byTag to src/by.js",
