@@ -164,6 +164,10 @@ BECOMES = re.compile(
     r"(?=[\s.,;:!?)]|$)((?:[^.;:!?\n]|\n(?!\s*\n)){0,100})"
 )
 """After a path: it is what has to change, in the passive voice."""
+OBLIGED = re.compile(
+    r"(?i)^[`'\"*_)]*\s+(?:(?:must|should|shall)\s+be|(?:has|have|needs?|is|are)\s+to\s+be|needs?\s+\w+ing)\b"
+)
+"""After a path: it is a request, also in the passive voice."""
 HABIT = re.compile(
     r"(?i)\b(?:if|when|whenever|while|unless|until|once|each|every|after|before|always|only|whether"
     r"|next|soon|eventually|nightly|daily|weekly|automatically|later|separately|elsewhere|already"
@@ -214,7 +218,13 @@ def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     if any(_is_claimed(text, one) for one in tokens if _names_path(one[0], path, paths)):
         return False
     wanted = {index for index, _ in _requests(text, tokens)}
-    if any(_names_path(tokens[index][0], path, paths) for index in wanted):
+    mine = [index for index, one in enumerate(tokens) if _names_path(one[0], path, paths)]
+    if not wanted.isdisjoint(mine):
+        return True
+    if any(
+        OBLIGED.match(text[tokens[index].end() :][:60]) and _is_to_change(text, tokens, index)
+        for index in mine[:MOST_NAMED]
+    ):
         return True
     if any(
         _is_test_of_removed_module(text, tokens[index], verb, path)

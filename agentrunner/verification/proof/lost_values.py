@@ -46,7 +46,8 @@ def _lost(exam: Examination, case: Case, asked: str) -> tuple[str, str, str] | N
     if not claimed:
         return None
     inputs = exam.differential.inputs(world.new, [case.target])
-    tests = {one.path for one in inputs.tests if one.kind in ("test", "fixture")}
+    counted = ((path, inputs.counts(path)) for path in snapshots.list(world.new))
+    tests = {path for path, one in counted if one and one.kind in ("test", "fixture")}
     asked_now = set(
         _values((path, now(path) or b"") for path in sorted({*tests, *claimed.values()}))
     )

@@ -34,7 +34,7 @@ def test_the_end_of_its_output_is_told_and_that_it_has_no_network() -> None:
 
 def test_one_that_has_a_network_is_not_told_to_have_none() -> None:
     error = set_up_failed(spec(network=["a.example:443"]), RAN, "bubblewrap")
-    assert error.remedy == "task.setup.command"
+    assert error.remedy == "correct task.setup.command"
 
 
 def test_much_output_is_cut_and_an_end_by_time_is_called_so() -> None:
