@@ -79,13 +79,17 @@ def _renamed(text: str, names: tuple[str, str]) -> str:
 
 
 def _forms(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """A definition as it was, with each module renamed, and with all moved modules renamed."""
+    """A definition as it was, with each name renamed, with all moved modules, and with all names
+    renamed."""
     yield text
     for one in renames:
         yield _renamed(text, one)
     for one in renames:
         if re.split(r"[/.]", one[0])[-1] == re.split(r"[/.]", one[1])[-1]:
             text = _renamed(text, one)
+    yield text
+    for one in renames:
+        text = _renamed(text, one)
     yield text
 
 

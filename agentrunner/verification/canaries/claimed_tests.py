@@ -15,7 +15,7 @@ from functools import partial
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.canaries.failing_trees import FailingTree, failing_trees
-from agentrunner.verification.canaries.fixture_canary import answered_from_data, not_read
+from agentrunner.verification.canaries.fixture_canary import not_read
 from agentrunner.verification.canaries.helper_canary import helper_not_asked
 from agentrunner.verification.canaries.own_assertions import Passes, ask_assertions
 from agentrunner.verification.canaries.red_lines import RedLines, red_lines
@@ -96,9 +96,6 @@ class Canaries:
             return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
         if unread := await not_read(run, target, places, self.snapshots, world, inputs):
             return CanaryReport(tool_changed(target, unread))
-        claimed = [name for some in places.values() for name in some]
-        if answers := await answered_from_data(run, target, claimed, self.snapshots, world, inputs):
-            return CanaryReport(tool_changed(target, answers))
         literals = await self._run_canaries(
             run, target, partial(self._changed_literals, red=red), places, world, narrow=True
         )

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.file_names import best, complaints, naming
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
-from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.names import PARAMETERS
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
+WHATEVER = "{} is green whatever {} says, which the product reads since the work"
+VALUE = re.compile(
+    rb"(?P<quoted>\"(?:[^\"\\\n]|\\.)+)\"(?P<key>\s*:)?|(?<![\w.])(?P<number>[1-9]\d{0,15})(?![\w.])"
+)
+"""A text in quotes, which may be a key, or a number."""
 MOST_FILES = 50
 """Data files of one test file that are removed."""
 
@@ -70,18 +76,18 @@ async def answered_from_data(
     files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs)
     if not files:
         return ""
-    tree = await asyncio.to_thread(_with_other_lines, snapshots, world.new, files)
-    results = (await run(target, tree, names)).results
-    if results is None:
-        return ""
-    passing = [name for name in names if results.passed(name)]
-    old = await asyncio.to_thread(_with_other_lines, snapshots, world.old, files)
-    # A test that does not look at the files passes anyway: those that do change their complaint.
-    before = (await run(target, world.old, passing)).results if passing else None
-    after = (await run(target, old, passing)).results if passing else None
-    for name in passing:
-        if before and after and _messages(before, name) != _messages(after, name):
-            return f"{name} passes whatever {files[0]} says, which the product reads since the work"
+    for other in OTHERS:
+        tree = await asyncio.to_thread(_with_other, other, snapshots, world.new, files)
+        results = (await run(target, tree, ())).results
+        passing = [name for name in names if results is not None and _passes(results, name)]
+        old = await asyncio.to_thread(_with_other, other, snapshots, world.old, files)
+        # A test that does not look at the files passes anyway: those that do change their
+        # complaint.
+        before = (await run(target, world.old, ())).results if passing else None
+        after = (await run(target, old, ())).results if passing else None
+        for name in passing:
+            if before and after and _messages(before, name) != _messages(after, name):
+                return WHATEVER.format(name, files[0])
     return ""
 
 
@@ -95,19 +101,32 @@ async def green_by_data(
     files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs)
     if not files:
         return ""
-    tree = await asyncio.to_thread(_with_other_lines, snapshots, world.new, files)
-    if not (await run(target, tree, ())).passed:
-        return ""
-    # A command that does not look at the files says the same on the old tree with other ones.
-    old = await asyncio.to_thread(_with_other_lines, snapshots, world.old, files)
-    before, after = await run(target, world.old, ()), await run(target, old, ())
-    if (before.ran.stdout, before.ran.stderr) == (after.ran.stdout, after.ran.stderr):
-        return ""
-    return f"it is green whatever {files[0]} says, which the product reads since the work"
+    for other in OTHERS:
+        tree = await asyncio.to_thread(_with_other, other, snapshots, world.new, files)
+        if not (await run(target, tree, ())).passed:
+            continue
+        # A command that does not look at the files says the same on the old tree with other ones.
+        old = await asyncio.to_thread(_with_other, other, snapshots, world.old, files)
+        before, after = await run(target, world.old, ()), await run(target, old, ())
+        if (before.ran.stdout, before.ran.stderr) != (after.ran.stdout, after.ran.stderr):
+            return WHATEVER.format("it", files[0])
+    return ""
+
+
+def _cases(results: Results, name: str) -> list[TestResult]:
+    """The results of a test; of all its cases where one has another name with other data."""
+    found = list(results.named(name))
+    stem = PARAMETERS.sub("", name)
+    return found or [one for one in results.tests if PARAMETERS.sub("", one.name) == stem]
+
+
+def _passes(results: Results, name: str) -> bool:
+    cases = _cases(results, name)
+    return bool(cases) and all(one.outcome == "passed" for one in cases)
 
 
 def _messages(results: Results, name: str) -> list[str]:
-    return [one.message for one in results.named(name)]
+    return [one.message for one in _cases(results, name)]
 
 
 def _data_read_by_work(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> list[str]:
@@ -137,14 +156,37 @@ def _data_read_by_work(snapshots: Snapshots, world: SnapshotTrees, inputs: Input
     return found[:MOST_FILES]
 
 
-def _with_other_lines(snapshots: Snapshots, tree: str, files: Sequence[str]) -> str:
-    """The tree with another text in each line of these files. Blocks."""
+def with_other_lines(text: bytes) -> bytes:
+    """Return a text with something more in each line."""
+    return re.sub(rb"(?m)(?<=\S)$", b"~", text)
+
+
+def with_other_values(text: bytes) -> bytes:
+    """Return a text with other numbers, each by another amount, and other quoted values.
+
+    What a line or a record says of its neighbour is not true any more, and JSON is still JSON.
+    """
+    count = 0
+
+    def other(hit: re.Match[bytes]) -> bytes:
+        nonlocal count
+        count += 1
+        if hit["number"]:
+            return str(int(hit["number"]) + 3 * count).encode()
+        return hit[0] if hit["key"] else hit["quoted"] + b'~"'
+
+    return VALUE.sub(other, text)
+
+
+OTHERS = (with_other_lines, with_other_values)
+
+
+def _with_other(
+    other: Callable[[bytes], bytes], snapshots: Snapshots, tree: str, files: Sequence[str]
+) -> str:
+    """The tree with other contents of these files. Blocks."""
     read, entries = snapshots.reader(tree), snapshots.list(tree)
-    changed: dict[str, bytes] = {}
-    for path in files:
-        if path in entries:
-            text = re.sub(rb"(?m)(?<=\S)$", b"~", read(path) or b"")
-            changed[path] = text
+    changed = {path: other(read(path) or b"") for path in files if path in entries}
     return snapshots.with_texts(tree, changed)
 
 

@@ -10,6 +10,7 @@ from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.make import NAMES, read_makefile
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tools_js import bun_test
+from agentrunner.verification.inputs.tools_other import minitest_plugins
 from agentrunner.verification.inputs.tree import above, folder_of, join, table, texts
 
 MOST_PACKAGES = 300
@@ -277,6 +278,7 @@ def composer(context: Context, step: Step, words: list[str], by: str) -> None:
 
 def rake(context: Context, step: Step, words: list[str], by: str) -> None:
     """Follow rake: its file, and the test patterns that it names."""
+    minitest_plugins(context, step)
     for name in ("Rakefile", "rakefile", "Rakefile.rb"):
         path = join(step.folder, name)
         text = context.tree.text(path)

@@ -47,9 +47,17 @@ def ruby(context: Context, step: Step, words: list[str], by: str) -> None:
     """ruby runs a script; quoted globs in its arguments name tests."""
     for name in GEMS:
         context.place(inside(step.folder, name), "it says which gems are installed")
+    minitest_plugins(context, step)
     run_interpreter(context, step, words, by)
     for word in re.findall(r"[\"']([\w./*{},-]+\*[\w./*{},-]*\.rb)[\"']", " ".join(words)):
         context.collect(join(step.folder, word), f"{by} names {word}")
+
+
+def minitest_plugins(context: Context, step: Step) -> None:
+    """Minitest loads plug-ins from wherever Ruby finds libraries."""
+    context.place(
+        inside(step.folder, "**/minitest/*_plugin.rb"), "Minitest loads it as a plug-in", "runner"
+    )
 
 
 PHP_QUIET = re.compile(
@@ -65,6 +73,17 @@ PHP_DECLARES = re.compile(
 """A statement of PHP, without its block, that runs nothing."""
 
 
+PHP_TOOL = re.compile(r"\bPHPUnit\b")
+PHP_LOADS = re.compile(
+    r"(?m)^[ \t]*(?:require|include)(?:_once)?\b[ \t(]*(?:__DIR__[ \t]*\.[ \t]*)?"
+    r"['\"]/?(?P<path>[\w./-]+\.php)['\"][ \t)]*;"
+)
+"""A statement of PHP that loads another file, by its path from this one."""
+PHPUNIT_VALUES = frozenset("-c --configuration --bootstrap --filter --group --testsuite".split())
+MOST_PHP = 500
+"""So many files of PHP are searched for one that loads a bootstrap as well."""
+
+
 def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
     """PHPUnit collects the test suites of its configuration, or the folders that are named."""
     tree = context.tree
@@ -78,7 +97,8 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
             context.add(str(path), f"{by} names it", "config")
         elif option == "--bootstrap" and path in tree.paths:
             _bootstrap(context, str(path))
-    named = [path for path in _named(context, step, words, by) if path not in configs]
+    bare = [word for option, word in pairwise(["", *words]) if option not in PHPUNIT_VALUES]
+    named = [path for path in _named(context, step, bare, by) if path not in configs]
     config = next((path for path in configs if path in tree.paths), "")
     text = tree.text(config) or ""
     place = folder_of(config) if config else step.folder
@@ -103,10 +123,46 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
 
 def _bootstrap(context: Context, path: str) -> None:
     """A file that only declares is code that the tests reach; any other one sets them up."""
+    loaded = _loaded_by_product(context, path)
     if only_declares(context.tree.text(path) or ""):
         context.loaded.add(path)
+    elif loaded:
+        context.loaded.update(loaded)
     else:
         context.add(path, "PHPUnit loads it before the tests", "runner")
+
+
+def _loaded_by_product(context: Context, path: str) -> list[str]:
+    """Return what a bootstrap loads that loads and declares only, and that product code loads too.
+
+    [] for any other one, such as one that starts something, or is there for tests alone.
+    """
+    tree, text = context.tree, context.tree.text(path) or ""
+    loaded = [join(folder_of(path), one["path"]) for one in PHP_LOADS.finditer(text)]
+    rest = PHP_LOADS.sub("", text)
+    if not loaded or not all(one in tree.paths for one in loaded) or PHP_TOOL.search(text):
+        return []
+    if rest.strip() != "<?php" and not only_declares(rest):
+        return []
+    if not all(_is_plain(tree.text(one) or "") for one in loaded):
+        return []
+    others = [one for one in tree.paths if one.endswith(".php") and one not in (path, *loaded)]
+    for other in sorted(others)[:MOST_PHP]:
+        found = PHP_LOADS.finditer(tree.text(other) or "")
+        if any(join(folder_of(other), one["path"]) == path for one in found) and not is_test_of_php(
+            other
+        ):
+            return loaded
+    return []
+
+
+def _is_plain(source: str) -> bool:
+    return only_declares(source) and not PHP_TOOL.search(source)
+
+
+def is_test_of_php(path: str) -> bool:
+    """Whether a path is that of a test, as PHPUnit collects them, or lies beside tests."""
+    return path.endswith("Test.php") or path.startswith("tests/") or "/tests/" in path
 
 
 def only_declares(source: str) -> bool:

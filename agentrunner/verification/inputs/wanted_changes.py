@@ -117,7 +117,8 @@ PART_MOVES = re.compile(
 )
 """A name in code that goes from one file or module to another."""
 BARE_RENAMES = re.compile(
-    r"\b[Rr]enam(?:e|es|ed|ing)\s+(?:the\s+)?(?:(?P<kind>function|method|class|type)\s+)?"
+    r"\b(?:[Rr]enam(?:e|es|ed|ing)|(?P<more>and))\s+(?:the\s+)?"
+    r"(?:(?P<kind>function|method|class|type)\s+)?"
     r"(?P<old>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?\s+(?:to|into|as)\s+"
     r"(?P<new>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?(?![\w/]|\.\w)"
 )
@@ -297,6 +298,8 @@ def renames_in(prd_text: str) -> dict[str, str]:
     for hit in [*bare, *RENAMES.finditer(text)]:
         before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
         old, new = (re.split("[.:]", name)[-1] for name in (hit["old"], hit["new"]))
+        if hit.groupdict().get("more") and not re.search(r"(?i)\brenam", before):
+            continue
         if old != new and not NEGATED.search(before):
             found[old] = new
     return found

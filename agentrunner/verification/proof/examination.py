@@ -11,7 +11,7 @@ from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written
-from agentrunner.verification.inputs.wanted_changes import is_looked_at
+from agentrunner.verification.inputs.wanted_changes import is_looked_at, renames_in
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.code_removal import CodeRemoval
@@ -205,8 +205,9 @@ class Examination:
         return mode == "names" or (mode == "auto" and case.seconds > LONG_SEC)
 
     def renames(self) -> list[tuple[str, str]]:
-        """Pairs of old and new names of modules that stand elsewhere now."""
-        return renamed_modules(sorted(self.total.deleted), sorted(self.total.added))
+        """Pairs of old and new names: of modules that stand elsewhere, and as people wish it."""
+        modules = renamed_modules(sorted(self.total.deleted), sorted(self.total.added))
+        return [*modules, *renames_in(self.verifier.spec.wanted).items()]
 
     def claims(self, case: Case) -> Claims:
         """Which tests that were red before the run have to turn green, and which need not."""

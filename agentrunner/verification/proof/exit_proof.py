@@ -230,8 +230,8 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     if not await holds_with_old_packages(exam, case, ()):
         return
-    inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
-    answers = await green_by_data(exam.run, target, exam.differential.snapshots, world, inputs)
+    was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
+    answers = await green_by_data(exam.run, target, exam.differential.snapshots, world, was)
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return
     dead = await canaries_of_programs(exam, target)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
+from agentrunner.verification.canaries.fixture_canary import answered_from_data
 from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.differential import in_repo, in_tree
 from agentrunner.verification.findings import (
@@ -120,6 +121,10 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if report.stopped_by(found, target.id):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
+    was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
+    answers = await answered_from_data(exam.run, target, here, exam.verifier.snapshots, world, was)
+    if answers and report.stopped_by(tool_changed(target, answers), target.id):
+        return
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
     if report.stopped_by(dead.finding, target.id):
         return
