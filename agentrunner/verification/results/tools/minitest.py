@@ -46,4 +46,7 @@ class Minitest(Tool):
         methods = "|".join(dict.fromkeys(name.rpartition("#")[2] for name in names))
         if not methods.replace("|", "").replace("_", "").isalnum():
             return None
-        return added(shell, run, ["-n", f"/^({methods})$/"])
+        # Behind a script of `-e` an option would be Ruby's own.
+        rest = run.words[run.words.index("-e") + 2 :] if "-e" in run.words else ["file"]
+        ends = [] if any(not word.startswith("-") for word in rest) else ["--"]
+        return added(shell, run, [*ends, "-n", f"/^({methods})$/"])

@@ -42,6 +42,10 @@ def test_minitest(tmp_path: Path) -> None:
     narrowed = select("ruby test/cart_test.rb", ["CartTest#test_good"], ".", reading(tmp_path))
     assert narrowed is not None
     assert reported(tmp_path, narrowed).outcomes == [("CartTest#test_good", "passed")]
+    by_script = """ruby -e 'Dir["./test/*_test.rb"].each { |one| require one }'"""
+    narrowed = select(by_script, ["CartTest#test_good"], ".", reading(tmp_path))
+    assert narrowed is not None
+    assert reported(tmp_path, narrowed).outcomes == [("CartTest#test_good", "passed")]
 
 
 def test_minitest_behind_rake(tmp_path: Path) -> None:
