@@ -124,7 +124,8 @@ def _python_call(parsed: Parsed, call: Node) -> Stated | None:
     turned: tuple[Edit, ...] = ()
     if called in _TURNED and name is not None:
         turned = (replaced(name, _TURNED[called]),)
-    if any(word in lower for word in ("not", "less", "greater", "instance", "false", "true")):
+    words = ("not", "assertno", "less", "greater", "instance", "false", "true")
+    if any(word in lower for word in words):
         inner = _compared(parsed, plain[0]) if called == "assertTrue" and plain else ()
         return Stated(call, inner, turned, tuple(plain[:1]))
     if lower.startswith("assert_"):  # a mock
@@ -144,6 +145,7 @@ _PAIRS = {
     "assertAlmostEqual": "assertNotAlmostEqual",
     "assertGreater": "assertLessEqual",
     "assertLess": "assertGreaterEqual",
+    "assertLogs": "assertNoLogs",
 }
 _TURNED = {**_PAIRS, **{value: key for key, value in _PAIRS.items()}}
 

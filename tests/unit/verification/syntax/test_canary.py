@@ -55,6 +55,7 @@ def java(statement: str) -> tuple[str, str, str]:
         (python("self.assertTrue(f() == 1)"), "self.assertTrue(f() == 3)", "literal"),
         (python("self.assertIsNone(f())"), "self.assertIsNotNone(f())", "outcome"),
         (python("self.assertNotEqual(f(), 1)"), "self.assertEqual(f(), 1)", "outcome"),
+        (python('self.assertNoLogs("x")'), 'self.assertLogs("x")', "outcome"),
         (python("m.assert_called_with(1)"), "m.assert_called_with(3)", "literal"),
         (
             python('with raises(X, match="y"): f()'),
