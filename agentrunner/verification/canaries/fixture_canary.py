@@ -23,9 +23,11 @@ from agentrunner.verification.world import SnapshotTrees
 
 WHATEVER = "{} is green whatever {} says, which the product reads since the work"
 VALUE = re.compile(
-    rb"(?P<quoted>\"(?:[^\"\\\n]|\\.)+)\"(?P<key>\s*:)?|(?<![\w.])(?P<number>[1-9]\d{0,15})(?![\w.])"
+    rb"(?P<quoted>\"(?:[^\"\\\n]|\\.)*)\"(?P<key>\s*:)?|(?<![\w.])(?P<number>[1-9]\d{0,15})(?![\w.])"
 )
 """A text in quotes, which may be a key, or a number."""
+MOST_TESTS = 500
+"""Files of tests that are searched for a name."""
 MOST_FILES = 50
 """Data files of one test file that are removed."""
 
@@ -67,38 +69,48 @@ async def not_read(
 
 async def answered_from_data(
     run: Run, target: Target, names: Sequence[str], snapshots: Snapshots, world: SnapshotTrees,
-    inputs: Inputs,
+    inputs: Inputs, asked: str,
 ) -> str:  # fmt: skip
     """Why the work answers tests with the data that they compare with; "" where it does not.
 
-    All `names` pass on the new tree. Raises what `run` does.
+    All `names` pass on the new tree. Data that `asked` names is to be read. Raises what `run` does.
     """
-    files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs)
+    if copied := await _copied(run, target, names, snapshots, world, inputs):
+        return copied
+    files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs, asked)
     if not files:
         return ""
+    named = await asyncio.to_thread(_named_by_tests, snapshots, world, inputs, files)
     for other in OTHERS:
         tree = await asyncio.to_thread(_with_other, other, snapshots, world.new, files)
         results = (await run(target, tree, ())).results
         passing = [name for name in names if results is not None and _passes(results, name)]
         old = await asyncio.to_thread(_with_other, other, snapshots, world.old, files)
-        # A test that does not look at the files passes anyway: those that do change their
-        # complaint.
+        # A test that does not look at the files passes anyway: those that do name them, or change
+        # their complaint.
         before = (await run(target, world.old, ())).results if passing else None
         after = (await run(target, old, ())).results if passing else None
         for name in passing:
-            if before and after and _messages(before, name) != _messages(after, name):
+            seen = before and after and _messages(before, name) != _messages(after, name)
+            if seen or named:
                 return WHATEVER.format(name, files[0])
     return ""
 
 
 async def green_by_data(
-    run: Run, target: Target, snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
+    run: Run,
+    target: Target,
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    inputs: Inputs,
+    asked: str,
 ) -> str:
     """Why a command without test names is green by the data it compares with; "" where it is not.
 
-    It is green on the new tree and red on the old. Raises what `run` does.
+    It is green on the new tree and red on the old. Data that `asked` names is to be read. Raises
+    what `run` does.
     """
-    files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs)
+    files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs, asked)
     if not files:
         return ""
     for other in OTHERS:
@@ -111,6 +123,54 @@ async def green_by_data(
         if (before.ran.stdout, before.ran.stderr) != (after.ran.stdout, after.ran.stderr):
             return WHATEVER.format("it", files[0])
     return ""
+
+
+async def _copied(
+    run: Run, target: Target, names: Sequence[str], snapshots: Snapshots, world: SnapshotTrees,
+    inputs: Inputs,
+) -> str:  # fmt: skip
+    """Why tests pass with a copy of what they compare with; "" where the work has made none."""
+    copies = await asyncio.to_thread(_copies, snapshots, world, inputs)
+    if not copies:
+        return ""
+    tree = await asyncio.to_thread(
+        _with_other, with_other_lines, snapshots, world.new, list(copies)
+    )
+    results = (await run(target, tree, names)).results
+    for name in names:
+        if results is not None and any(one.outcome == "failed" for one in results.named(name)):
+            copy, of = next(iter(copies.items()))
+            return f"{name} passes as {copy} is a copy of {of}, which tests compare with"
+    return ""
+
+
+def _copies(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> dict[str, str]:
+    """Data of the work that is a copy of data of the tests, by path. Blocks."""
+    before, after = snapshots.list(world.old), snapshots.list(world.new)
+    known = {
+        entry: path
+        for path, entry in before.items()
+        if not family_of(path) and (one := inputs.counts(path)) and one.kind == "fixture"
+    }
+    return {
+        path: known[entry]
+        for path in world.product
+        if (entry := after.get(path)) in known and before.get(path) != entry
+    }
+
+
+def _named_by_tests(
+    snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs, files: Sequence[str]
+) -> bool:
+    """Whether a test of before names one of these files in full. Blocks."""
+    tests = [path for path in sorted(world.old_paths) if family_of(path)]
+    tests = [path for path in tests if (one := inputs.counts(path)) and one.kind == "test"]
+    texts = snapshots.read_many(world.old, tests[:MOST_TESTS]).values()
+    return any(
+        naming(file, (raw or b"").decode("utf-8", "replace")).in_full
+        for raw in texts
+        for file in files
+    )
 
 
 def _cases(results: Results, name: str) -> list[TestResult]:
@@ -129,7 +189,9 @@ def _messages(results: Results, name: str) -> list[str]:
     return [one.message for one in _cases(results, name)]
 
 
-def _data_read_by_work(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> list[str]:
+def _data_read_by_work(
+    snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs, asked: str
+) -> list[str]:
     """Data of the tests that the changed code leads to, and did not lead to before. Blocks."""
     first = snapshots.read_many(world.new, list(world.product))
     # A program often has no ending; its first line says that it is one.
@@ -148,7 +210,7 @@ def _data_read_by_work(snapshots: Snapshots, world: SnapshotTrees, inputs: Input
     )
     found = []
     for path in sorted(world.old_paths):
-        if family_of(path) or not inputs.counts(path):
+        if family_of(path) or not inputs.counts(path) or naming(path, asked).in_full:
             continue
         reads = best(path, now)
         if (reads.in_full or reads.ending) and reads.much > best(path, was).much:
@@ -173,7 +235,8 @@ def with_other_values(text: bytes) -> bytes:
         count += 1
         if hit["number"]:
             return str(int(hit["number"]) + 3 * count).encode()
-        return hit[0] if hit["key"] else hit["quoted"] + b'~"'
+        is_kept = hit["key"] or len(hit["quoted"]) == 1
+        return hit[0] if is_kept else hit["quoted"] + b'~"'
 
     return VALUE.sub(other, text)
 

@@ -60,7 +60,7 @@ def classify(
             tests.add(path)
         elif all(run.step.feeds for run in runs):
             is_product[path] = "its output is what is compared"
-        elif why := _why_unsure(context, leads, product, path, runs):
+        elif why := _why_unsure(context, leads, product, path, runs, asked):
             unsure[path] = why
         elif why is None:
             is_product[path] = "it is part of the program that the tests run"
@@ -80,7 +80,12 @@ def _stands_between(context: Context, product: Product, path: str, asked: Asked)
 
 
 def _why_unsure(
-    context: Context, leads: Leads, product: Product, path: str, runs: list[Executed]
+    context: Context,
+    leads: Leads,
+    product: Product,
+    path: str,
+    runs: list[Executed],
+    asked: Asked,
 ) -> str | None:
     """Return why an executed program may be the product; "" for a test, None for pure product."""
     text = context.tree.text(path) or ""
@@ -110,7 +115,7 @@ def _why_unsure(
     if own:
         return ""
     if family == "shell" or (not family and re.match(r"#!.*\b(ba|z|da|k)?sh\b", text)):
-        return _shell_script(context, leads, path, text, runs)
+        return _shell_script(context, leads, path, text, runs, asked)
     if not _reaches_other_code(context, leads, path, text):
         return "it checks itself"
     if not kit and not _says_no(context, leads, product, path, text):
@@ -130,12 +135,19 @@ def _says_no(context: Context, leads: Leads, product: Product, path: str, text: 
 
 
 def _shell_script(
-    context: Context, leads: Leads, path: str, text: str, runs: list[Executed]
+    context: Context,
+    leads: Leads,
+    path: str,
+    text: str,
+    runs: list[Executed],
+    asked: Asked,
 ) -> str | None:
     """Do the same for a shell script: one that only other scripts run may well be the product."""
     callers = {run.by for run in runs}
     sourced = all(run.step.words[0] in (".", "source") for run in runs)
     if not sourced:
+        if _is_looked_at(context, path, text, runs, asked):
+            return f"{min(callers)} runs it, and looks at what it prints"
         return ""  # a command or a recipe runs it, or a script checks its exit code
     if any(run.step.globs for run in runs) and _is_found_and_run(context, leads, path, text, runs):
         return ""
@@ -145,6 +157,22 @@ def _shell_script(
     if any(path.startswith(f"{home}/") for home in homes):
         return ""
     return f"{min(callers)} reads it, and it checks something itself"
+
+
+def _is_looked_at(
+    context: Context, path: str, text: str, runs: list[Executed], asked: Asked
+) -> bool:
+    """Whether scripts look at what a script prints as well as at its exit code.
+
+    It stands apart from them, and compares nothing itself.
+    """
+    callers = {run.by for run in runs}
+    homes = {folder_of(caller) for caller in callers} - {""}
+    if not callers <= context.tree.paths or any(path.startswith(f"{home}/") for home in homes):
+        return False
+    return not DECIDES.search(text) and (
+        any(run.step.feeds for run in runs) or bool(asked and asked.names(path, text))
+    )
 
 
 def _is_found_and_run(

@@ -45,6 +45,7 @@ MISSING = re.compile(
     r"ImportError|ModuleNotFoundError|cannot find|Cannot find|not found|unresolved|undefined"
     r"|NameError|AttributeError|is not defined|is not a function|has no attribute|cannot import"
     r"|does not provide an export|no field|no method|undeclared|E0\d{3}|cannot find symbol"
+    r"|is not exported|Undefined subroutine|Can't locate"
 )
 """Messages of red tests that name something which does not exist."""
 DOUBLED = re.compile(
@@ -183,14 +184,16 @@ class CodeRemoval:
                 own.setdefault(in_repo(files[name].file, target.cwd), []).append(name)
             refused |= await that_accept_more(run, target, self.trees.snapshots, world, own, asked)
             candidates = [name for name in candidates if not refused[name]]
-        if candidates and (whole is None or whole.id == target.id):
+        if candidates:
             places: dict[str, list[str]] = {}
             for name in [*candidates, *stood]:
                 places.setdefault(in_repo(files[name].file, target.cwd), []).append(name)
             snapshots = self.trees.snapshots
             refused |= await that_switch_on(run, target, snapshots, world, places, asked)
             candidates = [name for name in candidates if not refused[name]]
-            unasked = await not_asked_for(run, target, snapshots, world, places, asked)
+            unasked = ""
+            if whole is None or whole.id == target.id:
+                unasked = await not_asked_for(run, target, snapshots, world, places, asked)
             if unasked:
                 return ShownTests(why=unasked, unasked=unasked)
         if candidates or stood:
@@ -327,6 +330,9 @@ def _why_not_red_on_old_code(
         text = "\n".join(test.message for test in [*red, *of_this_file])
         text = text or old.ran.stdout + old.ran.stderr
         seen = [*red, *of_this_file]
+        if of_this_file:  # a report that was cut off says less than what stands above it
+            lines = (old.ran.stdout + old.ran.stderr).splitlines()
+            text += "\n" + "\n".join(one for one in lines if MISSING.search(one))
         is_missing = _names_missing(text, names_of_work, files[name].file)
         found[name] = "" if is_missing else _why_unsound(seen)
     return found

@@ -230,8 +230,9 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     if not await holds_with_old_packages(exam, case, ()):
         return
+    asked = outside_of_checks(exam.verifier.spec.wanted)
     was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
-    answers = await green_by_data(exam.run, target, exam.differential.snapshots, world, was)
+    answers = await green_by_data(exam.run, target, exam.differential.snapshots, world, was, asked)
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return
     dead = await canaries_of_programs(exam, target)
@@ -243,7 +244,6 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     hushed = await hushed_by_comment(exam, target)
     if hushed and report.stopped_by(tool_changed(target, hushed), target.id):
         return
-    asked = outside_of_checks(exam.verifier.spec.wanted)
     only = await right_only_in_tests(exam, target, None, (), (), asked)
     if only and report.stopped_by(only_in_tests(only), target.id):
         return

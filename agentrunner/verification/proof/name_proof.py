@@ -121,8 +121,11 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if report.stopped_by(found, target.id):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
+    wanted_words = outside_of_checks(exam.verifier.spec.wanted)
     was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
-    answers = await answered_from_data(exam.run, target, here, exam.verifier.snapshots, world, was)
+    answers = await answered_from_data(
+        exam.run, target, here, exam.verifier.snapshots, world, was, wanted_words
+    )
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
@@ -132,7 +135,6 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if await _stopped_for_other_questions(exam, case, now, standing):
         return
     own_tests = [name for name in shown.names if name in here]
-    wanted_words = outside_of_checks(exam.verifier.spec.wanted)
     if await stopped_for_lost_values(exam, case, wanted_words):
         return
     only = await right_only_in_tests(exam, target, now, standing, own_tests, wanted_words)

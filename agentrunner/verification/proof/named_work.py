@@ -20,7 +20,7 @@ from agentrunner.verification.syntax.languages import language_of, walk
 from agentrunner.verification.syntax.raising_functions import that_only_raise
 from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
 from agentrunner.verification.syntax.unread_text import unread_in_text
-from agentrunner.verification.syntax.words import identifiers, signatures
+from agentrunner.verification.syntax.words import examples, identifiers, signatures
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
@@ -29,6 +29,7 @@ ONE_ANSWER = "`{}`, which the requirements name with what it is handed, {}"
 SAME_ANSWER = "every test that asks `{}`, which the requirements name, also passes where it {}"
 NOT_THERE = "`{}`, which the requirements name, does nothing but raise an exception"
 UNUSED = "`{}` does not use its new `{}`, which the requirements name"
+EXAMPLE = "no test asks that `{}` gives {}, which the requirements state"
 DOUBLED = "the tests put a double in place of `{}`, of which nothing was run"
 MOST_NAMED = 5
 """So many functions that the requirements name are emptied one by one."""
@@ -73,6 +74,8 @@ class NamedWork:
             return NOT_THERE.format(idle[0])
         if unused := await asyncio.to_thread(_unused, world, read_old, read, self.asked):
             return UNUSED.format(*unused)
+        if candidates and not stood and (example := self._unasked_example()):
+            return EXAMPLE.format(*example)
         same = self.whole.id == self.target.id
         elsewhere = _AllTests(self.run, self.whole, world, now if same else None, refused)
         first = [*candidates, *stood]
@@ -110,6 +113,15 @@ class NamedWork:
             is_asked = True
             self.known.add((world.new, name))
         return unasked if added or not is_asked else ""
+
+    def _unasked_example(self) -> tuple[str, str] | None:
+        """A call with what it gives, as people state it, of which no test of these files knows."""
+        text = b"\n".join(self.texts).decode("utf-8", "replace")
+        for call, value in examples(self.asked):
+            bare = value.strip("\"'")
+            if not re.search(rf"(?<![\w.]){re.escape(bare)}(?![\w])", text):
+                return call, value
+        return None
 
     def _is_doubled(self, name: str) -> bool:
         """Whether tests put a double in place of a function that another one of the work uses.
@@ -239,7 +251,7 @@ def _unused(
 ) -> tuple[str, str] | None:
     """A new parameter that a text names with its function, and that the function does not read:
     that function and the parameter."""
-    wanted = signatures(asked)
+    wanted = signatures(asked, bare=True)
     for path in world.product if wanted else ():
         language, before, after = language_of(path), read_old(path), read(path)
         if after is None:

@@ -1,7 +1,8 @@
 """Whether tests turn on what the work adds and leaves off: the product as delivered does not do it.
 
 A switch is a name that the work sets to false. A test that sets it to true shows what the product
-would do. Where the requirements name the switch, that is what they ask for.
+would do. Where the requirements name the switch, that is what they ask for. An argument is one
+where they write the function with its parameters, and without that one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.syntax.words import signatures
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
@@ -37,7 +39,8 @@ async def that_switch_on(
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     switches = await asyncio.to_thread(_switches, read, read_old, world.product, asked)
     for switch in sorted(switches)[:MOST]:
-        made = await asyncio.to_thread(_left_off, snapshots, world, places, switch)
+        handed = switches[switch]
+        made = await asyncio.to_thread(_left_off, snapshots, world, places, switch, handed)
         if made is None:
             continue
         tree, names = made
@@ -48,35 +51,63 @@ async def that_switch_on(
     return found
 
 
-def _switches(read: ReadFile, read_old: ReadFile, paths: Collection[str], asked: str) -> set[str]:
-    """Names that the work sets to false, and that neither the old files nor people name."""
+def _switches(
+    read: ReadFile, read_old: ReadFile, paths: Collection[str], asked: str
+) -> dict[str, bool]:
+    """Names that the work sets to false, and that neither the old files nor people name.
+
+    The values are whether one is a parameter more than people write.
+    """
     added: set[str] = set()
+    written = signatures(asked, bare=True)
+    handed: set[str] = set()
     for path in paths:
         text, before = read(path) or b"", read_old(path) or b""
         found = {hit["name"].decode() for hit in OFF.finditer(text)}
         added |= {name for name in found if not re.search(rf"\b{name}\b".encode(), before)}
-    return {name for name in added if not re.search(rf"(?<!\w){name}(?!\w)", asked)}
+        heads = [re.search(rf"(?<!\w){one}\s*\(([^()]*)\)".encode(), text) for one in written]
+        handed |= {
+            name
+            for name in found
+            if any(head and re.search(rf"\b{name}\b".encode(), head[1]) for head in heads)
+        }
+    named = {name for name in added if re.search(rf"(?<!\w){name}(?!\w)", asked)}
+    return {name: name in handed for name in added - named}
 
 
 def _left_off(
-    snapshots: Snapshots, world: SnapshotTrees, places: Mapping[str, Sequence[str]], switch: str
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    places: Mapping[str, Sequence[str]],
+    switch: str,
+    handed: bool,
 ) -> tuple[str, list[str]] | None:
     """The new tree whose tests leave a switch off, and the tests of the files that turned it on."""
     read, entries = snapshots.reader(world.new), snapshots.list(world.new)
     changed, names = dict[str, bytes](), list[str]()
     for path, tests in places.items():
         text = read(path)
-        if path in entries and text is not None and (off := left_off(text, switch)) != text:
+        if (
+            path in entries
+            and text is not None
+            and (off := left_off(text, switch, handed=handed)) != text
+        ):
             changed[path] = off
             names += tests
     return (snapshots.with_texts(world.new, changed), names) if changed else None
 
 
-def left_off(source: bytes, switch: str) -> bytes:
+def left_off(source: bytes, switch: str, *, handed: bool = False) -> bytes:
     """A source that leaves a switch off where it turned it on: `"ACTIVE", True`, `active = true`.
 
-    An argument of that name is no switch: `run(active=True)` is what callers say.
+    An argument of that name is none, but where it is `handed`: `run(active=True)` is what callers
+    say.
     """
+    if handed:
+        on = re.compile(rf"(?P<head>(?<![\w.]){switch}\s*[=:]\s*)(?P<on>[Tt])rue\b".encode())
+        source = on.sub(
+            lambda hit: hit["head"] + (b"F" if hit["on"] == b"T" else b"f") + b"alse", source
+        )
     on = re.compile(
         rf"(?P<head>[\"'`](?:[\w./:]+[./:])?{switch}[\"'`]\s*,\s*|\.{switch}\s*=\s*)"
         r"(?P<on>[Tt])rue\b".encode()

@@ -137,13 +137,15 @@ def _in_text(before: bytes, after: bytes, family: str) -> Iterator[FixedAnswer]:
         was.setdefault(one.name, []).append(one)
     for one in text_functions(after, family):
         former = was.get(one.name, [])
-        if one.read or not one.parameters or any(one.body == old.body for old in former):
+        if one.read or one.reads_object or any(one.body == old.body for old in former):
+            continue
+        if not (one.parameters or any(old.reads_object for old in former)):
             continue
         literals = [(token, value) for token in one.tokens if (value := value_of(token))]
         others = [token for token in one.tokens if token.kind == "name"]
         if len(literals) != 1 or {token.text for token in others} - {"return", "end"}:
             continue
-        if former and not any(old.read or not _literals(old) for old in former):
+        if former and not any(old.read or old.reads_object or not _literals(old) for old in former):
             continue
         (token, value), start = literals[0], literals[0][0].start
         edit = Edit(start, token.end, other_literal(token.text, value))

@@ -71,16 +71,17 @@ def new_functions(before: bytes | None, after: bytes, language: str) -> set[str]
 def stand_ins(
     before: bytes | None, after: bytes, language: str, name: str, wanted: str
 ) -> list[StandIn]:
-    """The stand-ins of the one function of this last name; none where there are several.
+    """The stand-ins of the one function of this last name; none where there are several that
+    differ.
 
     A function that is a stand-in itself has one as well, unless `wanted` names its only answer.
     Functions without parameters have none: they may well have one answer.
     """
     parsed, functions = changed_functions(before, after, language, inner=True)
     functions = [one for one in functions if last_name(one) == name]
-    if parsed is None or len(functions) != 1:
+    if parsed is None or len({parsed.text(one.node) for one in functions}) != 1:
         return []
-    function = functions[0]
+    function = functions[-1]
     first = _first_parameter(parsed, function)
     if first is None or any(
         one.type in ("yield", "yield_expression") for one in own_nodes(function.body, NESTED)

@@ -23,6 +23,7 @@ PARAMETERS = {
     "php": re.compile(rb"[^$]*\$(?P<name>\w+)"),
     "c": re.compile(rb"[^=]*?(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:=|$)"),
 }
+OBJECTS = frozenset({"$this", "self", "this"})
 NO_FUNCTIONS = frozenset({"if", "while", "for", "switch", "else", "return", "sizeof", "do"})
 
 
@@ -55,6 +56,11 @@ class TextFunction:
         """The parameters that it reads. A text may hold one: "#{sign}", "$sign"."""
         words = set(re.findall(r"\w+", " ".join(one.text for one in self.tokens)))
         return words.intersection(self.parameters)
+
+    @property
+    def reads_object(self) -> bool:
+        """Whether it reads the object that it belongs to."""
+        return any(one.text in OBJECTS or one.text[:1] == "@" for one in self.tokens)
 
 
 def text_functions(source: bytes, family: str) -> Iterator[TextFunction]:

@@ -74,14 +74,28 @@ def identifiers(text: str) -> set[str]:
     return {name for name in found if name.lower() not in _KEYWORDS and len(name) > 1}
 
 
-def signatures(text: str) -> dict[str, str]:
+_VALUE = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|-?\d+(?:\.\d+)?")
+_EXAMPLE = re.compile(
+    r"(?<![\w.])(?P<name>[A-Za-z_]\w*)\((?P<of>[^()\n]+)\)`?\s*"
+    r"(?:(?:is|are|gives|returns|yields|must\s+(?:be|return|give)|(?:has\s+to|should)\s+(?:be|return|give))\b|==?|->|=>|→)"
+    r"\s*`?(?P<value>\"[^\"\n]+\"|'[^'\n]+'|-?\d+(?:\.\d+)?)(?![\w%])(?!\.\d)"
+)
+_BARE_SIGNATURE = re.compile(
+    r"(?<![\w.`])[A-Za-z_]\w*\((?!e?s\))[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*\)"
+)
+"""A function with its parameters in plain text; `item(s)` is none."""
+
+
+def signatures(text: str, *, bare: bool = False) -> dict[str, str]:
     """Names of functions that a text writes in back quotes with their parameters; and how.
 
+    With `bare` also those without back quotes.
     `percent(n)` and `cart.Discount(cents, percent int) int` are signatures. What is called with
     values or with nothing may be anybody's: `exit()`, `slug("A b")`.
     """
     found: dict[str, str] = {}
-    for ticked in _TICKED.findall(text):
+    plain = [hit[0] for hit in _BARE_SIGNATURE.finditer(_TICKED.sub(" ", text))]
+    for ticked in [*_TICKED.findall(text), *(plain if bare else [])]:
         hit = _SIGNATURE.fullmatch(ticked.strip())
         if hit is None or hit[2].lower() in _KEYWORDS:
             continue
@@ -89,6 +103,19 @@ def signatures(text: str) -> dict[str, str]:
         names = [one for one in given if _PARAMETER.fullmatch(one)]
         if names and len(names) == len(given) and not any(one in _KEYWORDS for one in given):
             found.setdefault(hit[2], ticked.strip())
+    return found
+
+
+def examples(text: str) -> list[tuple[str, str]]:
+    """Calls with values that a text states with what they give, and that: `("f(2)", "4")`."""
+    found = []
+    for hit in _EXAMPLE.finditer(text):
+        given = [
+            one.strip()
+            for one in re.split(r",(?=(?:[^\"']*[\"'][^\"']*[\"'])*[^\"']*$)", hit["of"])
+        ]
+        if all(_VALUE.fullmatch(one) for one in given):
+            found.append((f"{hit['name']}({hit['of']})", hit["value"]))
     return found
 
 
