@@ -447,7 +447,8 @@ REPOS = {
         },
         ["sh check.sh"],
         counts=["check.sh", "cases.tsv", "more.txt"],
-        product=["other.txt"],
+        product=["other.txt", "calc"],
+        unsure=["calc"],
     ),
     "a shell product beside its check": Repo(
         {
