@@ -15,6 +15,7 @@ from pathlib import Path
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun, UnknownRun
+from agentrunner.state.lifecycle import state_word
 from agentrunner.storage.run_folder import RunFolder, make_private, runs_root, write_private
 from agentrunner.storage.worker_ledger import read_json
 
@@ -189,5 +190,5 @@ class RunIndex:
 
 def _ambiguous(message: str, rows: list[RunRow]) -> UsageError:
     shown = rows[:SHOWN_CANDIDATES]
-    details = tuple((row.run_id, f"{row.state}, {row.title}") for row in shown)
+    details = tuple((row.run_id, f"{state_word(asdict(row))}, {row.title}") for row in shown)
     return AmbiguousRun(message, details=details, remedy=f"name one, e.g. {shown[0].run_id}")
