@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+from dataclasses import replace
 from typing import cast
 
 from langgraph.types import Command
@@ -67,6 +68,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
         return end
     order = state["order"]
     assert order is not None
+    began = deps.clock.monotonic()
     process = None
     fresh = _never_ran(deps, order)
     if not fresh:
@@ -83,7 +85,18 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
     reach("after_finish")
     if supervised.outcome in ("lost", "infra"):
         return await _without_outcome(state, deps, order, supervised, here=process is not None)
-    return await asyncio.to_thread(_ended, state, deps, order, supervised)
+    command = await asyncio.to_thread(_ended, state, deps, order, supervised)
+    here = deps.clock.monotonic() - began
+    return command if process else _with_time(command, state, supervised.duration_sec - here)
+
+
+def _with_time(command: Command[str], state: TaskContext, seconds: float) -> Command[str]:
+    """The command, with what a worker had worked before this process took it over."""
+    update = cast("Update", command.update or {})
+    counters = update.get("counters") or state["counters"]
+    wall = round(counters.wall_sec + max(seconds, 0), 3)
+    counters = counters.model_copy(update={"wall_sec": wall})
+    return replace(command, update={**update, "counters": counters})
 
 
 def _never_ran(deps: Deps, order: WorkerOrder) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -79,6 +80,22 @@ def test_a_cancel_after_a_kill_names_what_the_worker_did(tmp_path: Path) -> None
         until(lambda: isinstance(drill.ledger.look("1-001"), RecordedEnd), "the worker has ended")
         result = done(drill.command("cancel", drill.run_id)).result
         assert (result["reason"], result["changed_files"]) == ("cancelled", ["calc.py"])
+
+
+def test_the_time_of_a_worker_that_outlived_its_driver_counts(tmp_path: Path) -> None:
+    with Drill.open(tmp_path) as drill:
+        drill.hold("worker")
+        process = drill.begin()
+        drill.until_held("worker")
+        process.kill()
+        done(process)
+        drill.let_go()
+        until(lambda: isinstance(drill.ledger.look("1-001"), RecordedEnd), "the worker has ended")
+        path = drill.ledger.dir("1-001") / "result.json"
+        told = json.loads(path.read_text())
+        path.write_text(json.dumps({**told, "duration_sec": 100.0}))
+        result = drill.resume()
+        assert result["state"] == "COMPLETE" and 100 <= result["duration_sec"] < 160
 
 
 def test_a_run_whose_repository_is_gone_can_be_ended(tmp_path: Path) -> None:
