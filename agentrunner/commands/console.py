@@ -158,6 +158,8 @@ class Console:
         self._about: dict[str, object] = {}
         """Facts about the run that every notification includes."""
         self.run_id: str | None = None
+        self.begun_here = False
+        """Whether the run began with this command."""
         self.state: str | None = None
         self._seq = 0
         self._result: Event | None = None
@@ -189,6 +191,7 @@ class Console:
             self._result = None
         self._seq = int(event.get("seq") or self._seq)
         self.run_id = event.get("run_id") or self.run_id
+        self.begun_here |= event.get("event") == "run_started"
         if event.get("event") == "state_changed":
             self.state = event.get("to")
         if event.get("event") == "result":

@@ -29,10 +29,12 @@ from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.queries import changes_not_seen
 from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import check_sandbox, with_image
-from agentrunner.errors import UsageError
+from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.errors.repositories import RepositoryGone
 from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriterion
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.silence import AGAIN
+from agentrunner.git.snapshots import Change
 from agentrunner.money.counters import granted
 from agentrunner.planners.panel import make_panel
 from agentrunner.results import Result
@@ -340,7 +342,9 @@ async def cancel(run_id: str, options: Options) -> Result:
                 return attempts.result_of(folder, spec, state)
             with open_driver(_resolved_to_end(spec, options), folder, options) as driver:
                 state = await driver.settle(state)
-                changes = await asyncio.to_thread(changes_not_seen, folder, state)
+                changes: list[Change] = []
+                with contextlib.suppress(AgentRunnerError, OSError):
+                    changes = await asyncio.to_thread(changes_not_seen, folder, state)
                 return await driver.run(attempts.cancelled(state, spec, changes))
 
 
@@ -348,13 +352,30 @@ async def cancel(run_id: str, options: Options) -> Result:
 def _in_place_of_lost(repo: Path) -> Iterator[None]:
     """Let an empty folder stand in for one that is gone, with what was made on the way to it."""
     lost = [place for place in (repo, *repo.parents) if not place.exists()]
-    if lost:
-        repo.mkdir(parents=True)
+    try:
+        for place in reversed(lost):
+            place.mkdir()
+    except OSError as error:
+        raise RepositoryGone(
+            "The repository is not there any more, and nothing can stand in for it.",
+            path=str(repo),
+            remedy="put it back, or remove the run: agentrunner gc",
+        ) from error
     try:
         yield
     finally:
         if lost:
-            shutil.rmtree(lost[-1])
+            _remove_what_we_made(repo, lost)
+
+
+def _remove_what_we_made(repo: Path, made: Sequence[Path]) -> None:
+    """Remove the folders of a stand-in, where they hold nothing but the run's note."""
+    with contextlib.suppress(OSError):
+        found = [one for one in repo.rglob("*") if not one.is_dir()]
+        if len(found) <= 1 and not (repo / ".git").exists():
+            shutil.rmtree(repo)
+        for place in made[1:]:
+            place.rmdir()
 
 
 async def _latest(folder: RunFolder, spec: TaskSpec, options: Options) -> TaskContext:

@@ -17,8 +17,13 @@ def commit_command(paths: Sequence[str], git: str = "git") -> str:
     """
     for names in (paths, list(dict.fromkeys(path.split("/")[0] for path in paths))):
         listed = " ".join(shlex.quote(name) for name in names)
-        if any(name[0] in "-:" for name in names):  # git would read more into it than a path
+        if not all(map(_is_plain, names)):
             continue
         if 0 < len(names) <= MOST_PATHS and len(listed) <= MOST_CHARACTERS:
             return f"{git} add {listed} && {git} commit"
     return f"{git} add -A && {git} commit"
+
+
+def _is_plain(name: str) -> bool:
+    """Whether git and a terminal read no more into a name than a path."""
+    return name[0] not in "-:" and name.isprintable() and not set(name) & set("*?[")

@@ -384,7 +384,7 @@ def _steps_to_use(result: Result, name: str, git: str) -> list[tuple[str, str]]:
     else:
         steps.append((f"agentrunner undo{name}", "put it back"))
     if git and not commit:
-        changed = [*result.changed_files, *result.deleted_files]
+        changed = list(dict.fromkeys([*result.changed_files, *result.deleted_files]))
         steps.append((commit_command(changed, git), "nothing was committed for you"))
     return steps
 

@@ -8,6 +8,7 @@ gone. The product can also begin to read the file itself, and answer with what s
 from __future__ import annotations
 
 import asyncio
+import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -18,6 +19,8 @@ from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS
+from agentrunner.verification.syntax.definitions import definition
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
@@ -26,8 +29,6 @@ VALUE = re.compile(
     rb"(?P<quoted>\"(?:[^\"\\\n]|\\.)*)\"(?P<key>\s*:)?|(?<![\w.])(?P<number>[1-9]\d{0,15})(?![\w.])"
 )
 """A text in quotes, which may be a key, or a number."""
-MOST_TESTS = 500
-"""Files of tests that are searched for a name."""
 MOST_FILES = 50
 """Data files of one test file that are removed."""
 
@@ -80,9 +81,10 @@ async def answered_from_data(
     files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs, asked)
     if not files:
         return ""
-    named = await asyncio.to_thread(_named_by_tests, snapshots, world, inputs, files)
     for other in OTHERS:
         tree = await asyncio.to_thread(_with_other, other, snapshots, world.new, files)
+        if tree == world.new:
+            continue
         results = (await run(target, tree, ())).results
         passing = [name for name in names if results is not None and _passes(results, name)]
         old = await asyncio.to_thread(_with_other, other, snapshots, world.old, files)
@@ -92,7 +94,9 @@ async def answered_from_data(
         after = (await run(target, old, ())).results if passing else None
         for name in passing:
             seen = before and after and _messages(before, name) != _messages(after, name)
-            if seen or named:
+            if seen or await asyncio.to_thread(
+                _names_one, snapshots, world, target, results, name, files
+            ):
                 return WHATEVER.format(name, files[0])
     return ""
 
@@ -115,7 +119,7 @@ async def green_by_data(
         return ""
     for other in OTHERS:
         tree = await asyncio.to_thread(_with_other, other, snapshots, world.new, files)
-        if not (await run(target, tree, ())).passed:
+        if tree == world.new or not (await run(target, tree, ())).passed:
             continue
         # A command that does not look at the files says the same on the old tree with other ones.
         old = await asyncio.to_thread(_with_other, other, snapshots, world.old, files)
@@ -159,18 +163,22 @@ def _copies(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> dict[
     }
 
 
-def _named_by_tests(
-    snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs, files: Sequence[str]
+def _names_one(
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    target: Target,
+    results: Results | None,
+    name: str,
+    files: Sequence[str],
 ) -> bool:
-    """Whether a test of before names one of these files in full. Blocks."""
-    tests = [path for path in sorted(world.old_paths) if family_of(path)]
-    tests = [path for path in tests if (one := inputs.counts(path)) and one.kind == "test"]
-    texts = snapshots.read_many(world.old, tests[:MOST_TESTS]).values()
-    return any(
-        naming(file, (raw or b"").decode("utf-8", "replace")).in_full
-        for raw in texts
-        for file in files
-    )
+    """Whether the text of a test names one of these files in full; without a grammar that of its
+    file. Blocks."""
+    found = _cases(results, name) if results is not None else []
+    path = posixpath.normpath(posixpath.join(target.cwd, found[0].file)) if found else ""
+    language = language_of(path)
+    source = (snapshots.reader(world.new)(path) if path else None) or b""
+    text = definition(source, language, name) if language else source.decode("utf-8", "replace")
+    return any(naming(file, text or "").in_full for file in files)
 
 
 def _cases(results: Results, name: str) -> list[TestResult]:
@@ -220,7 +228,7 @@ def _data_read_by_work(
 
 def with_other_lines(text: bytes) -> bytes:
     """Return a text with something more in each line."""
-    return re.sub(rb"(?m)(?<=\S)$", b"~", text)
+    return re.sub(rb"(?m)(?<=\S)(?=\r?$)", b"~", text)
 
 
 def with_other_values(text: bytes) -> bytes:

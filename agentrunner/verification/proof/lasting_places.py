@@ -17,9 +17,10 @@ from agentrunner.verification.proof.examination import Examination
 
 HEAD_BYTES = 600
 MADE = re.compile(
-    rb"(?i)@generated\b|\b(?:auto-?\s?)?generated\b(?=.{0,200}\b(?:by|from|with)\b)"
-    rb"|\b(?:do not|don't) edit\b",
-    re.DOTALL,
+    rb"(?i)@generated\b|\b(?:do not|don't) edit\b"
+    rb"|(?:^|[#/*;\"'-]|\bis|\bwas|\bfile)[ \t]*(?:code )?"
+    rb"(?:auto-?\s?)?generated (?:\w+ ){0,3}(?:by|from|with)\b",
+    re.MULTILINE,
 )
 """What the head of a file says where another file is its source."""
 DOCUMENTS = frozenset({".md", ".rst", ".txt"})
@@ -48,17 +49,23 @@ async def why_not_lasting(exam: Examination, case: Case, names: Sequence[str], a
     if made := await asyncio.to_thread(_made_alone, exam, asked):
         return IN_MADE.format(made)
     for one in await asyncio.to_thread(_settings_of_tests, exam, case, asked):
-        tree = await asyncio.to_thread(_in_place_of, exam, one)
-        ran = await exam.run(case.target, tree, names)
-        if not names:
-            red = "" if ran.passed else f"`{case.target.shell}`"
-        elif ran.results is None:
-            continue
-        else:
-            red = next((name for name in names if not ran.results.passed(name)), "")
-        if red:
+        before = await asyncio.to_thread(_as_before, exam, one)
+        if not await _first_red(exam, case, before, names):
+            continue  # the work stands elsewhere
+        other = await asyncio.to_thread(_in_place_of, exam, one)
+        if red := await _first_red(exam, case, other, names):
             return OF_TESTS.format(one.path, one.other, red)
     return ""
+
+
+async def _first_red(exam: Examination, case: Case, tree: str, names: Sequence[str]) -> str:
+    """The first of these tests that fails on a tree, or the command; "" for none."""
+    ran = await exam.run(case.target, tree, names)
+    if not names:
+        return "" if ran.passed else f"`{case.target.shell}`"
+    if ran.results is None:
+        return ""
+    return next((name for name in names if not ran.results.passed(name)), "")
 
 
 def _made_alone(exam: Examination, asked: str) -> str:
@@ -104,6 +111,12 @@ def _kind(path: str) -> tuple[str, str]:
 def _own_name(path: str) -> str:
     """What a file's name says beside its kind: `test` of `settings.test.yaml` and `.env.test`."""
     return path.rpartition("/")[2].replace(_kind(path)[1], "", 1)
+
+
+def _as_before(exam: Examination, one: _Settings) -> str:
+    """The tree that is handed over, with the settings as they were. Blocks."""
+    snapshots, world = exam.verifier.snapshots, exam.world
+    return snapshots.combine(world.new, {one.path: snapshots.list(world.old)[one.path]})
 
 
 def _in_place_of(exam: Examination, one: _Settings) -> str:

@@ -19,6 +19,7 @@ from agentrunner.verification.syntax.emptied_functions import changed_functions,
 from agentrunner.verification.syntax.languages import language_of, walk
 from agentrunner.verification.syntax.raising_functions import that_only_raise
 from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
+from agentrunner.verification.syntax.tokens import number
 from agentrunner.verification.syntax.unread_text import unread_in_text
 from agentrunner.verification.syntax.words import examples, identifiers, signatures
 from agentrunner.verification.target import Run, Target
@@ -117,9 +118,11 @@ class NamedWork:
     def _unasked_example(self) -> tuple[str, str] | None:
         """A call with what it gives, as people state it, of which no test of these files knows."""
         text = b"\n".join(self.texts).decode("utf-8", "replace")
+        numbers = {number(one) for one in re.findall(r"\d+(?:\.\d+)?", text)} - {None}
         for call, value in examples(self.asked):
             bare = value.strip("\"'")
-            if not re.search(rf"(?<![\w.]){re.escape(bare)}(?![\w])", text):
+            known = re.search(rf"(?<![\w.]){re.escape(bare)}(?![\w])", text)
+            if not known and number(bare) not in numbers:
                 return call, value
         return None
 

@@ -37,6 +37,7 @@ from agentrunner.verification.target import Target
 
 ALWAYS = re.compile(
     r"(?i)\b(?:always|never|every(?:one|body|thing)?|all|any(?:one|body|thing)?|no longer"
+    r"|(?:no|any) ?more|gone|turned off|constant\w*|returns? (?:true|false|null|none|\d)"
     r"|unconditional\w*|remov\w+|drop\w*|disabl\w+|retir\w+|stub\w*)\b|常に|必ず|すべて|全て|削除|廃止"
 )
 """Words of a text that wants one answer for whatever is handed in."""

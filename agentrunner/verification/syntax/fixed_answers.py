@@ -20,7 +20,7 @@ from agentrunner.verification.syntax.ends import own_nodes
 from agentrunner.verification.syntax.functions import NESTED, Function, functions_of
 from agentrunner.verification.syntax.languages import Parsed, language_of, parse, walk
 from agentrunner.verification.syntax.text_functions import TextFunction, text_functions
-from agentrunner.verification.syntax.tokens import Value, lexical_family, number, tokens, value_of
+from agentrunner.verification.syntax.tokens import Value, lexical_family, tokens, value_of
 from agentrunner.verification.syntax.values import NOTHINGS, TRUTHS, is_literal
 
 SIGNED = frozenset({"unary_operator", "unary_expression", "literal_value"})
@@ -61,9 +61,12 @@ def other_literal(text: str, value: Value | None) -> str:
     if value is None:
         return TRUTHS.get(text, text)
     if value[0] == "string":
+        if len(value[1]) == 1:  # it may be a character
+            return text.replace(value[1], "q" if value[1] != "q" else "z")
         end = re.search(r"(\"\"\"|'''|[\"'`])#*$", text)
         return f"{text[: end.start()]}q{text[end.start() :]}" if end else text
-    return f"{text}7" if number(f"{text}7") else f"7{text.lstrip('-')}"
+    digits = text.lstrip("-+ ")
+    return "7" if digits == "0" else text.replace(digits, f"1{digits}", 1)
 
 
 def _in_tree(before: bytes | None, after: bytes, language: str) -> Iterator[FixedAnswer]:

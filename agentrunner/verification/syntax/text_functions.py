@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agentrunner.verification.syntax.tokens import Token, tokens
+from agentrunner.verification.syntax.tokens import LARGEST, Token, tokens
 
 HEADS = {
     "ruby": rb"^(?P<indent>[ \t]*)def (?:self\.)?(?P<name>\w+[?!]?)"
     rb"(?:\((?P<of>[^()]*(?:\([^()]*\)[^()]*)*)\)|(?P<bare>[ \t]+[^\n;(=]+))?",
-    "php": rb"^(?P<indent>[ \t]*)[\w \t]*\bfunction (?P<name>\w+)\s*"
+    "php": rb"^(?P<indent>[ \t]*+)(?:\w++[ \t]++)*?function (?P<name>\w+)\s*"
     rb"\((?P<of>[^()]*(?:\([^()]*\)[^()]*)*)\)[^{;]*\{",
-    "c": rb"^(?P<indent>[ \t]*)(?:[\w*&:<>]+[ \t*&]+)+(?P<name>\w+)\s*\((?P<of>[^(){};]*)\)"
-    rb"\s*(?:const\s*)?\{",
+    "c": rb"^(?P<indent>[ \t]*+)(?:[A-Za-z_][\w:<>]*+[ \t*&]++)+?(?P<name>[A-Za-z_]\w*+)[ \t]*"
+    rb"\((?P<of>[^(){};]*)\)\s*(?:const\s*)?\{",
 }
 RUBY_END = rb"(?m)^%send\b"
 PARAMETERS = {
@@ -65,13 +65,15 @@ class TextFunction:
 
 def text_functions(source: bytes, family: str) -> Iterator[TextFunction]:
     """Yield the functions of a source, in source order; none of a language that is not known."""
-    head = re.compile(HEADS[family], re.MULTILINE) if family in HEADS else None
-    for hit in head.finditer(source) if head is not None else ():
+    if family not in HEADS or len(source) > LARGEST:
+        return
+    ends = {} if family == "ruby" else _blocks(source, family)
+    for hit in re.finditer(HEADS[family], source, re.MULTILINE):
         name = hit["name"].decode()
         if name in NO_FUNCTIONS:
             continue
         start = hit.end()
-        end = _end_in_ruby(source, hit) if family == "ruby" else _closing(source, start, family)
+        end = _end_in_ruby(source, hit) if family == "ruby" else ends.get(start, len(source))
         handed = hit["of"] if family != "ruby" else hit["of"] or hit["bare"]
         parts = [one.strip() for one in (handed or b"").split(b",")]
         found = [PARAMETERS[family].match(one) for one in parts]
@@ -89,11 +91,13 @@ def _end_in_ruby(source: bytes, head: re.Match[bytes]) -> int:
     return end.start() if end else len(source)
 
 
-def _closing(source: bytes, start: int, family: str) -> int:
-    """Where the bracket closes that was opened before `start`."""
-    depth = 1
-    for one in tokens(source[start:], family):
-        depth += (one.text == "{") - (one.text == "}")
-        if not depth:
-            return start + one.start
-    return len(source)
+def _blocks(source: bytes, family: str) -> dict[int, int]:
+    """Where each block ends, by the place behind the bracket that opens it."""
+    opened: list[int] = []
+    ends: dict[int, int] = {}
+    for one in tokens(source, family):
+        if one.text == "{":
+            opened.append(one.end)
+        elif one.text == "}" and opened:
+            ends[opened.pop()] = one.start
+    return ends

@@ -18,6 +18,8 @@ from agentrunner.git.staging import commit_command
         ([], "git add -A && git commit"),
         (["-f"], "git add -A && git commit"),
         ([":(glob)x"], "git add -A && git commit"),
+        (["a\x1b[31mb"], "git add -A && git commit"),
+        (["src/*.py"], "git add src && git commit"),
     ],
 )
 def test_command(paths: list[str], command: str) -> None:
