@@ -80,7 +80,7 @@ GROUPS: Mapping[str, Entries] = {
         "man": ("manual:man", "Write man pages into a folder."),
     },
 }
-COMMANDS: Entries = {name: told for group in GROUPS.values() for name, told in group.items()}
+COMMANDS: Entries = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 MEANT = {
     "ls": "agentrunner list",
     "ps": "agentrunner list",
@@ -286,7 +286,7 @@ def call(application: typer.Typer, arguments: list[str], name: str) -> int:
     except Exception as error:  # noqa: BLE001 - the last handler: told in one line, and kept
         from agentrunner.commands.fail import tell
 
-        raised = _usage(error) if isinstance(error, typer.TyperException) else error
+        raised = _usage(error, arguments) if isinstance(error, typer.TyperException) else error
         of_plan = tuple(arguments[:2]) == PLAN_RUN
         promised = "--json" in arguments and (of_plan or arguments[0] in DRIVERS)
         state = _value_of("--state-dir", arguments)
@@ -303,7 +303,7 @@ def _value_of(option: str, arguments: Sequence[str]) -> str | None:
     return None
 
 
-def _usage(error: typer.TyperException) -> UsageError:
+def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     """What typer says about a command line, in our form."""
     from pydantic import ValidationError
 
@@ -320,7 +320,9 @@ def _usage(error: typer.TyperException) -> UsageError:
         message, _, near = message.partition(" Did you mean ")
         remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
     context = getattr(error, "ctx", None)
-    path = context.command_path if context else "agentrunner"
+    # An option without its value is reported without the command that it stands in.
+    command = f" {line[0]}" if line and line[0] in COMMANDS else ""
+    path = context.command_path if context else f"agentrunner{command}"
     if context and (sentence := _unquoted(message, context)):
         message, remedy = "a goal of several words goes in quotes.", f'{path} "{sentence}"'
     return UsageError(message, remedy=remedy or f"{path} --help")

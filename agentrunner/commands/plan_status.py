@@ -54,7 +54,6 @@ def show_status(
 ) -> None:
     """Print the plan's status; `result` is that of a process that has just ended."""
     from agentrunner.plans.execution.status import look
-    from agentrunner.plans.proposal import waiting
     from agentrunner.screens.plan_status import status_screen
 
     found = look(state_dir, folder, datetime.now(UTC))
@@ -63,7 +62,7 @@ def show_status(
         return
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     show(status_screen(found, width=width, paint=paint, result=result))
-    if waiting(folder.root) is not None and result is None:
+    if folder.proposal.exists() and result is None:
         tell("A change is proposed and waits:  agentrunner plan   shows it")
 
 

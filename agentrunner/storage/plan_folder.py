@@ -25,6 +25,11 @@ class PlanFolder:
         return self.root / "plan.sqlite"
 
     @property
+    def proposal(self) -> Path:
+        """Return the file of the change that is proposed and waits."""
+        return self.root / "proposal.json"
+
+    @property
     def clone(self) -> Path:
         """Return the private clone of `CloneStore`."""
         return self.root / "clone.git"

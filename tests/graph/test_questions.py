@@ -58,10 +58,18 @@ def test_a_number_is_the_option_of_that_number(waiting: Run) -> None:
     assert "words: yen" in waiting.prompt(2)
 
 
-@pytest.mark.parametrize("text", ["0", "3", "2nd"])
+@pytest.mark.parametrize("text", ["2nd", "it is 3"])
 def test_what_is_no_number_of_an_option_is_taken_as_it_is(waiting: Run, text: str) -> None:
     waiting.answer(text)
     assert re.search(f"words: '?{text}'?$", waiting.prompt(2), re.MULTILINE)
+
+
+@pytest.mark.parametrize("text", ["0", "3"])
+def test_a_number_that_no_option_has_leaves_the_question_open(waiting: Run, text: str) -> None:
+    with pytest.raises(UsageError, match=f"The options are 1 to 2; {text} is none of them"):
+        waiting.answer(text)
+    waiting.answer("2")
+    assert "words: yen" in waiting.prompt(2)
 
 
 def test_a_question_is_answered_inline(run: Run) -> None:
