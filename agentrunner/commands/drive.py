@@ -108,9 +108,13 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
         console.finish(result)
         show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
         # A run goes on with the options and the task file that it began with.
-        begun_here = console.run_id if console.begun_here else ""
-        if begun_here and error.nothing_spent and IN_ORDER.search(error.path):
-            _forget(environment.state_dir(output.state_dir), begun_here)
+        if (
+            console.run_id
+            and console.begun_here
+            and error.nothing_spent
+            and IN_ORDER.search(error.path)
+        ):
+            _forget(environment.state_dir(output.state_dir), console.run_id)
         elif console.run_id:
             tell(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code

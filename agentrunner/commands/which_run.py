@@ -21,13 +21,13 @@ def here() -> Path:
 
 
 def git_of(result: Result) -> str:
-    """Return how git is called for the repository of a run from here; "" where there is none."""
+    """Return how git is called for the folder of a run from here; "" where it has none."""
     from agentrunner.config.repo import git_root
 
-    root = git_root(Path(result.repo or ""))
-    if root is None:
+    folder = Path(result.repo or "")
+    if git_root(folder) is None:
         return ""
-    return "git" if root == Path.cwd() else f"git -C {shlex.quote(str(root))}"
+    return "git" if folder.resolve() == Path.cwd() else f"git -C {shlex.quote(str(folder))}"
 
 
 def is_driven(state_dir: Path, run_id: str) -> bool:

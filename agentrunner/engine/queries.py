@@ -217,7 +217,7 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
             index = RunIndex(state_dir)
             for row in index.runs():
                 if row.run_id == run_id:
-                    index.record(replace(row, undone=int(not redoing)))
+                    index.record(replace(row, undone=not redoing))
         files, refused = list(restored.files), list(restored.refused)
         return {"files": files, "refused": refused, "undo_taken_back": redoing}
 

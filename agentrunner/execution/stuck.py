@@ -2,8 +2,9 @@
 
 Two counts over worker runs in a row: the same prompt that changed nothing; and exactly the same
 tests and checks red, or none red and nothing changed, whatever the prompts. When either reaches
-`runner.stuck_after`, the planner gets a remark. If it orders the same once more, the run goes to a
-person. It may still do everything else, so that the evidence can complete the run.
+`runner.stuck_after`, the planner gets a remark. If it orders the same once more, or another worker
+run again leaves all as it was, the run goes to a person. It may still do everything else, so that
+the evidence can complete the run.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 MOST_PATHS = 4
 MOST_CHARACTERS = 36
+MOST_RECORDED = 500
+"""With so many paths a result names not all."""
 
 
 def commit_command(paths: Sequence[str], git: str = "git") -> str:
@@ -15,9 +17,10 @@ def commit_command(paths: Sequence[str], git: str = "git") -> str:
     `git` is how git is called there. Many files are named by their folders at the top, and where
     those are many as well, all that was changed is taken.
     """
+    whole = len(paths) < MOST_RECORDED
     for names in (paths, list(dict.fromkeys(path.split("/")[0] for path in paths))):
         listed = " ".join(shlex.quote(name) for name in names)
-        if not all(map(_is_plain, names)):
+        if not (whole and all(map(_is_plain, names))):
             continue
         if 0 < len(names) <= MOST_PATHS and len(listed) <= MOST_CHARACTERS:
             return f"{git} add {listed} && {git} commit"

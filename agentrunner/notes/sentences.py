@@ -312,8 +312,7 @@ def _to_use(reading: NoteSources, look: Line) -> tuple[Line, ...]:
         branch, name = shlex.quote(made.branch), made.id[:10]
         take = f"git merge {branch}" if outside else f"git show {name}"
         return (look, line("do_merge" if outside else "do_look_commit", command=take))
-    changed = list(dict.fromkeys([*reading.result.changed_files, *reading.result.deleted_files]))
-    commit = line("do_commit", command=commit_command(changed))
+    commit = line("do_commit", command=commit_command(reading.result.changed_files))
     return (look, commit) if reading.in_git else (look,)
 
 

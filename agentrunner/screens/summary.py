@@ -384,8 +384,8 @@ def _steps_to_use(result: Result, name: str, git: str) -> list[tuple[str, str]]:
     else:
         steps.append((f"agentrunner undo{name}", "put it back"))
     if git and not commit:
-        changed = list(dict.fromkeys([*result.changed_files, *result.deleted_files]))
-        steps.append((commit_command(changed, git), "nothing was committed for you"))
+        command = commit_command(result.changed_files, git)
+        steps.append((command, "nothing was committed for you"))
     return steps
 
 

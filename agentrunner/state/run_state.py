@@ -270,7 +270,7 @@ class Proof(StateModel):
     unasked: list[str] = []
     """Tests that share no word with anything that was asked for."""
     notes: list[str] = []
-    """What could not be tried: "not struck", "no canary"."""
+    """What could not be tried: "not tried without the work", "no canary"."""
 
 
 class Finding(StateModel):

@@ -50,8 +50,8 @@ class RunRow:
     """Since when it is driven; None while no process does."""
     reason: str | None = None
     """Why it ended as it did; None for one that goes on, or ended under an older version."""
-    undone: int = 0
-    """1 where a person put the files back as they were before it."""
+    undone: bool = False
+    """Whether a person put the files back as they were before it; SQLite gives 0 or 1."""
 
 
 COLUMNS = tuple(field.name for field in fields(RunRow))

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.state.run_state import Criterion
+
+ALWAYS = re.compile(
+    r"(?i)\b(?:always|never|every(?:one|body|thing)?|all|any(?:one|body|thing)?|no longer"
+    r"|(?:no|any) ?more|gone|turned off|constant\w*|returns? (?:true|false|null|none|\d)"
+    r"|unconditional\w*|remov\w+|drop\w*|disabl\w+|retir\w+|stub\w*)\b|常に|必ず|すべて|全て|削除|廃止"
+)
+"""Words of a text that wants one answer for whatever is handed in."""
+
+
+def wants_one_answer(text: str) -> bool:
+    """Whether a text may want a function to answer the same for whatever it is handed."""
+    return ALWAYS.search(text) is not None
 
 
 def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:

@@ -69,28 +69,27 @@ def test_the_second_signal_ends_at_once_and_the_supervisor_ends_the_worker(tmp_p
         assert (first.key, first.data["outcome"]) == ("1-001", "interrupted")
 
 
+def outlive(drill: Drill) -> None:
+    """A run whose driver is killed while its worker works, and whose worker then ends by itself."""
+    drill.hold("worker")
+    process = drill.begin()
+    drill.until_held("worker")
+    process.kill()
+    done(process)
+    drill.let_go()
+    until(lambda: isinstance(drill.ledger.look("1-001"), RecordedEnd), "the worker has ended")
+
+
 def test_a_cancel_after_a_kill_names_what_the_worker_did(tmp_path: Path) -> None:
     with Drill.open(tmp_path) as drill:
-        drill.hold("worker")
-        process = drill.begin()
-        drill.until_held("worker")
-        process.kill()
-        done(process)
-        drill.let_go()
-        until(lambda: isinstance(drill.ledger.look("1-001"), RecordedEnd), "the worker has ended")
+        outlive(drill)
         result = done(drill.command("cancel", drill.run_id)).result
         assert (result["reason"], result["changed_files"]) == ("cancelled", ["calc.py"])
 
 
 def test_the_time_of_a_worker_that_outlived_its_driver_counts(tmp_path: Path) -> None:
     with Drill.open(tmp_path) as drill:
-        drill.hold("worker")
-        process = drill.begin()
-        drill.until_held("worker")
-        process.kill()
-        done(process)
-        drill.let_go()
-        until(lambda: isinstance(drill.ledger.look("1-001"), RecordedEnd), "the worker has ended")
+        outlive(drill)
         path = drill.ledger.dir("1-001") / "result.json"
         told = json.loads(path.read_text())
         path.write_text(json.dumps({**told, "duration_sec": 100.0}))

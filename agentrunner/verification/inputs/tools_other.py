@@ -90,20 +90,21 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
     for name in (*COMPOSER, "phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
         context.place(join(step.folder, name), "configuration that PHPUnit reads")
     configs = [join(step.folder, name) for name in ("phpunit.xml", "phpunit.xml.dist")]
+    bootstraps: list[str] = []
     for option, value in pairwise(words):
         path = context.existing(step.folder, value)
         if option in ("-c", "--configuration") and path in tree.paths:
             configs.insert(0, str(path))
             context.add(str(path), f"{by} names it", "config")
         elif option == "--bootstrap" and path in tree.paths:
-            _bootstrap(context, str(path))
+            bootstraps.append(str(path))
     bare = [word for option, word in pairwise(["", *words]) if option not in PHPUNIT_VALUES]
     named = [path for path in _named(context, step, bare, by) if path not in configs]
     config = next((path for path in configs if path in tree.paths), "")
     text = tree.text(config) or ""
     place = folder_of(config) if config else step.folder
     if found := re.search(r"bootstrap=\"([^\"]+)\"", text):
-        _bootstrap(context, join(place, found[1]))
+        bootstraps.append(join(place, found[1]))
     suites = "".join(re.findall(r"<testsuites?\b.*?</testsuites?>", text, re.S))
     folders = [
         join(place, found.strip()) for found in re.findall(r"<directory[^>]*>([^<]+)<", suites)
@@ -119,6 +120,8 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
             context.collect(inside(path, "**/*.phpt"), "PHPUnit collects *.phpt")
     if re.search(r"pest", step.words[0]):
         context.collect(inside(step.folder, "tests/**"), "Pest collects it")
+    for path in bootstraps:  # once it is known what is a test
+        _bootstrap(context, path)
 
 
 def _bootstrap(context: Context, path: str) -> None:
@@ -146,23 +149,22 @@ def _loaded_by_product(context: Context, path: str) -> list[str]:
         return []
     if not all(_is_plain(tree.text(one) or "") for one in loaded):
         return []
-    others = [one for one in tree.paths if one.endswith(".php") and one not in (path, *loaded)]
+    others = [
+        one
+        for one in tree.paths
+        if one.endswith(".php")
+        and one not in (path, *loaded, *context.collected)
+        and context.named.keys().isdisjoint(above(folder_of(one)))
+    ]
     for other in sorted(others)[:MOST_PHP]:
         found = PHP_LOADS.finditer(tree.text(other) or "")
-        if any(join(folder_of(other), one["path"]) == path for one in found) and not is_test_of_php(
-            other
-        ):
+        if any(join(folder_of(other), one["path"]) == path for one in found):
             return loaded
     return []
 
 
 def _is_plain(source: str) -> bool:
     return only_declares(source) and not PHP_TOOL.search(source)
-
-
-def is_test_of_php(path: str) -> bool:
-    """Whether a path is that of a test, as PHPUnit collects them, or lies beside tests."""
-    return path.endswith("Test.php") or path.startswith("tests/") or "/tests/" in path
 
 
 def only_declares(source: str) -> bool:

@@ -50,10 +50,10 @@ async def stopped_for_ambient_conditions(
         one = place.condition
         always = await asyncio.to_thread(_with, exam, place, one.always)
         never = await asyncio.to_thread(_with, exam, place, one.never)
-        red, other = await _first_red(exam, case, always, names), never
+        red, other = await exam.first_red(case, always, names), never
         if not red:
-            red, other = await _first_red(exam, case, never, names), always
-        if not red or await _first_red(exam, case, other, names):
+            red, other = await exam.first_red(case, never, names), always
+        if not red or await exam.first_red(case, other, names):
             continue  # both ways are alike, or both are asked for
         whole = await exam.run(case.target, other)
         if whole.results is None or any(
@@ -64,14 +64,6 @@ async def stopped_for_ambient_conditions(
         if exam.report.stopped_by(found, case.target.id):
             return True
     return False
-
-
-async def _first_red(exam: Examination, case: Case, tree: str, names: Sequence[str]) -> str:
-    """The first of these tests that fails on a tree; "" for none, or where nothing is known."""
-    ran = await exam.run(case.target, tree, names)
-    if ran.results is None:
-        return ""
-    return next((name for name in names if not ran.results.passed(name)), "")
 
 
 def _places(exam: Examination, case: Case, asked: str) -> list[_Place]:

@@ -41,6 +41,7 @@ SAYS_NOTHING = re.compile(
     r"SyntaxError|IndentationError|TabError|fixture '[^']+' not found|[Tt]imed? ?out|TimeoutError"
 )
 """A test that is red for such a reason says nothing about the code under test."""
+NOT_TRIED = "not tried without the work: no function was changed in a language that is known"
 MISSING = re.compile(
     r"ImportError|ModuleNotFoundError|cannot find|Cannot find|not found|unresolved|undefined"
     r"|NameError|AttributeError|is not defined|is not a function|has no attribute|cannot import"
@@ -160,7 +161,7 @@ class CodeRemoval:
             if emptied is None and await self.trees.is_empty(world):
                 refused |= dict.fromkeys(candidates, EMPTIED)
             elif emptied is None:
-                notes.append("not struck: no function was changed in a language that is known")
+                notes.append(NOT_TRIED)
                 # What is no function may be named in a text of the test: a column, a key.
                 refused |= {
                     n: ""

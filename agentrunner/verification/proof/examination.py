@@ -204,6 +204,18 @@ class Examination:
         mode = self.verifier.test.confirm if self.verifier.test else "auto"
         return mode == "names" or (mode == "auto" and case.seconds > LONG_SEC)
 
+    async def first_red(self, case: Case, tree: str, names: Sequence[str]) -> str:
+        """Return the first of these tests that fails on a tree, without names the command.
+
+        "" for none, and where nothing is known of the names. Raises what running in rooms raises.
+        """
+        ran = await self.run(case.target, tree, names)
+        if not names:
+            return "" if ran.passed else f"`{case.target.shell}`"
+        if ran.results is None:
+            return ""
+        return next((name for name in names if not ran.results.passed(name)), "")
+
     def renames(self) -> list[tuple[str, str]]:
         """Pairs of old and new names: of modules that stand elsewhere, and as people wish it."""
         modules = renamed_modules(sorted(self.total.deleted), sorted(self.total.added))

@@ -50,22 +50,12 @@ async def why_not_lasting(exam: Examination, case: Case, names: Sequence[str], a
         return IN_MADE.format(made)
     for one in await asyncio.to_thread(_settings_of_tests, exam, case, asked):
         before = await asyncio.to_thread(_as_before, exam, one)
-        if not await _first_red(exam, case, before, names):
+        if not await exam.first_red(case, before, names):
             continue  # the work stands elsewhere
         other = await asyncio.to_thread(_in_place_of, exam, one)
-        if red := await _first_red(exam, case, other, names):
+        if red := await exam.first_red(case, other, names):
             return OF_TESTS.format(one.path, one.other, red)
     return ""
-
-
-async def _first_red(exam: Examination, case: Case, tree: str, names: Sequence[str]) -> str:
-    """The first of these tests that fails on a tree, or the command; "" for none."""
-    ran = await exam.run(case.target, tree, names)
-    if not names:
-        return "" if ran.passed else f"`{case.target.shell}`"
-    if ran.results is None:
-        return ""
-    return next((name for name in names if not ran.results.passed(name)), "")
 
 
 def _made_alone(exam: Examination, asked: str) -> str:

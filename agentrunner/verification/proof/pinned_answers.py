@@ -34,13 +34,8 @@ from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tokens import LARGEST, Value, lexical_family
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Target
+from agentrunner.verification.wanted import wants_one_answer
 
-ALWAYS = re.compile(
-    r"(?i)\b(?:always|never|every(?:one|body|thing)?|all|any(?:one|body|thing)?|no longer"
-    r"|(?:no|any) ?more|gone|turned off|constant\w*|returns? (?:true|false|null|none|\d)"
-    r"|unconditional\w*|remov\w+|drop\w*|disabl\w+|retir\w+|stub\w*)\b|常に|必ず|すべて|全て|削除|廃止"
-)
-"""Words of a text that wants one answer for whatever is handed in."""
 MOST_TRIED = 6
 """So many literals are changed one by one; with more, only the first ones are named."""
 MOST_FILES = 2_000
@@ -141,7 +136,7 @@ def _is_unasked(one: FixedAnswer, tested: KnownToTests, asked: str, known: str) 
     if one.is_new and one.function not in identifiers(asked):
         return False  # others call it, as they do a handler, with what it may not need
     if one.value is None or is_common(one.value):
-        return not (one.is_new or one.reads or ALWAYS.search(asked))
+        return not (one.is_new or one.reads or wants_one_answer(asked))
     return one.value in tested and not mentions(asked + known, one.value)
 
 

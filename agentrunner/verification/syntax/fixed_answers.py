@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,9 +18,10 @@ from agentrunner.verification.syntax.emptied_functions import changed_functions,
 from agentrunner.verification.syntax.ends import own_nodes
 from agentrunner.verification.syntax.functions import NESTED, Function, functions_of
 from agentrunner.verification.syntax.languages import Parsed, language_of, parse, walk
+from agentrunner.verification.syntax.pinned import other_literal
 from agentrunner.verification.syntax.text_functions import TextFunction, text_functions
 from agentrunner.verification.syntax.tokens import Value, lexical_family, tokens, value_of
-from agentrunner.verification.syntax.values import NOTHINGS, TRUTHS, is_literal
+from agentrunner.verification.syntax.values import NOTHINGS, TRUTHS, another, is_literal, leaf
 
 SIGNED = frozenset({"unary_operator", "unary_expression", "literal_value"})
 
@@ -50,26 +50,15 @@ def fixed_answers(before: bytes | None, after: bytes, path: str) -> list[FixedAn
 
     A function that gave only literals before has none: the work may well give others.
     """
-    language = language_of(path)
+    language, family = language_of(path), lexical_family(path, after) or ""
     if language is not None:
-        return list(_in_tree(before, after, language))
-    return list(_in_text(before or b"", after, lexical_family(path, after) or ""))
+        return list(_in_tree(before, after, language, family))
+    return list(_in_text(before or b"", after, family))
 
 
-def other_literal(text: str, value: Value | None) -> str:
-    """Return the text of another literal of the same kind."""
-    if value is None:
-        return TRUTHS.get(text, text)
-    if value[0] == "string":
-        if len(value[1]) == 1:  # it may be a character
-            return text.replace(value[1], "q" if value[1] != "q" else "z")
-        end = re.search(r"(\"\"\"|'''|[\"'`])#*$", text)
-        return f"{text[: end.start()]}q{text[end.start() :]}" if end else text
-    digits = text.lstrip("-+ ")
-    return "7" if digits == "0" else text.replace(digits, f"1{digits}", 1)
-
-
-def _in_tree(before: bytes | None, after: bytes, language: str) -> Iterator[FixedAnswer]:
+def _in_tree(
+    before: bytes | None, after: bytes, language: str, family: str
+) -> Iterator[FixedAnswer]:
     old = parse(before, language) if before is not None else None
     parsed, functions = changed_functions(before, after, language, inner=True)
     if parsed is None:
@@ -91,16 +80,16 @@ def _in_tree(before: bytes | None, after: bytes, language: str) -> Iterator[Fixe
         if old is not None and any(_gave_literals(old, function) for function in former):
             continue
         text = texts.pop()
-        value = None if text in TRUTHS else _value(text, language)
+        value = None if text in TRUTHS else _value(text, family)
         if value is None and text not in TRUTHS:
             continue
-        other = other_literal(text, value)
+        edits = [another(parsed, inner) for node in answers if (inner := leaf(node)) is not None]
         yield FixedAnswer(
             last_name(one),
             value,
             text,
             answers[0].start_point.row + 1,
-            tuple(Edit(node.start_byte, node.end_byte, other) for node in answers),
+            tuple(edit for edit in edits if edit is not None),
             not former,
             _reads(parsed, one),
         )
@@ -126,8 +115,7 @@ def _reads(parsed: Parsed, function: Function) -> bool:
 
 
 def _value(text: str, family: str) -> Value | None:
-    known = {"python": "python", "go": "go", "rust": "rust", "java": "c"}
-    read = tokens(text.encode(), known.get(family, "script"))
+    read = tokens(text.encode(), family)
     value = value_of(read[-1]) if read else None
     if value is not None and value[0] == "number" and read[0].text == "-":
         return "number", f"-{value[1]}"

@@ -156,20 +156,26 @@ def _is_unasked(one: Comparison, tested: KnownToTests, asked: str, known: str) -
 
 def _edits(source: bytes, where: Sequence[Comparison], used: Collection[Value]) -> tuple[Edit, ...]:
     return tuple(
-        Edit(one.start, one.end, _other(source[one.start : one.end].decode("latin-1"), one, used))
+        Edit(
+            one.start,
+            one.end,
+            other_literal(source[one.start : one.end].decode("latin-1"), one.value, used),
+        )
         for one in where
     )
 
 
-def _other(text: str, one: Comparison, used: Collection[Value]) -> str:
+def other_literal(text: str, value: Value, used: Collection[Value] = ()) -> str:
     """Return the text of another literal of the same kind, which is not used."""
-    if one.value[0] == "string":
+    if value[0] == "string":
         end = re.search(r"(\"\"\"|'''|[\"'`])#*$", text)
         assert end is not None
+        if len(value[1]) == 1:  # it may be a character, of which there is only one
+            return text.replace(value[1], "q" if value[1] != "q" else "z")
         return (f"{text[: end.start()]}q{text[end.start() :]}").encode("latin-1").decode("utf-8")
-    value = float(one.value[1])
+    amount = float(value[1])
     for step in (1, -1, 2, -2, 3, 5, 7, 11):
-        other = number(repr(value + step))
+        other = number(repr(amount + step))
         if other is not None and other not in used and not is_common(other):
             return other[1]
-    return f"{one.value[1]}7"
+    return f"{value[1]}7"
