@@ -24,6 +24,7 @@ from typer.main import get_command
 from agentrunner import __version__
 from agentrunner.commands.command_line import COMPLETE_VARIABLE, TASK_FILES, is_goal
 from agentrunner.commands.index import (
+    CONTEXT,
     DocumentedCommand,
     Entries,
     Index,
@@ -356,7 +357,7 @@ stdin_app = typer.Typer(
 )
 
 
-@stdin_app.command()
+@stdin_app.command(cls=DocumentedCommand, context_settings=CONTEXT)
 def _from_stdin(version: Version = False) -> int:
     """Work on the task file on standard input: agent-runner < task.yaml."""
     if sys.stdin.isatty():

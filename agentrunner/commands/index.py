@@ -44,7 +44,7 @@ class DocumentedCommand(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write examples, and the page of the documentation."""
-        write_examples(ctx.command_path.partition(" ")[2], formatter)
+        write_examples(ctx.command_path, formatter)
 
 
 def write_rows(formatter: Any, rows: Sequence[tuple[str, str]]) -> None:
@@ -58,8 +58,9 @@ def help_width() -> int | None:
     return columns - 1 if columns <= LEAST_WIDTH else None
 
 
-def write_examples(name: str, formatter: Any) -> None:
-    """Write the end of the help of the command `name`: "plan run"; "" is the program."""
+def write_examples(path: str, formatter: Any) -> None:
+    """Write the end of the help of a command: "agentrunner plan run", or "agent-runner"."""
+    name = path.removeprefix("agentrunner").strip()
     if lines := EXAMPLES.get(name):
         with formatter.section("Examples"):
             for line in lines:
@@ -175,7 +176,7 @@ class Index(TyperGroup):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write examples, and the page of the documentation."""
-        write_examples(ctx.command_path.partition(" ")[2], formatter)
+        write_examples(ctx.command_path, formatter)
 
 
 def index_app(name: str, cls: type[Index]) -> typer.Typer:
