@@ -61,7 +61,7 @@ def runs_table(
 
 
 def _repositories(rows: Sequence[Row]) -> dict[str, str]:
-    """Return a short name of each repository: its folder, with those above it where two share it."""
+    """Return a short name of each repository: its folder, and those above it where two share it."""
     paths = {repo: repo.rstrip("/").split("/") for repo in {str(row["repo"]) for row in rows}}
     names = {}
     for repo, parts in paths.items():
