@@ -97,7 +97,7 @@ def _table(
     )
     lines = [paint.bold(f"{head}  TASK")]
     for row in rows:
-        facts = {**facts_of(row, now), _REPOSITORY: repos.get(str(row["repo"]), "")}
+        facts = {**facts_of(row, now), _REPOSITORY: repos.get(str(row.get("repo")), "")}
         cells_of = [
             f"{facts[name]:>{cells}}" if name in _RIGHT else cell(facts[name], cells)
             for name, cells in columns.items()
@@ -124,7 +124,7 @@ def _narrow(
             ]
         else:
             lines.append(f"  {name}  {_coloured(state, state, paint)}")
-        below = (repos.get(str(row["repo"]), ""), str(row.get("title") or ""))
+        below = (repos.get(str(row.get("repo")), ""), str(row.get("title") or ""))
         lines += [f"    {cell(text, width - 4).rstrip()}" for text in below if text]
     return lines
 

@@ -39,7 +39,7 @@ from agentrunner.verification.proof.unexplained_files import hold_without_unexpl
 from agentrunner.verification.syntax import is_same_code, language_of
 from agentrunner.verification.target import TEST, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
-from agentrunner.verification.verdict import NO_CHANGE
+from agentrunner.verification.verdict import NO_CHANGE, texts_of
 from agentrunner.verification.verifier import Verifier
 from agentrunner.verification.world import SnapshotTrees
 
@@ -124,7 +124,7 @@ class Prover:
                 "allowed": sorted(allowed),
                 "findings": findings,
                 "proofs": report.proofs,
-                "proof": [proof.text for proof in report.proofs],
+                "proof": texts_of(report.proofs),
                 "doubts": report.doubts,
                 "tests_added": len(_worker_tests(report.proofs)),
             }
