@@ -145,6 +145,13 @@ def test_config_show_without_and_with_a_task(shell: Shell) -> None:
         "runner.sandbox.kind  bwrap  t.yaml:3",
     ]
     assert "~/.config/agentrunner/config.yaml  read" in shell.out
+    place = "agentrunner.workers.aider:AiderWorker"
+    own.write_text(f"notify: bell\nextensions:\n  workers: {{nice: '{place}'}}\n")
+    assert shell("config", "show") == 0
+    where = "~/.config/agentrunner/config.yaml"
+    rows = [" ".join(line.split()) for line in shell.out.splitlines()]
+    assert f"notify bell {where}:1" in rows and f"extensions.workers.nice {where}:3" in rows
+    assert place in rows
     own.write_text("runner: {budgte: {}}\n")
     assert shell("config", "show") == 2
     assert "did you mean budget?" in shell.err
