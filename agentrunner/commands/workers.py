@@ -57,8 +57,8 @@ def _facts(kind: str, repo: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         if added is None:
             raise
         remedy = error.remedy if isinstance(error, AgentRunnerError) else ""
-        told = str(error) or type(error).__name__
-        return {"kind": kind, "from": added, "path": None, "problem": told, "cure": remedy}
+        reason = str(error) or type(error).__name__
+        return {"kind": kind, "from": added, "path": None, "problem": reason, "cure": remedy}
     login = login_for(kind, environ, home_of(environ)) if kind in LOGINS else None
     state = login.describe() if login else None
     return {

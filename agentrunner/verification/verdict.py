@@ -13,18 +13,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentrunner.config.spec import TestSpec
+from agentrunner.state.evidence_words import Author, EvidenceKind, Grade, Status
 from agentrunner.state.run_state import (
     Acceptance,
     Assessment,
-    Author,
     CheckOutcome,
     Criterion,
     Evidence,
-    EvidenceKind,
     Finding,
-    Grade,
     Proof,
-    Status,
     TestOutcome,
     Verdict,
 )

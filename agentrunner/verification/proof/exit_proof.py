@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agentrunner.state.run_state import Author, Criterion, Grade, Proof
+from agentrunner.state.evidence_words import Author, Grade
+from agentrunner.state.run_state import Criterion, Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import green_by_data
 from agentrunner.verification.differential import Differential

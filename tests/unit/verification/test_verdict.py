@@ -3,15 +3,14 @@
 import pytest
 
 from agentrunner.config.spec import Check, TestSpec
+from agentrunner.state.evidence_words import Author, Grade
 from agentrunner.state.run_state import (
     Acceptance,
     Assessment,
-    Author,
     CheckOutcome,
     Criterion,
     Evidence,
     Finding,
-    Grade,
     Proof,
     RedTest,
     TestOutcome,
