@@ -114,8 +114,11 @@ def worker_missing(member: Member, problem: str = "") -> InfraError:
     places = member.spec.places
     place = next((places[name] for name in (setting, "runner.worker") if name in places), "")
     remedy = "name a program of the sandbox, or by its path in the repository (./agent.sh)"
+    nowhere = f"The worker {member.worker.kind} is not found."
+    if own:
+        nowhere = f"{member.worker.program()} is neither on this machine nor in the repository."
     return WorkerMissing(
-        problem or member.probe.problem or f"The worker {member.worker.kind} is not found.",
+        problem or ("" if own else member.probe.problem) or nowhere,
         path=place or setting,
         remedy=member.probe.cure or (remedy if own else "agentrunner doctor"),
         nothing_spent=True,
