@@ -116,7 +116,7 @@ def worker_missing(member: Member, problem: str = "") -> InfraError:
     remedy = "name a program of the sandbox, or by its path in the repository (./agent.sh)"
     nowhere = f"The worker {member.worker.kind} is not found."
     if own:
-        nowhere = f"{member.worker.program()} is neither on this machine nor in the repository."
+        nowhere = f"{member.worker.program()} is not found: neither on this machine nor in the repository."
     return WorkerMissing(
         problem or ("" if own else member.probe.problem) or nowhere,
         path=place or setting,
