@@ -116,7 +116,8 @@ def worker_missing(member: Member, problem: str = "") -> InfraError:
     remedy = "name a program of the sandbox, or by its path in the repository (./agent.sh)"
     nowhere = f"The worker {member.worker.kind} is not found."
     if own:
-        nowhere = f"{member.worker.program()} is not found: neither on this machine nor in the repository."
+        where = "neither on this machine nor in the repository"
+        nowhere = f"{member.worker.program()} is not found: {where}."
     return WorkerMissing(
         problem or ("" if own else member.probe.problem) or nowhere,
         path=place or setting,
