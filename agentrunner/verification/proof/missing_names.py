@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.wished_names import wished_names
 from agentrunner.verification.syntax.words import options, signatures, things
 
 NOWHERE = "`{}`, which the requirements name, is nowhere in the tree"
@@ -20,14 +21,15 @@ MOST_FILES = 5_000
 def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str) -> str:
     """What a text names as it is to be called or given, and what neither tree has; else "".
 
-    These are functions with their parameters, options, and what is called an attribute, a header or
-    the like. What the tree before the run has may
+    These are functions with their parameters, options, what is called an attribute, a header or
+    the like, exceptions, variables, files and services that are to be used. What the tree before the run has may
     have been removed on purpose. Blocks. Raises GitFailed and OSError.
     """
     named = {one: text for one, text in signatures(asked).items() if not _is_pythons_own(text)}
     given = options(asked)
     called = things(asked)
-    if not named and not given and not called:
+    wished = wished_names(asked)
+    if not named and not given and not called and not wished:
         return ""
     new, old = snapshots.list(new_tree), snapshots.list(old_tree)
     changed = [path for path, entry in new.items() if old.get(path) != entry]
@@ -42,6 +44,7 @@ def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str
     wanted = _not_in(snapshots, old_tree, [*gone, *same], wanted)
     spelt = {_spelt(one): text for one, text in given.items()}
     spelt |= {_in_any_case(one): text for one, text in called.items()}
+    spelt |= {_word(one): text for one, text in wished.items()}
     spelt = _not_in(snapshots, new_tree, changed, spelt)
     spelt = _not_in(snapshots, old_tree, [*gone, *same], spelt)
     missing = [*wanted.values(), *spelt.values()]

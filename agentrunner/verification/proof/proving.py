@@ -23,6 +23,7 @@ from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, 
 from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import EXAMINED, leads_out, unasked_work
+from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inputs.wanted_changes import outside_of_checks
 from agentrunner.verification.proof.adapted_wording import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
@@ -30,14 +31,16 @@ from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.kept_runs import KeptRuns
+from agentrunner.verification.proof.loose_code import loose_code
 from agentrunner.verification.proof.missing_names import missing_names
 from agentrunner.verification.proof.name_proof import prove_by_name
 from agentrunner.verification.proof.old_inputs import with_old_inputs
 from agentrunner.verification.proof.permission import grade_by_permission
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
+from agentrunner.verification.proof.work_in_words import only_comments, unfinished
 from agentrunner.verification.syntax import is_same_code, language_of
-from agentrunner.verification.target import TEST, target_of, test_target
+from agentrunner.verification.target import TEST, Target, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verdict import NO_CHANGE
 from agentrunner.verification.verifier import Verifier
@@ -112,6 +115,9 @@ class Prover:
                     self.unknown.seed(await self.kept.begin(step, spec, *trees))
                 for case in cases:
                     await _examine(exam, case)
+                targets = [case.target for case in cases]
+                if what := await asyncio.to_thread(_not_the_work, exam, targets, wanted):
+                    report.findings.append(unasked_work(what))
             _read_checks(criteria, evidence, report)
         others = [
             one for one in evidence.findings if one.code not in EXAMINED or one.code == "flaky"
@@ -228,6 +234,28 @@ async def _examine(exam: Examination, case: Case) -> None:
     else:
         await prove_by_name(exam, case, case.now, held.results)
     await grade_by_permission(exam, case)
+
+
+def _not_the_work(exam: Examination, targets: Sequence[Target], wanted: str) -> str:
+    """What the change itself shows not to be done, whatever its tests say; else "". Blocks.
+
+    Where a test or check of people was seen to turn, comments say no more than that.
+    """
+    world, snapshots = exam.world, exam.verifier.snapshots
+    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
+    if exam.same_code and all(only_reads(target.shell) for target in targets):
+        return only_comments(world.product, wanted)
+    if any(proof.grade == "proven" for proof in exam.report.proofs):
+        return ""
+    if what := unfinished(world.product, read_old, read, wanted):
+        return what
+    inputs = exam.differential.inputs(world.new, targets)
+    others = (
+        path
+        for path in sorted(world.old_paths)
+        if path not in world.product and inputs.counts(path) is None
+    )
+    return loose_code(world.product, others, read_old, read, wanted)
 
 
 def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Report) -> None:

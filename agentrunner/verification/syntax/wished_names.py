@@ -1,0 +1,67 @@
+"""Names that a sentence wants to have in the code, whatever they are names of. Pure.
+
+An exception that is to be raised, a variable of the environment, a file that is written, a function
+or a library that is to be used, a service that is to be asked. A report of what goes wrong names
+such things, too, and so does an example: sentences of these kinds wish for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAME = r"[A-Za-z_]\w*"
+_EXCEPTION = rf"`?(?P<name>(?:{_NAME}(?:\.|::))*[A-Z]\w*(?:Error|Exception|Warning))`?"
+_RAISED = re.compile(
+    rf"(?i:\b(?:refuse[ds]?|reject(?:s|ed)?|ends?|answered|answers)(?: \w+)? (?:with|by) (?:an? )?"
+    rf"|\b(?:must|should|shall|has to|have to|raises?|throws?)(?: \w+)?(?: with)?"
+    rf"(?: (?:raise|throw|be))? (?:an? |the )?){_EXCEPTION}"
+)
+_VARIABLE = re.compile(
+    r"(?i:\b(?:variables?|settings?|constants?|env(?:ironment)?|keys?)(?: (?:named|called|of|is))?)"
+    r" `?\$?(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`?"
+    r"|`?\$?(?P<other>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`?(?i: (?:\w+ )?(?:variables?|settings?|env\w*))"
+)
+_FILE = re.compile(
+    r"(?i:\b(?:in|into|to|from|as|writes?|reads?|creates?|adds?|an?|saves?|loads?|called|named))"
+    rf" (?:the |a |an )?(?:file )?`(?P<name>[\w./-]*\w\.(?:{'|'.join('json yaml yml toml ini cfg conf csv tsv xml html md txt sql db sqlite log env lock service pdf'.split())}))`"
+)
+_USED = re.compile(
+    rf"(?i:\b(?:us(?:e|es|ing|ed)|through|by means of|based on|calls?)) (?i:the |an? )?"
+    rf"`(?P<name>{_NAME}(?:(?:\.|::|/)@?{_NAME})*)(?:\(\))?`"
+)
+_SERVICE = re.compile(
+    r"(?i:\b(?:from|to|at|via|through|calls?|asks?|fetch(?:es)?|gets?|posts?|GET|POST|PUT|DELETE))"
+    r" (?:the )?`?https?://(?P<name>[\w-]+(?:\.[\w-]+)+)"
+)
+_FAULT = re.compile(
+    r"(?i)\b(?:fails?|failed|failing|crash\w*|dies|died|breaks?|broken|currently|at the moment"
+    r"|right now|today|wrong\w*|bug|traceback|report(?:s|ed)?|stack|see|cf|described|documented"
+    r"|remov\w+|delet\w+|drop\w*|obsolete|renam\w+|replac\w+|instead of|rather than|no longer"
+    r"|without|never|not|e\.g\.|for example|for instance|such as|like|any|other|some)\b|n't\b"
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n\s*(?=[-*+] |\d+[.)] )|;\s")
+
+
+def wished_names(text: str) -> dict[str, str]:
+    """What has to stand in the code as a text wishes, and how the text writes it.
+
+    Of a dotted name it is the last part, of an address its host.
+    """
+    found: dict[str, str] = {}
+    for sentence in _SENTENCE.split(text):
+        if _FAULT.search(sentence):
+            continue
+        for pattern in (_RAISED, _VARIABLE, _FILE, _USED, _SERVICE):
+            for hit in pattern.finditer(sentence):
+                groups = hit.groupdict()
+                whole = groups["name"] or groups["other"]
+                found.setdefault(_needle(whole, pattern), whole)
+    return found
+
+
+def _needle(whole: str, pattern: re.Pattern[str]) -> str:
+    if pattern is _FILE:
+        return whole.rpartition("/")[2]
+    if pattern is _SERVICE:
+        return whole
+    return re.split(r"\.|::|/", whole)[-1]
