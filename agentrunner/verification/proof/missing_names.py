@@ -22,8 +22,8 @@ def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str
     """What a text names as it is to be called or given, and what neither tree has; else "".
 
     These are functions with their parameters, options, what is called an attribute, a header or
-    the like, exceptions, variables, files and services that are to be used. What the tree before the run has may
-    have been removed on purpose. Blocks. Raises GitFailed and OSError.
+    the like, exceptions, variables, files and services that are to be used. What the tree before
+    the run has may have been removed on purpose. Blocks. Raises GitFailed and OSError.
     """
     named = {one: text for one, text in signatures(asked).items() if not _is_pythons_own(text)}
     given = options(asked)

@@ -16,18 +16,26 @@ _RAISED = re.compile(
     rf"|\b(?:must|should|shall|has to|have to|raises?|throws?)(?: \w+)?(?: with)?"
     rf"(?: (?:raise|throw|be))? (?:an? |the )?){_EXCEPTION}"
 )
+_CAPITALS = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
 _VARIABLE = re.compile(
     r"(?i:\b(?:variables?|settings?|constants?|env(?:ironment)?|keys?)(?: (?:named|called|of|is))?)"
-    r" `?\$?(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`?"
-    r"|`?\$?(?P<other>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`?(?i: (?:\w+ )?(?:variables?|settings?|env\w*))"
+    rf" `?\$?(?P<name>{_CAPITALS})`?"
+    rf"|`?\$?(?P<other>{_CAPITALS})`?(?i: (?:\w+ )?(?:variables?|settings?|env\w*))"
+)
+_ENDINGS = (
+    "json|yaml|yml|toml|ini|cfg|conf|csv|tsv|xml|html|md|txt|sql|db|sqlite|log|env|lock|service|pdf"
 )
 _FILE = re.compile(
     r"(?i:\b(?:in|into|to|from|as|writes?|reads?|creates?|adds?|an?|saves?|loads?|called|named))"
-    rf" (?:the |a |an )?(?:file )?`(?P<name>[\w./-]*\w\.(?:{'|'.join('json yaml yml toml ini cfg conf csv tsv xml html md txt sql db sqlite log env lock service pdf'.split())}))`"
+    rf" (?:the |a |an )?(?:file )?`(?P<name>[\w./-]*\w\.(?:{_ENDINGS}))`"
 )
 _USED = re.compile(
     rf"(?i:\b(?:us(?:e|es|ing|ed)|through|by means of|based on|calls?)) (?i:the |an? )?"
     rf"`(?P<name>{_NAME}(?:(?:\.|::|/)@?{_NAME})*)(?:\(\))?`"
+)
+_ROUTE = re.compile(
+    r"(?i:\b(?:from|to|at|via|calls?|asks?|fetch(?:es)?|GET|POST|PUT|PATCH|DELETE)) (?:the )?"
+    r"`(?:[A-Z]+ )?(?P<name>/[a-z][\w-]*(?:/[a-z][\w-]*)*)[^`]*`"
 )
 _SERVICE = re.compile(
     r"(?i:\b(?:from|to|at|via|through|calls?|asks?|fetch(?:es)?|gets?|posts?|GET|POST|PUT|DELETE))"
@@ -51,10 +59,10 @@ def wished_names(text: str) -> dict[str, str]:
     for sentence in _SENTENCE.split(text):
         if _FAULT.search(sentence):
             continue
-        for pattern in (_RAISED, _VARIABLE, _FILE, _USED, _SERVICE):
+        for pattern in (_RAISED, _VARIABLE, _FILE, _USED, _ROUTE, _SERVICE):
             for hit in pattern.finditer(sentence):
                 groups = hit.groupdict()
-                whole = groups["name"] or groups["other"]
+                whole = groups["name"] or groups.get("other", "")
                 found.setdefault(_needle(whole, pattern), whole)
     return found
 
@@ -62,6 +70,6 @@ def wished_names(text: str) -> dict[str, str]:
 def _needle(whole: str, pattern: re.Pattern[str]) -> str:
     if pattern is _FILE:
         return whole.rpartition("/")[2]
-    if pattern is _SERVICE:
-        return whole
+    if pattern in (_SERVICE, _ROUTE):
+        return whole.strip("/")
     return re.split(r"\.|::|/", whole)[-1]
