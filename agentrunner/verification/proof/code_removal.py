@@ -135,7 +135,8 @@ class CodeRemoval:
             return ShownTests()
         read = await asyncio.to_thread(self.trees.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.trees.snapshots.reader, world.old)
-        names_of_work = await asyncio.to_thread(_changed_names, world, read_old, read)
+        names_of_work = await asyncio.to_thread(_changed_names, world, read_old, read, asked)
+        removed = await asyncio.to_thread(_removed_names, world, read_old, read)
         touched = await asyncio.to_thread(_touched_names, self.trees.snapshots, world)
         wanted = names_of_work | touched | identifiers(asked)
         wanted |= {i for c in criteria for i in identifiers(f"{c.description} {c.detail}")}
@@ -165,7 +166,7 @@ class CodeRemoval:
                 # What is no function may be named in a text of the test: a column, a key.
                 refused |= {
                     n: ""
-                    if (names_of_work | touched) & words[n]
+                    if (names_of_work | touched | removed) & words[n]
                     else _why_unrelated(uses[n], wanted)
                     for n in candidates
                 }
@@ -217,10 +218,13 @@ class CodeRemoval:
         )
 
 
-def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+def _changed_names(
+    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str = ""
+) -> set[str]:
     """Names of functions, classes and modules that the work added or altered.
 
-    For files without a grammar all words that are new in them.
+    For files without a grammar all words that are new in them; for others those that are `asked`
+    for: a file may give out what another one has.
     """
     found = new_programs(world.product, world.old_paths, read)
     for path in world.product:
@@ -232,8 +236,22 @@ def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> 
             continue
         if language is not None:
             found |= names_changed(read_old(path), after, language)
+            if (before := read_old(path)) is not None:
+                found |= (_words(after) - _words(before)) & _words(asked.encode())
         else:
             found |= _words(after) - _words(read_old(path) or b"")
+    return found
+
+
+def _removed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+    """Names that files of the work declared and do not declare any more."""
+    found: set[str] = set()
+    for path in world.product:
+        language, before = language_of(path), read_old(path)
+        if language is not None and before is not None:
+            after = read(path)
+            still = names_declared(after, language) if after is not None else set()
+            found |= names_declared(before, language) - still
     return found
 
 

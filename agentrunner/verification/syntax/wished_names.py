@@ -47,7 +47,32 @@ _FAULT = re.compile(
     r"|remov\w+|delet\w+|drop\w*|obsolete|renam\w+|replac\w+|instead of|rather than|no longer"
     r"|without|never|not|e\.g\.|for example|for instance|such as|like|any|other|some)\b|n't\b"
 )
+_PART = re.compile(r"((?<=[.!?。])\s+|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)]) ))")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n\s*(?=[-*+] |\d+[.)] )|;\s")
+
+
+_UNWANTED = re.compile(
+    r"(?i)\b(?:not wanted|unwanted|out of scope|non-?goals?|instead of|rather than|no such|unlike"
+    r"|can't|cannot|can not|don't|do not|won't|mustn't|must not use|as in|as with|like in)\b"
+    r"|不要|対象外|ではなく|使わない"
+)
+_HEADING = re.compile(r"(?m)^(#{1,6})[ \t]+(.*)$")
+
+
+def wished(text: str) -> str:
+    """The sentences of a text that may wish for what they name, and its other sections.
+
+    Left out is what is not wanted: "Out of scope: a `--force` option".
+    """
+    kept, level = [], 0
+    for part in re.split(r"(?m)^(?=#{1,6}[ \t])", text):
+        head = _HEADING.match(part)
+        if head is not None and level and len(head[1]) > level:
+            continue
+        level = len(head[1]) if head is not None and _UNWANTED.search(head[2]) else 0
+        if not level:
+            kept += [one for one in _PART.split(part) if one and not _UNWANTED.search(one)]
+    return "".join(kept)
 
 
 def wished_names(text: str) -> dict[str, str]:
