@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
@@ -36,6 +36,7 @@ from agentrunner.verification.proof.missing_names import missing_names
 from agentrunner.verification.proof.name_proof import prove_by_name
 from agentrunner.verification.proof.old_inputs import with_old_inputs
 from agentrunner.verification.proof.permission import grade_by_permission
+from agentrunner.verification.proof.subjects_of_checks import subjects_of_checks
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
 from agentrunner.verification.proof.work_in_words import only_comments, unfinished
@@ -93,6 +94,7 @@ class Prover:
             if missing:
                 report.findings.append(unasked_work(missing))
             if cases:  # without, nothing asks for the trees of an examination
+                self.differential.subjects = frozenset()
                 world = await self._world(old, new, cases, allowed)
                 exam = Examination(
                     self.verifier,
@@ -113,6 +115,9 @@ class Prover:
                     trees = (world.old, world.new, world.kept, world.mixed)
                     spec = self.verifier.spec.model_dump(mode="json")
                     self.unknown.seed(await self.kept.begin(step, spec, *trees))
+                if subjects := await subjects_of_checks(exam, cases):
+                    self.differential.subjects = frozenset(subjects)
+                    exam = replace(exam, world=await self._world(old, new, cases, allowed))
                 for case in cases:
                     await _examine(exam, case)
                 targets = [case.target for case in cases]

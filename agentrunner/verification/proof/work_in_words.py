@@ -79,12 +79,12 @@ def _added(path: str, before: bytes, after: bytes) -> Iterator[tuple[int, str]]:
             yield after.count(b"\n", 0, start) + 1, shown
 
 
-def _is_asked(said: str, asked: str) -> bool:
-    words = re.findall(r"[^\W_]{4,}", said.casefold())
+def _is_asked(phrase: str, asked: str) -> bool:
+    words = re.findall(r"[^\W_]{4,}", phrase.casefold())
     return any(word[:6] in asked.casefold() for word in words)
 
 
 def _is_of(text: str, words: set[str]) -> bool:
     """Whether at least half of what a text speaks of was asked for."""
-    said = content_words(text)
-    return bool(said) and 2 * sum(has_any([one], words) for one in said) >= len(said)
+    spoken = content_words(text)
+    return bool(spoken) and 2 * sum(has_any([one], words) for one in spoken) >= len(spoken)
