@@ -22,12 +22,13 @@ from pathlib import Path
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
 from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.findings import EXAMINED, leads_out, unasked_work
+from agentrunner.verification.findings import EXAMINED, beside_work, leads_out, unasked_work
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inputs.wanted_changes import outside_of_checks
 from agentrunner.verification.proof.adapted_wording import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.code_removal import CodeRemoval
+from agentrunner.verification.proof.collateral import collateral
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.kept_runs import KeptRuns
@@ -121,8 +122,8 @@ class Prover:
                 for case in cases:
                     await _examine(exam, case)
                 targets = [case.target for case in cases]
-                if what := await asyncio.to_thread(_not_the_work, exam, targets, wanted):
-                    report.findings.append(unasked_work(what))
+                found = await asyncio.to_thread(_shown_by_the_change, exam, targets, wanted)
+                report.findings += [found] if found is not None else []
             _read_checks(criteria, evidence, report)
         others = [
             one for one in evidence.findings if one.code not in EXAMINED or one.code == "flaky"
@@ -241,26 +242,33 @@ async def _examine(exam: Examination, case: Case) -> None:
     await grade_by_permission(exam, case)
 
 
-def _not_the_work(exam: Examination, targets: Sequence[Target], wanted: str) -> str:
-    """What the change itself shows not to be done, whatever its tests say; else "". Blocks.
+def _shown_by_the_change(
+    exam: Examination, targets: Sequence[Target], wanted: str
+) -> Finding | None:
+    """What the change itself shows not to be the work, whatever its tests say. Blocks.
 
     Where a test or check of people was seen to turn, comments say no more than that.
     """
     world, snapshots = exam.world, exam.verifier.snapshots
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
+    inputs = exam.differential.inputs(world.old, targets)
+    gone = [path for path in exam.total.deleted if inputs.counts(path) is None]
+    if what := collateral(world.old_paths, gone, world.product, read_old, read, wanted):
+        return beside_work(what)
     if exam.same_code and all(only_reads(target.shell) for target in targets):
-        return only_comments(world.product, wanted)
+        what = only_comments(world.product, wanted)
+        return unasked_work(what) if what else None
     if any(proof.grade == "proven" for proof in exam.report.proofs):
-        return ""
+        return None
     if what := unfinished(world.product, read_old, read, wanted):
-        return what
-    inputs = exam.differential.inputs(world.new, targets)
+        return unasked_work(what)
     others = (
         path
         for path in sorted(world.old_paths)
         if path not in world.product and inputs.counts(path) is None
     )
-    return loose_code(world.product, others, read_old, read, wanted)
+    what = loose_code(world.product, others, read_old, read, wanted)
+    return unasked_work(what) if what else None
 
 
 def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Report) -> None:
