@@ -163,10 +163,14 @@ class CodeRemoval:
                 refused |= dict.fromkeys(candidates, EMPTIED)
             elif emptied is None:
                 notes.append(NOT_TRIED)
-                # What is no function may be named in a text of the test: a column, a key.
+                # What is no function may be named in a text of the test: a column, a key. And
+                # a program is started by its file's name, mostly in a helper of the tests.
+                started = await asyncio.to_thread(
+                    _that_start, [files[n] for n in candidates], target.cwd, world.product, read
+                )
                 refused |= {
                     n: ""
-                    if (names_of_work | touched | removed) & words[n]
+                    if n in started or (names_of_work | touched | removed) & words[n]
                     else _why_unrelated(uses[n], wanted)
                     for n in candidates
                 }
@@ -195,7 +199,7 @@ class CodeRemoval:
             candidates = [name for name in candidates if not refused[name]]
             unasked = ""
             if whole is None or whole.id == target.id:
-                unasked = await not_asked_for(run, target, snapshots, world, places, asked)
+                unasked = await not_asked_for(run, target, snapshots, world, places, asked, now)
             if unasked:
                 return ShownTests(why=unasked, unasked=unasked)
         if candidates or stood:
@@ -312,6 +316,17 @@ def _look_at_text(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[
     if is_empty_test(source, language, span):
         return "it asserts nothing", set(), set()
     return "", names_called(source, language, span), _words(source[span.start : span.end])
+
+
+def _that_start(
+    tests: Sequence[TestResult], cwd: str, product: Sequence[str], read: ReadFile
+) -> set[str]:
+    """Names of tests whose file names a program of the work."""
+    names = [posixpath.basename(path) for path in product if language_of(path) is not None]
+    named = re.compile("|".join(rf"[\"'`/ ]{re.escape(one)}[\"'`\s]" for one in names).encode())
+    places = {in_repo(test.file, cwd) for test in tests if test.file} if names else set()
+    found = {path for path in places if named.search(read(path) or b"")}
+    return {test.name for test in tests if test.file and in_repo(test.file, cwd) in found}
 
 
 def _why_unrelated(uses: set[str], wanted: set[str]) -> str:
