@@ -11,11 +11,13 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.syntax.emptied_functions import emptied
 from agentrunner.verification.syntax.functions import Function, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, language_of, parse
 from agentrunner.verification.syntax.regions import regions_of_tests
 
 GONE = "`{}` of {} is gone, and the requirements do not speak of that"
+IDLE = "`{}` of {} does nothing any more, and the requirements do not speak of that"
 FILE_GONE = "{} is gone, and the requirements do not speak of that"
 TOUCHED = "{} was changed, and the requirements say: {}"
 TAKES_AWAY = re.compile(
@@ -28,6 +30,7 @@ TAKES_AWAY = re.compile(
 """Words of a text after whose work less may be there than before."""
 _PATH = r"(?:[\w./-]*\w\.\w+|[\w.-]+/)"
 _CHANGED = r"(?:chang|touch|modif|edit)\w*"
+DOES_NOTHING = re.compile(r"(?i)\b(?:no-?op|nothing|disabl|turn(?:ed)? off|stub)|何もしない|無効")
 STAYS = re.compile(
     rf"(?i)`?(?P<path>{_PATH})`?(?: and `?[\w./-]+`?)?"
     r"(?: must| may| should| shall| has to| have to)?"
@@ -71,8 +74,8 @@ def collateral(
         if not _stands_elsewhere(read_old(path) or b"", new.values()):
             return FILE_GONE.format(path)
     for path in product:
-        if lost := _lost(path, old_paths, read_old, new, asked):
-            return GONE.format(lost, path)
+        if what := _lost(path, old_paths, read_old, new, asked):
+            return what
     return ""
 
 
@@ -83,14 +86,20 @@ def _lost(
     new: dict[str, bytes | None],
     asked: str,
 ) -> str:
-    """The first function of a file that stood for others to use and stands nowhere now."""
+    """What is wrong with the functions of a file: one does nothing now, or one that stood for
+    others to use stands nowhere."""
     language, before, after = language_of(path), read_old(path), new.get(path)
     if language is None or before is None or after is None or path not in old_paths:
         return ""
     old, now = parse(before, language), parse(after, language)
     if old is None or now is None or now.root.has_error:
         return ""
-    stands = {one.name for one in functions_of(now)}
+    stands = {one.name: one for one in functions_of(now)}
+    for one in _own(old):
+        other = stands.get(one.name)
+        idle = other is not None and emptied(now, other) is None
+        if idle and emptied(old, one) is not None and not DOES_NOTHING.search(asked):
+            return IDLE.format(one.name, path)
     went = [one for one in _own(old) if one.name not in stands]
     if not went:
         return ""
@@ -105,7 +114,7 @@ def _lost(
             continue
         if normal(old, one.body) in {normal(now, other.body) for other in functions_of(now)}:
             continue  # it has another name
-        return one.name
+        return GONE.format(one.name, path)
     return ""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.wished_names import wished, wished_names
+from agentrunner.verification.syntax.wished_names import quoted_lists, wished, wished_names
 from agentrunner.verification.syntax.words import options, signatures, things
 
 NOWHERE = "`{}`, which the requirements name, is nowhere in the tree"
@@ -30,7 +30,7 @@ def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str
     given = options(asked)
     called = things(asked)
     others = wished_names(asked)
-    if not named and not given and not called and not others:
+    if not (named or given or called or others or quoted_lists(asked)):
         return ""
     new, old = snapshots.list(new_tree), snapshots.list(old_tree)
     changed = [path for path, entry in new.items() if old.get(path) != entry]
@@ -45,10 +45,15 @@ def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str
     wanted = _not_in(snapshots, old_tree, [*gone, *same], wanted)
     spelt = {_spelt(one): text for one, text in given.items()}
     spelt |= {_in_any_case(one): text for one, text in called.items()}
-    spelt |= {_word(one): text for one, text in others.items()}
+    spelt |= {re.compile(one.encode()): text for one, text in others.items()}
     spelt = _not_in(snapshots, new_tree, changed, spelt)
     spelt = _not_in(snapshots, old_tree, [*gone, *same], spelt)
     missing = [*wanted.values(), *spelt.values()]
+    for row in quoted_lists(asked):
+        texts = {re.compile(re.escape(one).encode()): f'"{one}"' for one in row}
+        absent = _not_in(snapshots, new_tree, changed, texts)
+        if absent and len(absent) < len(texts):  # what is given by these words is given in part
+            missing += _not_in(snapshots, old_tree, [*gone, *same], absent).values()
     return NOWHERE.format(missing[0]) if missing else ""
 
 

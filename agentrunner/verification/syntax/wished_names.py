@@ -8,11 +8,13 @@ such things, too, and so does an example: sentences of these kinds wish for noth
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 
 _NAME = r"[A-Za-z_]\w*"
 _EXCEPTION = rf"`?(?P<name>(?:{_NAME}(?:\.|::))*[A-Z]\w*(?:Error|Exception|Warning))`?"
 _RAISED = re.compile(
     rf"(?i:\b(?:refuse[ds]?|reject(?:s|ed)?|ends?|answered|answers)(?: \w+)? (?:with|by) (?:an? )?"
+    rf"|\b(?:is|are|means?|gives?|gets?|becomes?) (?:an? |the )"
     rf"|\b(?:must|should|shall|has to|have to|raises?|throws?)(?: \w+)?(?: with)?"
     rf"(?: (?:raise|throw|be))? (?:an? |the )?){_EXCEPTION}"
 )
@@ -41,6 +43,18 @@ _SERVICE = re.compile(
     r"(?i:\b(?:from|to|at|via|through|calls?|asks?|fetch(?:es)?|gets?|posts?|GET|POST|PUT|DELETE))"
     r" (?:the )?`?https?://(?P<name>[\w-]+(?:\.[\w-]+)+)"
 )
+_OF_HTTP = re.compile(
+    r"\b(?:GET|POST|PUT|PATCH|DELETE|HTTP)\b|(?i:\b(?:status|endpoint|route|request)\b)|`/\w| /\w+"
+)
+_STATUS = re.compile(
+    r"(?i:\b(?:answer(?:s|ed)?|respon(?:ds?|se)|returns?|status|code|gives?|gets?|with|http))"
+    r"(?: (?:an?|the|with|by|of|code|status|is)){0,3} `?(?P<name>[1-5]\d\d)`?(?![\w%]|[.,]\d)"
+)
+LEAST = 3
+"""So many texts in quotes are a list."""
+_QUOTED = re.compile(r"\"([^\"\n]{2,60})\"")
+_ROW = re.compile(r"\"[^\"\n]{2,60}\"(?:,? (?:and |or )?\"[^\"\n]{2,60}\"){2,}")
+_POINT = re.compile(r"\s*(?:[-*+]|\d+[.)]) ")
 _FAULT = re.compile(
     r"(?i)\b(?:fails?|failed|failing|crash\w*|dies|died|breaks?|broken|currently|at the moment"
     r"|right now|today|wrong\w*|bug|traceback|report(?:s|ed)?|stack|see|cf|described|documented"
@@ -76,11 +90,13 @@ def wished(text: str) -> str:
 
 
 def wished_names(text: str) -> dict[str, str]:
-    """What has to stand in the code as a text wishes, and how the text writes it.
+    """What has to stand in the code as a text wishes, as patterns, and how the text writes it.
 
-    Of a dotted name it is the last part, of an address its host.
+    Of a dotted name it is the last part, of an address its host; an answer of HTTP may stand by its
+    name. Where a list of texts in quotes is wanted, each of them.
     """
     found: dict[str, str] = {}
+    of_http = _OF_HTTP.search(text) is not None
     for sentence in _SENTENCE.split(text):
         if _FAULT.search(sentence):
             continue
@@ -88,8 +104,40 @@ def wished_names(text: str) -> dict[str, str]:
             for hit in pattern.finditer(sentence):
                 groups = hit.groupdict()
                 whole = groups["name"] or groups.get("other", "")
-                found.setdefault(_needle(whole, pattern), whole)
+                found.setdefault(_alone(_needle(whole, pattern)), whole)
+        for hit in _STATUS.finditer(sentence) if of_http else ():
+            found.setdefault(_of_status(int(hit["name"])), hit["name"])
     return found
+
+
+def quoted_lists(text: str) -> list[list[str]]:
+    """Lists of at least three texts in quotes that a text enumerates, in a row or as points."""
+    rows = [
+        _QUOTED.findall(hit[0])
+        for sentence in _SENTENCE.split(text)
+        if not _FAULT.search(sentence)
+        for hit in _ROW.finditer(sentence)
+    ]
+    points: list[list[str]] = [[]]
+    for line in text.splitlines():
+        quoted = _QUOTED.findall(line) if _POINT.match(line) else []
+        if len(quoted) == 1:
+            points[-1] += quoted
+        elif line.strip():
+            points.append([])
+    return [row for row in [*rows, *points] if len(row) >= LEAST]
+
+
+def _alone(name: str) -> str:
+    return rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
+
+
+def _of_status(number: int) -> str:
+    try:
+        words = re.findall(r"[A-Za-z]+", HTTPStatus(number).phrase)
+    except ValueError:
+        return rf"(?<!\d){number}(?!\d)"
+    return rf"(?<!\d){number}(?!\d)|(?i:{'[_ -]?'.join(words)})"
 
 
 def _needle(whole: str, pattern: re.Pattern[str]) -> str:
