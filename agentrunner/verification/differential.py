@@ -152,7 +152,7 @@ class Differential:
             self.snapshots.reader(new), total,
         )  # fmt: skip
         self.freed_by_kind = frozenset(follow_ups.expected_data() - permitted)
-        moved = follow_ups.of_moves()
+        moved = follow_ups.of_moves() | follow_ups.of_signatures()
         permitted |= moved | self.freed_by_kind
         self.adapted_by_words = {
             path: names

@@ -30,6 +30,7 @@ from agentrunner.verification.syntax.calls import (
     names_declared,
     users_of,
 )
+from agentrunner.verification.syntax.imports import imported
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
@@ -154,7 +155,9 @@ class CodeRemoval:
             if any("[" in name for name in candidates) and not _has_any_of(old, candidates):
                 # A case from a list that only the new tree has keeps the tool from running others.
                 old = await run(target, world.mixed, ())
-            refused |= _why_not_red_on_old_code(candidates, old, files, names_of_work)
+            brought = await asyncio.to_thread(_imported_names, world, read_old, read)
+            known = names_of_work | brought
+            refused |= _why_not_red_on_old_code(candidates, old, files, known)
             candidates = [name for name in candidates if not refused[name]]
         notes: list[str] = []
         if candidates:
@@ -244,6 +247,16 @@ def _changed_names(
                 found |= (_words(after) - _words(before)) & _words(asked.encode())
         else:
             found |= _words(after) - _words(read_old(path) or b"")
+    return found
+
+
+def _imported_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+    """Names that files of the work import now: tests put doubles in their place."""
+    found: set[str] = set()
+    for path in world.product:
+        language, before, after = language_of(path), read_old(path), read(path)
+        if language is not None and before is not None and after is not None:
+            found |= imported(after, language).keys() - imported(before, language).keys()
     return found
 
 

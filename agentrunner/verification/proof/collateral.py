@@ -31,6 +31,9 @@ TAKES_AWAY = re.compile(
 _PATH = r"(?:[\w./-]*\w\.\w+|[\w.-]+/)"
 _CHANGED = r"(?:chang|touch|modif|edit)\w*"
 DOES_NOTHING = re.compile(r"(?i)\b(?:no-?op|nothing|disabl|turn(?:ed)? off|stub)|何もしない|無効")
+NOTHINGS = frozenset(("", "pass", "return", "...", "None", "null", "undefined", "nil")) | {
+    f"return {one}" for one in ("None", "null", "undefined", "nil")
+}
 STAYS = re.compile(
     rf"(?i)`?(?P<path>{_PATH})`?(?: and `?[\w./-]+`?)?"
     r"(?: must| may| should| shall| has to| have to)?"
@@ -97,8 +100,8 @@ def _lost(
     stands = {one.name: one for one in functions_of(now)}
     for one in _own(old):
         other = stands.get(one.name)
-        idle = other is not None and emptied(now, other) is None
-        if idle and emptied(old, one) is not None and not DOES_NOTHING.search(asked):
+        idle = other is not None and _does_nothing(now, other)
+        if idle and not _does_nothing(old, one) and not DOES_NOTHING.search(asked):
             return IDLE.format(one.name, path)
     went = [one for one in _own(old) if one.name not in stands]
     if not went:
@@ -116,6 +119,11 @@ def _lost(
             continue  # it has another name
         return GONE.format(one.name, path)
     return ""
+
+
+def _does_nothing(parsed: Parsed, function: Function) -> bool:
+    text = normal(parsed, function.body).strip("{}; ")
+    return text in NOTHINGS or emptied(parsed, function) is None
 
 
 def _own(parsed: Parsed) -> list[Function]:

@@ -24,7 +24,8 @@ ABOUT_TEXT = re.compile(
 )
 """Words that ask for what stands beside the code."""
 UNFINISHED = re.compile(
-    r"(?i)\b(?:not (?:yet )?implemented|unimplemented|not (?:yet )?(?:supported|handled|done) yet"
+    r"(?i)^\W*(?:placeholder|stub|dummy|fake|mock|temporary|temp)\W*$"
+    r"|\b(?:not (?:yet )?implemented|unimplemented|not (?:yet )?(?:supported|handled|done) yet"
     r"|not yet (?:supported|handled|done)|(?:placeholder|stub|dummy|fake|mock)"
     r" (?:implementation|response|result|data|values?\b|for now|until)|(?:a|just|only a|as) stub\b"
     r"|simulat(?:e|ed|es|ing)\b|pretend\w*|hard-?coded (?:for now|until)"

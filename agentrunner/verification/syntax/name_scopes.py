@@ -32,7 +32,8 @@ OWN_FILE = re.compile(r"\bfrom\s+\.|['\"]\.{1,2}/|\bcrate::|\bsuper::")
 PACKAGE = re.compile(r"(\w+)[\"']")
 """The name by which Go knows what it imports."""
 ARGUMENTS = re.compile(
-    r"(?:sys\.argv|os\.Args|ARGV|(?:std::)?env::args(?:_os)?)\b(?!\[0\])|process\.argv\b(?!\[[01]\])"
+    r"(?:sys\.argv|os\.Args|ARGV)\b(?!\[0\])|process\.argv\b(?!\[[01]\])"
+    r"|(?:std::)?env::args(?:_os)?\(\)\.(?:skip\([1-9]|nth\([1-9]|collect|len)"
 )
 """What a program is handed on its command line, which does not count where it was started."""
 DEEPEST = 12
