@@ -56,7 +56,7 @@ def loose_code(
         else:
             assert old is not None
             names, loads = _names_added(old, new), _differs_beside(old, new)
-            stood |= {_last(one.name) for one in functions_of(old)}
+            stood |= {part for one in functions_of(old) for part in one.name.split(".")}
         if loads or not names:
             return ""
         added += [(name, path) for name in names]
@@ -137,7 +137,3 @@ def _is_spoken_of(name: str, asked: str) -> bool:
 def _words(text: str) -> list[str]:
     parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).replace("_", " ")
     return [one.casefold() for one in re.findall(r"[^\W\d_]{3,}", parts)]
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
