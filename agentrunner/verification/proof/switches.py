@@ -2,7 +2,8 @@
 
 A switch is a name that the work sets to false. A test that sets it to true shows what the product
 would do. Where the requirements name the switch, that is what they ask for. An argument is one
-where they write the function with its parameters, and without that one.
+where they write the function with its parameters, and without that one, or where they leave
+nothing to whoever calls: "a cart above 100 euros gets 10 percent off".
 """
 
 from __future__ import annotations
@@ -18,6 +19,14 @@ from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
 OFF = re.compile(rb"(?<![\w-])(?P<name>[A-Za-z_]\w*)[\"']?\s*(?::\s*\w+\s*)?[:=]\s*(?:[Ff]alse)\b")
+HEAD = re.compile(rb"(?:\bdef|\bfunction|\bconstructor|\bfn|\bfunc)\s*\w*\s*\(([^()]*)\)")
+OFFERS = re.compile(
+    r"(?i)\b(?:option\w*|flag|switch\w*|parameter|argument|keyword|mode|allow\w*|can|may|could|support\w*"
+    r"|choos\w+|choice|enabl\w+|opt|opt-?in|setting|config\w*|want\w*|if|when|unless|whether|default\w*"
+    r"|toggle|either|also|callers?|users?|dry|verbose|strict|lenient|force)\b"
+    r"|オプション|引数|設定|場合|モード|選択|できる"
+)
+"""Words of a text that may leave something to whoever calls."""
 WHERE_OFF = "it passes only where it turns on `{}`, which the work adds and leaves off"
 MOST = 5
 """So many switches are tried."""
@@ -66,6 +75,8 @@ def _switches(
         found = {hit["name"].decode() for hit in OFF.finditer(text)}
         added |= {name for name in found if not re.search(rf"\b{name}\b".encode(), before)}
         heads = [re.search(rf"(?<!\w){one}\s*\(([^()]*)\)".encode(), text) for one in written]
+        if not heads and not OFFERS.search(asked):
+            heads = list(HEAD.finditer(text))
         handed |= {
             name
             for name in found
