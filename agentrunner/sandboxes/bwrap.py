@@ -264,7 +264,7 @@ class BwrapSandbox:
         env = dict(self._base_env)
         if libraries := self._environ.get("LD_LIBRARY_PATH"):
             env["LD_LIBRARY_PATH"] = libraries
-        env.update(cache_environment(request, self._caches, SANDBOX_HOME))
+        env.update(cache_environment(request, self._caches, SANDBOX_HOME, env))
         return {**env, **request.env}
 
     def _home_mounts(self, request: Request) -> list[Mount]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,10 +144,14 @@ def is_large(folder: Path, most: int = MOST_COPIED) -> bool:
     return False
 
 
-def cache_environment(request: Request, caches: Caches, home: Path) -> dict[str, str]:
-    """Return the variables that tell tools about their caches."""
+def cache_environment(
+    request: Request, caches: Caches, home: Path, base: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the variables that tell tools about their caches; `base` has the PATH without them."""
     offline = request.network == "none" and request.door is None
     env = {**caches.env, **(caches.offline if offline else {})}
+    if caches.path:
+        env["PATH"] = ":".join([base["PATH"], *caches.path])
     return {name: text.replace("{home}", str(home)) for name, text in env.items()}
 
 

@@ -102,7 +102,7 @@ class LocalSandbox:
         if request.door is not None:
             raise invalid('a door needs a sandbox, and "none" is none')
         home = self._home(request)
-        cache_env = cache_environment(request, self._spec.caches, home)
+        cache_env = cache_environment(request, self._spec.caches, home, self._base_env)
         return Launch(
             argv=(*self._held.prefix, *request.command),
             env={

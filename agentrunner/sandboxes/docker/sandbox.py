@@ -349,7 +349,7 @@ class DockerSandbox:
         base = base_environment(
             (*own, *self._path), home=SANDBOX_HOME, repo=self._spec.repo, pycache=self.byte_code
         )
-        base.update(cache_environment(request, self._caches, SANDBOX_HOME))
+        base.update(cache_environment(request, self._caches, SANDBOX_HOME, base))
         return ExecCommand(request.command, {**base, **request.env}, str(request.workdir))
 
     def _home_mounts(self, request: Request) -> list[Mount]:

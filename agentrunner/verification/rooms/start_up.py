@@ -18,13 +18,17 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
 
 UNRESOLVED = re.compile(
-    r"(?m)^\[ERROR\] (?:Plugin \S+ or one of its dependencies could not be resolved"
-    r"|No plugin found for prefix|Error resolving version for plugin).*"
+    r"(?m)^(?:\x1b\[[\d;]*m)*\[ERROR\] "
+    r"(?:Plugin \S+ or one of its dependencies could not be resolved"
+    r"|No plugin found for prefix|Error resolving version for plugin"
+    r"|Failed to execute goal on project \S+: Could not resolve dependencies for project).*"
     r"(?:offline mode|[Cc]ould not transfer|[Uu]nknown host|[Nn]ame resolution|[Cc]onnect).*$"
-    r"|^\s*> ?No cached version of \S+ available for offline mode\.?$"
+    r"|^(?:\x1b\[[\d;]*m)*\[ERROR\] Could not create local repository at .*$"
+    r"|^\s*> ?.*\bNo cached version (?:of \S+ )?available for offline mode\.?$"
+    r"|^\s*> Could not (?:HEAD|GET) '\S+'\.\n.*$"
 )
-"""Messages of Maven and Gradle where a part of themselves is unavailable: nothing was compiled yet.
-For a version that was never published they have another message, and that is red."""
+"""Messages of Maven and Gradle where a part of themselves or a dependency cannot be fetched: no
+test ran. For a version that was never published they have another message, and that is red."""
 NO_TESTS = "no tests ran"
 UNREADABLE_FOR_SHELL = re.compile(
     r"(?:sh: (?:-c: )?(?:line )?\d+: .*\n)*sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*"
@@ -34,7 +38,8 @@ NO_MODULE = re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$")
 NOT_WRITTEN = (
     re.compile(r"(?m)^.* is no folder of the repository$"),
     re.compile(r"(?m)^npm (?:ERR!|error) Missing script: .*$"),
-    re.compile(r"(?m)^make: \*\*\* No rule to make target .*$"),
+    re.compile(r"(?m)^make: \*\*\* No (?:rule to make target|targets specified) .*$"),
+    re.compile(r"(?m)^(?:No Rakefile found|Don't know how to build task) .*$"),
     re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such command).*$"),
 )
 """Messages about a folder, script or target that the repository lacks. A test command that names
@@ -78,6 +83,10 @@ FETCHES = (
     ),
     re.compile(r"(?m)^.*[Bb]ecause (?P<tool>\S+) was not found in the cache and .*$"),
     re.compile(r"(?m)^\s*ERROR: No matching distribution found for (?P<tool>\S+)$"),
+    re.compile(
+        r"(?m)^(?:.*: )?Could not find (?:gem '|(?=\S+-\d))(?P<tool>[^\s',]+).* in"
+        r" (?:any of the sources|locally installed gems|rubygems repository|cached gems)\b.*$"
+    ),
 )
 """Messages of an offline package manager about a tool that it would have to fetch first."""
 INSTALLED_IN_PART = re.compile(

@@ -36,6 +36,7 @@ from tests.kit.caches import (
 )
 from tests.kit.docker import docker, require_docker
 from tests.kit.layers import tree_of
+from tests.kit.more_caches import gem, gem_home, gradle, pip
 
 from .conftest import Place
 
@@ -43,9 +44,12 @@ SEARCH = (
     "grep -rIls --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr -e {} / ; "
     "env | grep -e {} ; true"
 )
-IN_BWRAP = (go, cargo, maven, npm, pnpm, uv, yarn, berry)
-IN_DOCKER = (go, cargo, npm)
-"""Those whose tools an image without files of its own can start."""
+WHOLE = pytest.mark.whole
+IN_BWRAP = (
+    *(go, cargo, maven, npm, pnpm, uv, yarn, berry),
+    *(pytest.param(make, marks=WHOLE) for make in (gem, gem_home, pip, gradle)),
+)
+IN_DOCKER = (go, cargo, npm, pytest.param(gem, marks=WHOLE), pytest.param(maven, marks=WHOLE))
 
 
 def fetched(make: Make, place: Place) -> Project:
@@ -71,7 +75,9 @@ async def works_offline_and_hides(kind: str, place: Place, make: Make) -> None:
     assert all(SECRET in file.read_text() for file in project.bait)
     before = tree_of(place.user, text=False)
     caches = find_caches(place.repo, {}, place.user)
-    spec = place.spec(caches=caches, programs=project.programs, read_paths=project.tools)
+    outside = project.settings if kind == "docker" else ()
+    seen_there = (*project.tools, *outside)
+    spec = place.spec(caches=caches, programs=project.programs, read_paths=seen_there)
     box = boxed(kind, place, spec)
     await box.open()
     try:
