@@ -23,6 +23,8 @@ UNRESOLVED = re.compile(
     r"|No plugin found for prefix|Error resolving version for plugin"
     r"|Failed to execute goal on project \S+: Could not resolve dependencies for project).*"
     r"(?:offline mode|[Cc]ould not transfer|[Uu]nknown host|[Nn]ame resolution|[Cc]onnect).*$"
+    r"|^(?:\x1b\[[\d;]*m)*\[(?:FATAL|ERROR)\] Non-resolvable parent POM .*"
+    r"(?:offline mode|[Cc]ould not transfer).*$"
     r"|^(?:\x1b\[[\d;]*m)*\[ERROR\] Could not create local repository at .*$"
     r"|^\s*> ?.*\bNo cached version (?:of \S+ )?available for offline mode\.?$"
     r"|^\s*> Could not (?:HEAD|GET) '\S+'\.\n.*$"

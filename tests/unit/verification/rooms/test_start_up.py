@@ -81,6 +81,10 @@ NOT_STARTED = {
     ),
     "Maven's plug-in, offline": ("mvn -o -B test", 1, PLUGIN.format(OFFLINE)),
     "Maven's dependency": ("mvn -B test", 1, DEPENDENCY),
+    "Maven's parent": (
+        "mvn test", 1,
+        "[FATAL] Non-resolvable parent POM for a:b:1: Could not transfer artifact a:p:pom:1 from\n",
+    ),
     "Maven's repository": (
         "mvn test", 1, "[ERROR] Could not create local repository at /root/.m2 -> [Help 1]\n",
     ),
