@@ -54,6 +54,7 @@ def find_caches(
         used = _uses(row, names)
         if used:
             found.env.update(row.env)
+            found.offline.update(row.offline)
         if not (used if wanted is None else row.ecosystem in wanted):
             continue
         if allowed is not None and row.ecosystem not in allowed:

@@ -132,7 +132,13 @@ def test_files_that_are_named_are_seen_and_the_repository_of_a_work_tree(repo: P
     )
     subprocess.run(["git", *done], cwd=repo, check=True)
     subprocess.run(["git", "worktree", "add", "-q", str(tree)], cwd=repo, check=True)
-    files = ("../as ide/fix.md", "../home/fix.md", "../shop/fix.md", "../as ide/fix.md", "/usr/bin/env")
+    files = (
+        "../as ide/fix.md",
+        "../home/fix.md",
+        "../shop/fix.md",
+        "../as ide/fix.md",
+        "/usr/bin/env",
+    )
     words = run(tree, IMAGE, "run", *files, AGENTRUNNER_DOCKER_PRINT="1").stdout.splitlines()
     mounted = [words[i + 1] for i, word in enumerate(words) if word == "--volume"]
     assert {f"{repo}/.git:{repo}/.git", f"{repo}:{repo}:ro", f"{aside}:{aside}:ro"} < set(mounted)

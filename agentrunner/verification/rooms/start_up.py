@@ -91,6 +91,17 @@ FETCHES = (
     ),
 )
 """Messages of an offline package manager about a tool that it would have to fetch first."""
+NOT_FETCHED = (
+    re.compile(
+        r"(?m)^(?:go: |\S+\.go:\d+:\d+: )(?:\S+@v\S+: .*(?:\bdial tcp\b|lookup disabled|\bzip: )"
+        r"|open \S+/cache/download/).*$"
+    ),
+    re.compile(r"(?m)^error: failed to download `.*$|^\s*download of \S+ failed$"),
+    re.compile(r"(?m)^.*(?:you're using offline mode \(|but --offline was specified).*$"),
+    re.compile(r"(?m)^(?:\x1b\[[\d;]*m)*\[ERROR\] error reading \S+/\.m2/\S+\.jar; .*$"),
+)
+"""Messages of Go, Cargo and Maven's compiler about a package that they could not fetch or unpack:
+it is in no cache, or only a part of it. One that no manifest names has other messages, and is red."""
 INSTALLED_IN_PART = re.compile(
     r"(?m)^(?P<fault>(?:Error: )?Cannot find module '\S+')\s*\n"
     r"Require stack:\s*\n- \S*/node_modules/\S+$"
@@ -229,7 +240,7 @@ def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
                 f"{tool} is not installed: it would be fetched at run time, and there is no"
                 " network here; task.setup.command can install it"
             )
-    for pattern in (*LAUNCHERS, UNRESOLVED):
+    for pattern in (*LAUNCHERS, *NOT_FETCHED, UNRESOLVED):
         if found := pattern.search(ran.tail):
             return found[0].strip()
     if partly := INSTALLED_IN_PART.search(ran.tail):

@@ -62,6 +62,8 @@ GRADLE = """\
 BUNDLER = (
     "definition.rb:486:in `materialize': Could not find greet-1.2.3 in {0} (Bundler::GemNotFound)\n"
 )
+GO = "app.go:3:8: {0}\n"
+CRATE = "error: failed to get `y` as a dependency of package `app v0.1.0`\n\nCaused by:\n{0}\n"
 LOCKED = """\
 Could not find gem 'greet (>= 2)' in locally installed gems.
 Run `bundle install` to install missing gems.
@@ -91,6 +93,20 @@ NOT_STARTED = {
     "Gradle's dependency": ("gradle test", 1, GRADLE.format("")),
     "Gradle's dependency, offline": (
         "gradle test", 1, "> Could not download a.jar: No cached version available for offline mode"
+    ),
+    "a module of Go": ("go test ./...", 1, GO.format('x.test/y@v1.2.3: Get "p": dial tcp: no')),
+    "a module of Go that is there in part": (
+        "go test ./...", 1, GO.format("open /a/pkg/mod/cache/download/y/@v/v1.lock: read-only"),
+    ),
+    "a crate": ("cargo test", 101, CRATE.format("  download of config.json failed")),
+    "a crate, offline": (
+        "cargo test", 101, CRATE.format("  As a reminder, you're using offline mode ("),
+    ),
+    "a crate that is there in part": (
+        "cargo test", 101, "error: failed to download `y v1.2.3`\n\nCaused by:\n  unexpected end\n",
+    ),
+    "a jar that is there in part": (
+        "mvn test", 1, "[ERROR] error reading /home/a/.m2/repository/j/j.jar; zip END not found\n",
     ),
     "a gem of the lock file": ("bundle exec rake", 1, BUNDLER.format("any of the sources")),
     "a gem, in newer words": ("bundle exec rake", 7, BUNDLER.format("locally installed gems")),
@@ -163,6 +179,12 @@ RED = {
         "python3 run.py", 1, "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'",
     ),
     "a failing test": ("tool", 1, "1 failed"),
+    "a package of Go that go.mod does not name": (
+        "go test ./...", 1, GO.format("no required module provides package x.test/y; to add it:"),
+    ),
+    "a crate of the project that is not written": (
+        "cargo test", 101, CRATE.format("  failed to read `/repo/y/Cargo.toml`"),
+    ),
     "a product that looks for something": (
         "ruby test.rb", 1, "app.rb:3: Could not find config-2 in the settings\n",
     ),
