@@ -187,7 +187,7 @@ def test_without_the_cache_nobody_is_paid(begin: Begin, task: Task) -> None:
         started.start([plan(), work()], caches="none")
 
 
-HALF = {go: "**/@v/*.zip", cargo: "**/*.crate", maven: "**/junit-4*.jar"}
+HALF: dict[Make, str] = {go: "**/@v/*.zip", cargo: "**/*.crate", maven: "**/junit-4*.jar"}
 """What of a cache is cut off in the middle, as by a download that was killed."""
 
 

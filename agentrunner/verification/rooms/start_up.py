@@ -101,7 +101,7 @@ NOT_FETCHED = (
     re.compile(r"(?m)^(?:\x1b\[[\d;]*m)*\[ERROR\] error reading \S+/\.m2/\S+\.jar; .*$"),
 )
 """Messages of Go, Cargo and Maven's compiler about a package that they could not fetch or unpack:
-it is in no cache, or only a part of it. One that no manifest names has other messages, and is red."""
+it is in no cache, or only in part. One that no manifest names has other messages, and is red."""
 INSTALLED_IN_PART = re.compile(
     r"(?m)^(?P<fault>(?:Error: )?Cannot find module '\S+')\s*\n"
     r"Require stack:\s*\n- \S*/node_modules/\S+$"
