@@ -17,7 +17,7 @@ import pytest
 from agentrunner.discovery.set_up import propose_setup
 from agentrunner.sandboxes.layers import remove_tree
 from tests.graph.test_caches_of_runs import TASKS, Task
-from tests.kit.caches import cargo, go, maven, serving, write
+from tests.kit.caches import Make, cargo, go, maven, serving, write
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.missing import missing
 from tests.kit.project import Project
@@ -101,10 +101,10 @@ def test_a_set_up_with_a_network_fetches_what_tests_then_find(tmp_path: Path, ta
         project.git("commit", "-qm", "app")
         proposed = propose_setup(repo)
         assert proposed is not None
-        env = {
+        envs: dict[Make, dict[str, str]] = {
             go: {"GOPROXY": f"https://{at}", "GONOSUMDB": "*", "SSL_CERT_FILE": f"{repo}/ca.pem"},
             cargo: {"CARGO_HTTP_CAINFO": f"{repo}/ca.pem"},
-        }.get(task.make, {})
+        }
         tools = [str(one) for one in cached.tools]
         path = f'PATH="{"".join(f"{one}/bin:" for one in tools)}$PATH" '
         run = Run(project)
@@ -114,7 +114,11 @@ def test_a_set_up_with_a_network_fetches_what_tests_then_find(tmp_path: Path, ta
             f'sed -i \'s/?"/"/; s/ + ""//\' {task.product}',
             test=path + (task.test or cached.test),
             runner={"sandbox": {"read_paths": tools}},
-            setup={"command": path + proposed.command, "network": [f"{at}@127.0.0.1"], "env": env},
+            setup={
+                "command": path + proposed.command,
+                "network": [f"{at}@127.0.0.1"],
+                "env": envs.get(task.make, {}),
+            },
         )
     assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
     assert list(user.iterdir()) == [], "the user's own cache has changed"

@@ -97,11 +97,12 @@ NOT_FETCHED = (
         r"|open \S+/cache/download/).*$"
     ),
     re.compile(r"(?m)^error: failed to download `.*$|^\s*download of \S+ failed$"),
+    re.compile(r"(?m)^The git source \S+ is not yet checked out\b.*$"),
     re.compile(r"(?m)^.*(?:you're using offline mode \(|but --offline was specified).*$"),
     re.compile(r"(?m)^(?:\x1b\[[\d;]*m)*\[ERROR\] error reading \S+/\.m2/\S+\.jar; .*$"),
 )
-"""Messages of Go, Cargo and Maven's compiler about a package that they could not fetch or unpack:
-it is in no cache, or only in part. One that no manifest names has other messages, and is red."""
+"""Messages of Go, Cargo, Bundler and Maven's compiler about a package that they could not fetch or
+unpack: it is in no cache, or only in part. One that no manifest names is red, in other words."""
 INSTALLED_IN_PART = re.compile(
     r"(?m)^(?P<fault>(?:Error: )?Cannot find module '\S+')\s*\n"
     r"Require stack:\s*\n- \S*/node_modules/\S+$"

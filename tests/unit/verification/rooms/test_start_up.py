@@ -108,6 +108,9 @@ NOT_STARTED = {
     "a jar that is there in part": (
         "mvn test", 1, "[ERROR] error reading /home/a/.m2/repository/j/j.jar; zip END not found\n",
     ),
+    "a gem of a git repository": (
+        "bundle exec rake", 11, "The git source https://g/x.git is not yet checked out. Please run\n",
+    ),
     "a gem of the lock file": ("bundle exec rake", 1, BUNDLER.format("any of the sources")),
     "a gem, in newer words": ("bundle exec rake", 7, BUNDLER.format("locally installed gems")),
     "a gem of the Gemfile": ("bundle exec rake", 7, LOCKED),
