@@ -109,7 +109,7 @@ NOT_STARTED = {
         "mvn test", 1, "[ERROR] error reading /home/a/.m2/repository/j/j.jar; zip END not found\n",
     ),
     "a gem of a git repository": (
-        "bundle exec rake", 11, "The git source https://g/x.git is not yet checked out. Please run\n",
+        "bundle exec rake", 11, "The git source https://g/x.git is not yet checked out. Please\n",
     ),
     "a gem of the lock file": ("bundle exec rake", 1, BUNDLER.format("any of the sources")),
     "a gem, in newer words": ("bundle exec rake", 7, BUNDLER.format("locally installed gems")),
