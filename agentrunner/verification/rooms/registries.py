@@ -50,6 +50,7 @@ _COULD_NOT_FETCH = re.compile(
 )
 _HOST_NAMED = re.compile(
     r"(?P<url>https://[^\s'\"<>]+)"
+    r"|HTTPSConnection(?:Pool)?\(host='(?P<pool>[a-z0-9.-]+)'"
     r"|(?i:resolve host(?:name)?|getaddrinfo \w+|lookup)[ :(]+(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)+)"
 )
 
@@ -57,7 +58,7 @@ _HOST_NAMED = re.compile(
 def asked_for(output: str) -> list[str]:
     """The hosts, as `host:443`, that a command reports it could not fetch something from."""
     found = [
-        match["url"] or f"https://{match['host']}"
+        match["url"] or f"https://{match['pool'] or match['host']}"
         for line in output.splitlines()
         if _COULD_NOT_FETCH.search(line)
         for match in _HOST_NAMED.finditer(line)

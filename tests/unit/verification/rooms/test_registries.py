@@ -108,6 +108,16 @@ def test_addresses_of_a_project_s_own_are_no_registries(tmp_path: Path) -> None:
             'Get "https://proxy.example/m/@v/list": dial tcp: lookup proxy.example',
             ["proxy.example"],
         ),
+        (
+            "ERROR: Could not install packages due to an OSError: HTTPSConnectionPool("
+            "host='wheels.example', port=443): Max retries exceeded with url: /a.whl",
+            ["wheels.example"],
+        ),
+        (
+            "Retrying after 'NewConnectionError(\"HTTPSConnection(host='index.example', port=443): "
+            "Failed to establish a new connection: [Errno -3]\")': /simple/greet/",
+            ["index.example"],
+        ),
         ("added 3 packages\nread https://sponsors.example/us", []),
     ],
 )
