@@ -24,6 +24,7 @@ from typer.main import get_command
 from agentrunner import __version__
 from agentrunner.commands.command_line import COMPLETE_VARIABLE, TASK_FILES, is_goal
 from agentrunner.commands.index import (
+    CONTEXT,
     DocumentedCommand,
     Entries,
     Index,
@@ -108,6 +109,9 @@ MEANT = {
 """What other programs call it, and what it is here."""
 ALSO = {"help": "All commands, or all that one can do.", "version": "Print the version."}
 """What else may stand in the place of a command."""
+_ALIKE = 1.2
+"""How alike a name has to be to be offered: 2 is the same, `--no-tyr` has 1.8 for `--no-try`,
+`--nope` 1.0 for `--no-input`."""
 DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept", "watch")
 """With --json each of them prints exactly one result, whatever happens."""
 PLAN_RUN = ("plan", "run")
@@ -315,7 +319,8 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
         message, remedy = wrong_value(hint, refused.errors()[0])
     elif near := getattr(error, "possibilities", None):
         message = message.partition(" (Possible")[0]
-        remedy = f"did you mean {_likest(message.rpartition(' ')[2], near)}?"
+        likest = _likest(message.rpartition(" ")[2], near)
+        remedy = f"did you mean {likest}?" if likest else ""
     elif " Did you mean " in message:
         message, _, near = message.partition(" Did you mean ")
         remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
@@ -340,15 +345,22 @@ def _unquoted(message: str, context: Any) -> str:
 
 
 def _likest(word: str, names: Sequence[str]) -> str:
-    """The one of these names that is most like the word; letters may have changed places."""
+    """The one of these names that is most like the word; letters may have changed places.
 
-    def likeness(name: str) -> tuple[float, float]:
+    "" where none is like it: that all options begin with two dashes makes none of them alike.
+    """
+    plain = word.lstrip("-")
+
+    def likeness(name: str) -> float:
+        named = name.lstrip("-")
         return (
-            SequenceMatcher(None, word, name).ratio(),
-            SequenceMatcher(None, sorted(word), sorted(name)).ratio(),
+            SequenceMatcher(None, plain, named).ratio()
+            + SequenceMatcher(None, sorted(plain), sorted(named)).ratio()
         )
 
-    return max(sorted(names), key=lambda name: sum(likeness(name)))
+    likest = max(sorted(names), key=likeness)
+    begun = [name for name in sorted(names) if len(plain) > 2 and name.startswith(word)]
+    return likest if likeness(likest) >= _ALIKE else next(iter(begun), "")
 
 
 stdin_app = typer.Typer(
@@ -356,7 +368,7 @@ stdin_app = typer.Typer(
 )
 
 
-@stdin_app.command()
+@stdin_app.command(cls=DocumentedCommand, context_settings=CONTEXT)
 def _from_stdin(version: Version = False) -> int:
     """Work on the task file on standard input: agent-runner < task.yaml."""
     if sys.stdin.isatty():

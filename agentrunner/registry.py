@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from agentrunner.environment import user_file
@@ -59,6 +58,8 @@ class Kinds(MutableMapping[str, str]):
 @cache
 def _installed() -> Mapping[str, Mapping[str, str]]:
     """Return what packages of this environment offer, by group; read once for all groups."""
+    from importlib.metadata import entry_points  # it loads half of `email`
+
     offered = entry_points()
     groups = ("workers", "planners", "sandboxes")
     return {

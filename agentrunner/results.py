@@ -12,9 +12,9 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from agentrunner.errors import AgentRunnerError
+from agentrunner.state.evidence_words import Author, EvidenceKind, Grade, Origin, Status
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Question, QuestionKind
-from agentrunner.state.run_state import Author, EvidenceKind, Grade, Origin, Status
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -45,7 +45,28 @@ case ${1-} in
     *) echo "usage: setup.sh runtime|dev" >&2; exit 2 ;;
 esac
 
-echo "Installing AgentRunner into $venv ..." >&2
+# In a terminal the seconds are counted, so that nobody takes a slow line for a hang. The ticker is
+# the one in the background: a shell lets background jobs ignore Ctrl-C.
+ticker=
+tick() {
+    sec=0
+    while sleep 1; do
+        sec=$((sec + 1))
+        printf '\r  %s s' "$sec" >&2
+    done
+}
+ended() {
+    [ -z "$ticker" ] || { kill "$ticker" 2>/dev/null; printf '\r        \r' >&2; }
+}
+trap ended EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+echo "Installing AgentRunner and what it needs into $venv, once; some 20 s, more on a slow line ..." >&2
+if [ -t 2 ]; then
+    tick &
+    ticker=$!
+fi
 if command -v uv >/dev/null 2>&1; then
     usable || uv venv --quiet --clear --python '>=3.11' "$venv"
     uv pip install --quiet --python "$venv/bin/python" "$@"

@@ -19,7 +19,7 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands.command_line import COMPLETE_VARIABLE, TASK_FILES
-from agentrunner.commands.index import Index, choices_of
+from agentrunner.commands.index import Index, about_option, choices_of
 from agentrunner.text.terminal import sanitize
 
 Candidate = tuple[str, str]
@@ -164,7 +164,7 @@ def _option(command: Any, word: str) -> Any:
 
 def _options(command: Any) -> list[Candidate]:
     shown = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
-    found = [(max(one.opts, key=len), one.help or "") for one in shown]
+    found = [(max(one.opts, key=len), about_option(one)) for one in shown]
     return [*found, ("--help", "All that it can do.")]
 
 

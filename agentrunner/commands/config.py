@@ -75,7 +75,7 @@ def config(
 
 def _show(file: str | None, everything: bool, as_json: bool) -> int:
     from agentrunner.commands.start import load, source_of
-    from agentrunner.config.config_files import PROJECT_FILE, user_file
+    from agentrunner.config.config_files import PROJECT_FILE, own_settings, user_file
     from agentrunner.config.load import load_settings
     from agentrunner.config.origins import settings_of
     from agentrunner.screens.workers import settings_screen
@@ -88,6 +88,7 @@ def _show(file: str | None, everything: bool, as_json: bool) -> int:
         repo, runner, places = Path(spec.repo), spec.runner, spec.places
     looked_for = [path for path in (repo / PROJECT_FILE, user_file(os.environ)) if path is not None]
     found = settings_of(runner, places, os.environ, everything=everything)
+    found += own_settings(os.environ)
     files = [(str(path), path.is_file()) for path in looked_for]
     if as_json:
         settings = [{"key": key, "value": value, "from": where} for key, value, where in found]

@@ -16,6 +16,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'agentrunner "fix the failing test"       the same, from a sentence',
         "agentrunner help run                     all that run can do",
     ),
+    "agent-runner": ("agent-runner < task.yaml",),
     "run": (
         "agentrunner run users-api.md",
         'agentrunner run "fix the failing test" --test "pytest -q"',

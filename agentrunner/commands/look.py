@@ -27,6 +27,7 @@ from agentrunner.errors.runs import UnknownRound
 from agentrunner.errors.task_files import BadValue
 
 if TYPE_CHECKING:
+    from agentrunner.results import Result
     from agentrunner.storage.events import Event as EventLine
     from agentrunner.storage.index import RunIndex, RunRow
 
@@ -313,12 +314,27 @@ def undo(
         tell(f"There was nothing to change: the files are as before {run_id}.")
     for name in done["refused"]:
         tell(f"  left alone, edited since: {flat(str(name))}")
+    if not done["undo_taken_back"]:
+        for sentence in _beyond_undo(queries.show(folder, run_id)):
+            tell(sentence)
     if done["refused"]:
         tell(f"Next:  agentrunner undo {run_id} --force   also the files above")
         return 2
     if done["files"] and not done["undo_taken_back"]:
         tell(f"Next:  agentrunner undo {run_id}   brings them again")
     return 0
+
+
+def _beyond_undo(result: Result) -> Iterator[str]:
+    """Yield what an undo does not touch: the checkout of a run that had its own, and its commit."""
+    from agentrunner.screens.layout import flat
+
+    if result.worktree and not result.part_of:
+        yield f"The run's files are in {flat(result.worktree)}; your checkout was not touched."
+    if commit := result.commit:
+        branch = flat(commit.branch)
+        drop = f"git branch -D {branch}" if result.worktree else f"git revert {commit.id[:10]}"
+        yield f"The commit {commit.id[:10]} stays on {branch}; to take it away:  {drop}"
 
 
 def _listed(paths: Sequence[str]) -> str:

@@ -22,7 +22,6 @@ from agentrunner.commands.console import Output
 from agentrunner.commands.index import DocumentedCommand
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.task_files import Unreadable
-from agentrunner.registry import PLANNERS, SANDBOXES, WORKERS
 
 
 class LogFormat(StrEnum):
@@ -84,23 +83,20 @@ RunTest = Annotated[
     ),
 ]
 CHOSEN = "Left out: what is ready here."
-PLAN_MAKERS = [kind for kind in PLANNERS if kind != "checklist"]
 Meta = Annotated[
     str | None,
-    typer.Option(
-        "--planner", "--meta", metavar="KIND", help=f"Who plans: {', '.join(PLANNERS)}. {CHOSEN}"
-    ),
+    typer.Option("--planner", "--meta", metavar="KIND", help=f"Who plans: {{planners}}. {CHOSEN}"),
 ]
 Planner = Annotated[
     str | None,
     typer.Option(
-        "--planner", "--meta", metavar="KIND", help=f"Who plans: {', '.join(PLAN_MAKERS)}. {CHOSEN}"
+        "--planner", "--meta", metavar="KIND", help=f"Who plans: {{plan makers}}. {CHOSEN}"
     ),
 ]
 """For plans: `checklist` and its like can execute a task, but not make a plan."""
 Worker = Annotated[
     str | None,
-    typer.Option("--worker", metavar="KIND", help=f"Who works: {', '.join(WORKERS)}. {CHOSEN}"),
+    typer.Option("--worker", metavar="KIND", help=f"Who works: {{workers}}. {CHOSEN}"),
 ]
 Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The worker's model.")]
 PlannerModel = Annotated[
@@ -108,7 +104,7 @@ PlannerModel = Annotated[
 ]
 Sandbox = Annotated[
     str | None,
-    typer.Option("--sandbox", metavar="KIND", help=f"Where: auto, {', '.join(SANDBOXES)}."),
+    typer.Option("--sandbox", metavar="KIND", help="Where: auto, {sandboxes}."),
 ]
 Overrides = Annotated[
     list[str] | None,

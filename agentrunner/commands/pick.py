@@ -184,14 +184,14 @@ def _pick(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
 
     shown, width = found[:SHOWN], width_of(sys.stderr)
     show(picker_screen(verb, [_row(row, driven) for row in shown], width), sys.stderr)
-    prompt = "number (Enter leaves) > "
-    while word := read_line(prompt).strip():
+    prompt = "number, [q] leave it > "
+    while (word := read_line(prompt).strip()) not in ("", "q"):
         if word.isdecimal() and 1 <= int(word) <= len(shown):
             return shown[int(word) - 1].run_id
         named = [row.run_id for row in found if row.run_id.startswith(word)]
         if len(named) == 1:
             return named[0]
-        prompt = f"1 to {len(shown)}, or the beginning of a run's name (Enter leaves) > "
+        prompt = f"1 to {len(shown)}, or the beginning of a run's name, [q] leave it > "
     return ""
 
 

@@ -79,7 +79,7 @@ def list_kinds(
 def try_out(
     planner: Annotated[
         str | None,
-        typer.Option("--planner", metavar="KIND", help=f"Who: {', '.join(PLANNERS)}. {opt.CHOSEN}"),
+        typer.Option("--planner", metavar="KIND", help=f"Who: {{planners}}. {opt.CHOSEN}"),
     ] = None,
     planner_model: opt.PlannerModel = None,
     base_url: Annotated[

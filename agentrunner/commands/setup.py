@@ -33,7 +33,6 @@ from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
 from agentrunner.environment import home_of
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.registry import SANDBOXES
 from agentrunner.screens.doctor import DoctorItem, DoctorReport, Mark, doctor_screen
 from agentrunner.screens.layout import tilde
 
@@ -54,7 +53,7 @@ def doctor(
         typer.Option(
             "--sandbox",
             metavar="KIND",
-            help=f"Try all that a sandbox promises: {', '.join(SANDBOXES)}.",
+            help="Try all that a sandbox promises: {sandboxes}.",
         ),
     ] = None,
     planner: Annotated[

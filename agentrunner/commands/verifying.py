@@ -90,7 +90,8 @@ def verify(
 
 def _screen(found: Verification) -> str:
     from agentrunner.execution.result import criterion_result
-    from agentrunner.screens.summary import criteria_rows
+    from agentrunner.screens.layout import wrap
+    from agentrunner.screens.summary import criteria_rows, open_where_not_shown
 
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     word = "CONFIRMED" if found.confirmed else "CONTRADICTED"
@@ -99,8 +100,10 @@ def _screen(found: Verification) -> str:
     lines = [f"{colour(word)}  {found.run_id} ended {found.state} and is {now}", ""]
     # The planner's comment does not count here: the planner was not asked.
     rows = [criterion_result(one.model_copy(update={"comment": ""})) for one in found.criteria]
+    proven = bool(found.evidence and found.evidence.proofs)
+    rows = open_where_not_shown(rows, found.completion, proven=proven)
     lines += [*criteria_rows(rows, width, paint, len(rows)), ""] if rows else []
-    lines += [f"  {text}" for text in found.missing]
+    lines += [line for text in found.missing for line in wrap(text, width, "  ")]
     if paths := found.differs_here:
         more = f" and {len(paths) - 2} more" * (len(paths) > 2)
         lines += [

@@ -35,34 +35,47 @@ def workers(
 
 
 def list_workers(repo: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the facts of each kind; only its `--version` is run."""
-    from agentrunner.discovery.agents import NO_CLIS, adapter
+    """Return the facts of each kind, also of those that others add; only `--version` is run."""
+    from agentrunner.discovery.agents import NO_CLIS
+    from agentrunner.registry import WORKERS
+
+    return [_facts(kind, repo, environ) for kind in WORKERS if kind not in NO_CLIS]
+
+
+def _facts(kind: str, repo: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is known of a kind; of an added one that does not load, why it does not."""
+    from agentrunner.discovery.agents import adapter
+    from agentrunner.errors import AgentRunnerError
     from agentrunner.registry import LOGINS, WORKERS
     from agentrunner.workers.login import login_for
 
-    home, rows = home_of(environ), []
-    for kind in [kind for kind in WORKERS.own if kind not in NO_CLIS]:
+    added = None if kind in WORKERS.own else WORKERS[kind]
+    try:
         worker = adapter(kind, repo)
         probe = worker.probe()
-        login = login_for(kind, environ, home) if kind in LOGINS else None
-        state = login.describe() if login else None
-        rows.append(
-            {
-                "kind": kind,
-                "path": str(probe.path) if probe.path else None,
-                "version": probe.version,
-                "tested": probe.tested,
-                "verified": worker.verified,
-                "problem": probe.problem,
-                "cure": probe.cure,
-                "needs": {
-                    "memory": worker.memory,
-                    "hosts": list(worker.hosts),
-                    "sandbox": not worker.confines_itself,
-                },
-                "reports": asdict(worker.reports),
-                "keys": {name: bool(environ.get(name)) for name in worker.key_names},
-                "login": asdict(state) if state else None,
-            }
-        )
-    return rows
+    except Exception as error:  # code of others may raise anything, and hides no other worker
+        if added is None:
+            raise
+        remedy = error.remedy if isinstance(error, AgentRunnerError) else ""
+        reason = str(error) or type(error).__name__
+        return {"kind": kind, "from": added, "path": None, "problem": reason, "cure": remedy}
+    login = login_for(kind, environ, home_of(environ)) if kind in LOGINS else None
+    state = login.describe() if login else None
+    return {
+        "kind": kind,
+        "from": added,
+        "path": str(probe.path) if probe.path else None,
+        "version": probe.version,
+        "tested": probe.tested,
+        "verified": worker.verified,
+        "problem": probe.problem,
+        "cure": probe.cure,
+        "needs": {
+            "memory": worker.memory,
+            "hosts": list(worker.hosts),
+            "sandbox": not worker.confines_itself,
+        },
+        "reports": asdict(worker.reports),
+        "keys": {name: bool(environ.get(name)) for name in worker.key_names},
+        "login": asdict(state) if state else None,
+    }

@@ -95,6 +95,24 @@ def notify_command(environ: Mapping[str, str]) -> str:
     return str(tree.value.get("notify") or "")
 
 
+def own_settings(environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Return what the person's own file sets besides `runner`: name, value, place.
+
+    Raises UsageError.
+    """
+    own = user_file(environ)
+    if own is None or not _exists(own):
+        return []
+    tree = _validated(read_yaml(read_text(own, name=str(own)), str(own)))
+    written = {name: tree.value.get(name) for name in ConfigFile.model_fields}
+    return [
+        (dotted(path), str(value), tree.place(path).where)
+        for name, section in written.items()
+        if name not in ("runner", "version") and section
+        for path, value in _leaves(section, (name,))
+    ]
+
+
 def read_layers(repo: Path, environ: Mapping[str, str]) -> list[YamlTree]:
     """Return the settings of the repository's file and of the person's, as far as these exist.
 

@@ -17,7 +17,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command
 
 from agentrunner.engine.answers import checked_answer
-from agentrunner.engine.attempts import stop_workers
+from agentrunner.engine.attempts import stop_workers, with_unseen
 from agentrunner.engine.planner_change import renewed, take_over
 from agentrunner.errors import UsageError
 from agentrunner.execution.commit import commit_of
@@ -239,6 +239,7 @@ class Drive:
         assert self._signal is not None
         if state["state"] in TERMINAL:
             return self._ended(state)
+        state = await asyncio.to_thread(with_unseen, self.deps.folder, state)
         await self._leave_note(state, question, "interrupted")
         return self._result(state, question, "interrupted", exit_code=128 + self._signal)
 

@@ -12,13 +12,13 @@ import secrets
 import signal
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
-from agentrunner.errors import CheckpointCorrupt, LockHeld
+from agentrunner.errors import AgentRunnerError, CheckpointCorrupt, LockHeld
 from agentrunner.execution.commit import commit_of
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.result import build_result
@@ -180,6 +180,7 @@ def result_of(
     note = path.read_text(encoding="utf-8") if path.exists() else None
     log = RunLog(folder.log_file)
     state = cast("TaskContext", {**state, **caught_up(state, MadeCalls(log))})
+    state = with_unseen(folder, state)
     return build_result(
         state,
         spec,
@@ -188,6 +189,33 @@ def result_of(
         bill=bill_of(log),
         commit=commit_of(log),
         latest_at=log.latest_at,
+    )
+
+
+def with_unseen(folder: RunFolder, state: TaskContext) -> TaskContext:
+    """Return the state of a run that was stopped before its latest work was verified, with what it
+    changed. Blocks.
+    """
+    from agentrunner.engine.queries import changes_not_seen
+
+    changes: list[Change] = []
+    if state["state"] not in TERMINAL:
+        with suppress(AgentRunnerError, OSError):
+            changes = changes_not_seen(folder, state)
+    return {**state, "evidence": _unseen(state, changes)} if changes else state
+
+
+def _unseen(state: TaskContext, changes: Sequence[Change]) -> Evidence:
+    """Return the evidence so far, with changes that nothing has looked at yet."""
+    seen = state.get("evidence") or Evidence(tree=state["tree"])
+    return seen.model_copy(
+        update={
+            "changed_files": [one.path for one in changes],
+            "deleted_files": [one.path for one in changes if one.kind == "deleted"],
+            "lines_added": sum(one.added or 0 for one in changes),
+            "lines_removed": sum(one.removed or 0 for one in changes),
+            "stale": True,
+        }
     )
 
 
@@ -287,16 +315,7 @@ def cancelled(state: TaskContext, spec: TaskSpec, changes: Sequence[Change] = ()
     verdict = Verdict(state="FAILED", reason="cancelled", text="A person cancelled the run.")
     fresh = next_attempt(state, spec, max_loops=None, replan=False)
     if changes:
-        seen = state.get("evidence") or Evidence(tree=state["tree"])
-        fresh["evidence"] = seen.model_copy(
-            update={
-                "changed_files": [one.path for one in changes],
-                "deleted_files": [one.path for one in changes if one.kind == "deleted"],
-                "lines_added": sum(one.added or 0 for one in changes),
-                "lines_removed": sum(one.removed or 0 for one in changes),
-                "stale": True,
-            }
-        )
+        fresh["evidence"] = _unseen(state, changes)
     return {**fresh, "state": state["state"], "verdict": verdict}
 
 

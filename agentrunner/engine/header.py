@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agentrunner.config.agents import See, seen_by
-from agentrunner.config.budget import BUDGET_KINDS
+from agentrunner.config.budget_kinds import BUDGET_KINDS
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.ci_environment import ci_environment
 from agentrunner.discovery.git import read_branch

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from agentrunner.engine.query_cache import remembered
 from agentrunner.engine.unrecorded import unrecorded_run
@@ -121,7 +121,9 @@ def remember(state_dir: Path, run_id: str) -> None:
     """Cache what `show` and `diff` need of a run that was just driven, so that they are quick."""
     with contextlib.suppress(UsageError, CheckpointCorrupt, OSError):
         show_values(state_dir, run_id)
-        _ends(RunFolder.open(state_dir, run_id))
+        folder = RunFolder.open(state_dir, run_id)
+        _ends(folder)
+        _snapshots(folder)
 
 
 def diff(
@@ -335,12 +337,17 @@ def _studio_row(folder: RunFolder, spec: TaskSpec) -> RunRow:
 
 
 def _snapshots(folder: RunFolder) -> Snapshots:
-    spec = load_spec(folder)
+    def read() -> dict[str, Any]:
+        spec = load_spec(folder)
+        limit = spec.runner.sandbox.kept_bytes
+        return {"repo": spec.repo, "notes": spec.runner.note.dir, "keep_up_to": limit}
+
+    known = remembered(folder, "places", read)
     return Snapshots(
         folder.snapshots_dir,
-        Path(spec.repo),
-        spec.runner.note.dir,
-        keep_up_to=spec.runner.sandbox.kept_bytes,
+        Path(known["repo"]),
+        known["notes"],
+        keep_up_to=known["keep_up_to"],
     )
 
 

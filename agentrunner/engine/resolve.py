@@ -11,6 +11,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.unheld_limits import check_enforced, not_held
 from agentrunner.environment import ignored_tracing, prices_file
 from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.task_files import BadValue
 from agentrunner.errors.workers import WorkerKeyMissing, WorkerMissing, WorkerNeedsNetwork
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.resolved import ResolvedRun
@@ -64,6 +65,20 @@ def resolve(
     return replace(resolved, planner=planner, missing=tuple(missing)).noting(notices)
 
 
+def check_test_folder(spec: TaskSpec) -> None:
+    """Raise UsageError where the test command works in a folder that nothing can have made."""
+    test = spec.task.test
+    if test is None or not test.baseline or spec.task.setup is not None:
+        return
+    if not Path(spec.repo, test.cwd).is_dir():
+        name = "task.test.cwd"
+        raise BadValue(
+            f"{test.cwd} is no folder of {spec.shown_repo}.",
+            path=spec.places.get(name) or spec.places.get("task.test") or name,
+            remedy="correct task.test.cwd; task.test.baseline: false, where the run is to make it",
+        )
+
+
 def _key_name(member: Member, environ: Mapping[str, str]) -> str:
     """Return the variable that holds the key of its model; "" for none, and for a login."""
     if member.subscribed:
@@ -93,10 +108,20 @@ def _lacking(
 
 
 def worker_missing(member: Member, problem: str = "") -> InfraError:
-    """Return the error for a candidate whose program is found nowhere."""
+    """Return the error for a candidate whose program is found nowhere, with where it is named."""
+    own = member.spec.runner.worker.command is not None
+    setting = "runner.worker.command" if own else "runner.worker.kind"
+    places = member.spec.places
+    place = next((places[name] for name in (setting, "runner.worker") if name in places), "")
+    remedy = "name a program of the sandbox, or by its path in the repository (./agent.sh)"
+    nowhere = f"The worker {member.worker.kind} is not found."
+    if own:
+        where = "neither on this machine nor in the repository"
+        nowhere = f"{member.worker.program()} is not found: {where}."
     return WorkerMissing(
-        problem or member.probe.problem or f"The worker {member.worker.kind} is not found.",
-        remedy=member.probe.cure or "agentrunner doctor",
+        problem or ("" if own else member.probe.problem) or nowhere,
+        path=place or setting,
+        remedy=member.probe.cure or (remedy if own else "agentrunner doctor"),
         nothing_spent=True,
     )
 

@@ -27,7 +27,7 @@ from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.planner_change import renewed
 from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.queries import changes_not_seen
-from agentrunner.engine.resolve import resolve
+from agentrunner.engine.resolve import check_test_folder, resolve
 from agentrunner.engine.resources import check_sandbox, with_image
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.repositories import RepositoryGone
@@ -71,6 +71,7 @@ async def start(
     refuse_inside(options.state_dir, Path(spec.repo))
     run_id = run_id or new_run_id(spec.task_id, secrets.token_bytes(4))
     with prepared(spec, run_id, options.state_dir) as (spec, undo):
+        await asyncio.to_thread(check_test_folder, spec)
         resolved = await asyncio.to_thread(_resolved, spec, options)
         await asyncio.to_thread(check_sandbox, resolved, options.state_dir)
         resolved = await with_image(resolved, options.confirm)

@@ -54,6 +54,8 @@ class Verification:
     missing: list[str] = field(default_factory=list)
     criteria: list[Criterion] = field(default_factory=list)
     evidence: Evidence | None = None
+    completion: str = ""
+    """The completion mode in force."""
     mutation: Mutation | None = None
     differs_here: list[str] = field(default_factory=list)
     """Changed paths whose content in the repository's folder is different now."""
@@ -204,6 +206,7 @@ async def _verified(
         missing=judgement.missing,
         criteria=settled,
         evidence=evidence,
+        completion=spec.completion,
         mutation=mutation,
         differs_here=await asyncio.to_thread(_differs_here, verifier, tree, total),
     )

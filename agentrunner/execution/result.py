@@ -25,18 +25,11 @@ from agentrunner.results import (
     UsageTotals,
 )
 from agentrunner.state.decisions import words_of
+from agentrunner.state.evidence_words import Origin
 from agentrunner.state.lifecycle import END_STATES, KEPT_EXIT, TERMINAL, WAITING_EXIT, TaskState
 from agentrunner.state.people import People, PersonDecision, Question
 from agentrunner.state.red_tests import shown_red
-from agentrunner.state.run_state import (
-    Counters,
-    Criterion,
-    Evidence,
-    Finding,
-    Origin,
-    Proof,
-    TaskContext,
-)
+from agentrunner.state.run_state import Counters, Criterion, Evidence, Finding, Proof, TaskContext
 from agentrunner.verification.verdict import worker_trouble
 
 NEVER_LET_IN = ("auth", "model")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from agentrunner.state.evidence_words import EvidenceKind, Grade
 from agentrunner.state.lifecycle import EndName, NextStep, end_of
-from agentrunner.state.run_state import EvidenceKind, Grade
 
 Label = EndName | Literal["UNPROVEN", "WAITING", "STOPPED"]
 """The end of a run, COMPLETE without a proof, or why the run does not continue."""

@@ -311,7 +311,7 @@ class BwrapSandbox:
         etc = [Mount(p, p) for name in ETC if (p := Path("/etc") / name).exists()]
         shown = {mount.target for mount in etc}
         etc += [m for m in self._configuration if shown.isdisjoint((m.target, *m.target.parents))]
-        wanted = [Mount(path.resolve(), path) for path in self._spec.read_paths]
+        wanted = [self._shown(path) for path in self._spec.read_paths]
         below = [*self._toolchain.mounts, *wanted]
         own = [Mount(tree, self._spec.repo, read_only=False)]
         if not private:
@@ -320,6 +320,13 @@ class BwrapSandbox:
         below = [mount for mount in below if not holds(self._spec.repo, mount.target)]
         ordered = sorted([*below, *own], key=lambda mount: len(mount.target.parts))
         return [*system, *etc, *ordered, *(Mount(path, path) for path in git.paths)]
+
+    def _shown(self, path: Path) -> Mount:
+        """Return a read path's mount: behind links that the toolchain makes again, not on them."""
+        links, target = [place for place, _ in self._toolchain.links], path
+        while place := next((one for one in links if holds(one, target)), None):
+            target = place.resolve() / target.relative_to(place)
+        return Mount(path.resolve(), target)
 
     def _layout(
         self, request: Request, git: GitData, home: Sequence[Mount], layers: Layers
@@ -344,8 +351,10 @@ class BwrapSandbox:
                 str(mount.target),
             ]
         words += [word for mount in request.mounts for word in layers.words(mount)]
+        shown = [self._shown(path).target for path in self._spec.read_paths]
         for place, text in self._toolchain.links:
-            words += ["--symlink", text, str(place)]
+            if not any(holds(folder, place) for folder in shown):  # there it is already
+                words += ["--symlink", text, str(place)]
         if request.network == "full" and Path("/etc/resolv.conf").exists():
             words += ["--ro-bind", str(Path("/etc/resolv.conf").resolve()), "/etc/resolv.conf"]
         if git.absent:

@@ -215,6 +215,8 @@ class _Search:
                 shown.append(folder if known else real)
             elif any(place.parent == folder for place in (*roots, *links)):
                 shown.append(folder)
+            elif any(place.parent == real for place in roots):
+                shown.append(real)
         return tuple(dict.fromkeys(shown))
 
 

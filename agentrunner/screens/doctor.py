@@ -24,6 +24,8 @@ Mark = Literal["ok", "--", "WARN", "FAIL", ""]
 """`--` is absent but not needed; "" is a neutral fact."""
 
 
+_NARROW = 60
+"""Width in cells below which what is fine has one line."""
 _SHORTEST, _LONGEST = 12, 28
 """Limits for the width of the column of names, in cells."""
 
@@ -59,7 +61,8 @@ def doctor_screen(
 ) -> str:
     """Format the report: sections one below the other, the verdict last.
 
-    `columns` are the terminal's; 0 without one, where no remedy is broken.
+    `columns` are the terminal's; 0 without one, where no remedy is broken. In a narrow one only
+    what needs a person is told in full.
     """
     lines = [flat(report.head), ""]
     for title, findings in report.sections:
@@ -69,6 +72,8 @@ def doctor_screen(
         for finding in findings:
             lines += _finding(finding, column, width, paint, columns)
     after = sentence_lines(f"Next:  {report.next}", columns) if report.next else []
+    if width < _NARROW:
+        after += sentence_lines("All of it:  agentrunner doctor | less", width)
     return "\n".join([*lines, "", *wrap(report.verdict, width), *after])
 
 
@@ -76,7 +81,9 @@ def _finding(finding: DoctorItem, column: int, width: int, paint: Paint, columns
     colour = {"ok": paint.good, "WARN": paint.warn, "FAIL": paint.bad}.get(finding.mark, str)
     lead = f"  {colour(f'{finding.mark:<4}')}  {cell(finding.name, column)}  "
     indent = " " * (column + 10)
-    first, *rest = wrap(finding.text, width - len(indent))
+    room = width - len(indent)
+    brief = width < _NARROW and finding.mark not in ("WARN", "FAIL")
+    first, *rest = [cell(finding.text, room).rstrip()] if brief else wrap(finding.text, room)
     lines = [lead + first, *(indent + more for more in rest)]
     if finding.cure:
         beside = not columns or columns - len(indent) >= 2 * LEAST_BESIDE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from agentrunner.screens.layout import (
     fit,
     flat,
     labelled,
+    pasteable,
     thousands,
     wrap,
 )
@@ -169,6 +171,18 @@ def _coloured(status: PlanTaskStatus, text: str, paint: Paint) -> str:
     return paint.dim(text) if quiet else paint.warn(text)
 
 
+_COMMAND_AT_END = re.compile(r"\s*`(agentrunner [^`\n]+)`\s*")
+
+
+def _asked(who: str, text: str, width: int, label: int) -> list[str]:
+    """Format a question; a command at its end that would be broken stands below, to be copied."""
+    *_, last = [None, *_COMMAND_AT_END.finditer(text)]
+    if last is None or last.end() < len(text) or label + 6 + cell_width(last[1]) <= width:
+        return labelled(who, text, width, label_width=label)
+    lines = labelled(who, text[: last.start()], width, label_width=label)
+    return [*lines, *pasteable(last[1], width, "    ")]
+
+
 def _question_lines(look: PlanStatus, width: int) -> list[str]:
     if not look.questions:
         return []
@@ -176,7 +190,7 @@ def _question_lines(look: PlanStatus, width: int) -> list[str]:
     lines = ["", "Waits for you"]
     for question in look.questions:
         who = f"{question.id}  {question.task_id or 'the plan'}"
-        lines += labelled(who, question.text, width, label_width=label)
+        lines += _asked(who, question.text, width, label)
     return lines
 
 

@@ -18,6 +18,8 @@ _LEAST_TITLE = 14
 _COLUMNS = (("STATE", 15), ("LAST", 10), ("ROUNDS", 6), ("WORKED", 7))
 _DROPPED_FIRST = ("ROUNDS", "WORKED", "LAST")
 """Columns that are dropped in a narrow window, in this order; run and task stay."""
+_REPOSITORY = "REPOSITORY"
+"""A further column where runs of all repositories are shown; it is never dropped."""
 _RIGHT = ("ROUNDS", "WORKED")
 ENDED = 3
 """Most ended runs that `agentrunner` alone shows."""
@@ -40,7 +42,8 @@ def runs_table(
     if not rows:
         which = f"No runs are {state}" if state else "No runs yet"
         return which + ("." if all_repositories else " in this repository.")
-    lines = _table(rows, now, width, paint)
+    repos = _repositories(rows) if all_repositories else {}
+    lines = _table(rows, now, width, paint, repos)
     foot = [f"{count(left_out, 'older run')} not shown: list -n N"] * bool(left_out)
     waiting = [row for row in rows if row.get("waiting")]
     if waiting:
@@ -57,10 +60,29 @@ def runs_table(
     return "\n".join([*lines, "", *foot] if foot else lines)
 
 
-def _table(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> list[str]:
+def _repositories(rows: Sequence[Row]) -> dict[str, str]:
+    """Return a short name of each repository: its folder, and those above it where two share it."""
+    paths = {repo: repo.rstrip("/").split("/") for repo in {str(row["repo"]) for row in rows}}
+    names = {}
+    for repo, parts in paths.items():
+        others = [other for other in paths.values() if other is not parts]
+        depth = next(
+            (n for n in range(1, len(parts)) if all(o[-n:] != parts[-n:] for o in others)),
+            len(parts),
+        )
+        names[repo] = flat("/".join(parts[-depth:])) or "/"
+    return names
+
+
+def _table(
+    rows: Sequence[Row], now: datetime, width: int, paint: Paint, repos: Mapping[str, str]
+) -> list[str]:
+    """Format a line per run; with `repos`, names by path, also where it was."""
     id_width = max(3, *(cell_width(flat(str(row["run_id"]))) for row in rows))
     id_width = min(id_width, width - 2)
     columns = dict(_COLUMNS)
+    if repos:
+        columns[_REPOSITORY] = max(map(cell_width, [_REPOSITORY, *repos.values()]))
     for name in ("", *_DROPPED_FIRST):
         columns.pop(name, None)
         room = width - 2 - id_width - sum(cells + 2 for cells in columns.values()) - 2
@@ -68,14 +90,14 @@ def _table(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> list
             break
     under = room < _LEAST_TITLE
     if under:  # the title is below
-        return _narrow(rows, now, width, paint)
+        return _narrow(rows, now, width, paint, repos)
     head = f"  {cell('RUN', id_width)}" + "".join(
         f"  {name:>{cells}}" if name in _RIGHT else f"  {name:<{cells}}"
         for name, cells in columns.items()
     )
     lines = [paint.bold(f"{head}  TASK")]
     for row in rows:
-        facts = facts_of(row, now)
+        facts = {**facts_of(row, now), _REPOSITORY: repos.get(str(row.get("repo")), "")}
         cells_of = [
             f"{facts[name]:>{cells}}" if name in _RIGHT else cell(facts[name], cells)
             for name, cells in columns.items()
@@ -87,8 +109,10 @@ def _table(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> list
     return lines
 
 
-def _narrow(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> list[str]:
-    """Format two lines per run: name and state, and the task below."""
+def _narrow(
+    rows: Sequence[Row], now: datetime, width: int, paint: Paint, repos: Mapping[str, str]
+) -> list[str]:
+    """Format two lines per run: name and state, and the task below; with `repos` a third."""
     lines = []
     for row in rows:
         state = facts_of(row, now)["STATE"]
@@ -100,8 +124,8 @@ def _narrow(rows: Sequence[Row], now: datetime, width: int, paint: Paint) -> lis
             ]
         else:
             lines.append(f"  {name}  {_coloured(state, state, paint)}")
-        if title := cell(str(row.get("title") or ""), width - 4).rstrip():
-            lines.append(f"    {title}")
+        below = (repos.get(str(row.get("repo")), ""), str(row.get("title") or ""))
+        lines += [f"    {cell(text, width - 4).rstrip()}" for text in below if text]
     return lines
 
 

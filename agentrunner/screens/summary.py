@@ -82,7 +82,10 @@ def summary_screen(
             fold = labelled if all_rows else partial(clamped, most=max(2, _MISSING // len(shown)))
             lines += fold(label, sentence, width)
         lines.append("")
-    criteria, test = _open_where_not_shown(result), result.test
+    criteria = open_where_not_shown(
+        result.acceptance_criteria, result.completion, proven=bool(result.proofs)
+    )
+    test = result.test
     reds = [red.as_dict() for red in test.red] if test else []
     if criteria:
         kept_free = 0 if all_rows else min(len(reds), _REDS)
@@ -186,14 +189,19 @@ def _reason_text(result: Result) -> str:
     return _REASONS.get(reason, reason.replace("_", " "))
 
 
-def _open_where_not_shown(result: Result) -> list[CriterionResult]:
-    """Return the criteria; one that a planner calls passed and code calls not shown is open."""
-    weak = result.completion == "strict" or (result.completion == "evidence" and not result.proofs)
+def open_where_not_shown(
+    criteria: Sequence[CriterionResult], completion: str | None, *, proven: bool
+) -> list[CriterionResult]:
+    """Return the criteria; one that a planner calls passed and code calls not shown is open.
+
+    `completion` is the mode in force; `proven` is whether anything of the run is proven.
+    """
+    weak = completion == "strict" or (completion == "evidence" and not proven)
     return [
         one.model_copy(update={"status": "unknown"})
         if weak and one.critical and (one.status, one.evidence) == ("passed", "judged")
         else one
-        for one in result.acceptance_criteria
+        for one in criteria
     ]
 
 

@@ -26,15 +26,28 @@ def workers_screen(rows: Sequence[Row], home: str, width: int = WIDTH) -> str:
     """Show a paragraph per worker; rows as `agentrunner workers --json` prints them."""
     lines: list[str] = []
     for row in rows:
-        lines += [_title(row, home), *_paragraph(row, width), ""]
+        about = _paragraph if "verified" in row else _obstacle
+        lines += [_title(row, home), *_origin(row, width), *about(row, width), ""]
     return "\n".join([*lines, "Further kinds: command (any command line), mock (does nothing)."])
 
 
 def _title(row: Row, home: str) -> str:
+    if "verified" not in row:
+        return f"{flat(str(row['kind']))}  does not load"
     if row["path"] is None:
         return f"{flat(str(row['kind']))}  not installed"
     version = flat(str(row["version"])) or "version unknown"
     return f"{flat(str(row['kind']))}  {version}  {flat(tilde(str(row['path']), home))}"
+
+
+def _origin(row: Row, width: int) -> list[str]:
+    return labelled("from", str(row["from"]), width) if row.get("from") else []
+
+
+def _obstacle(row: Row, width: int) -> list[str]:
+    """Say why a kind that others add does not load."""
+    cure = [f"  {cell('cure', 9)}{flat(str(row['cure']))}"] if row["cure"] else []
+    return [*labelled("problem", str(row["problem"]), width), *cure]
 
 
 def _paragraph(row: Row, width: int) -> list[str]:

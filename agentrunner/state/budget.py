@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agentrunner.config.budget import BUDGET_KINDS
+from agentrunner.config.budget_kinds import BUDGET_KINDS
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import WrongAnswer
 from agentrunner.errors.task_files import PolicyBreach
@@ -84,25 +84,30 @@ def read_grants(
     """
     more: dict[str, float] = {}
     for word in re.split(r"[\s,]+", text.strip()):
-        name, amount = _one_grant(word, asked)
+        name, amount = _one_grant(word, asked, _set_in(spec))
         more[name] = more.get(name, 0) + amount
     for name, amount in more.items():
-        _check(name, grants.get(name, 0) + amount, spec)
+        _check(name, grants.get(name, 0) + amount, spec, asked)
     return more
 
 
-def _one_grant(word: str, asked: str) -> tuple[str, float]:
+def _set_in(spec: TaskSpec) -> list[str]:
+    """Return the limits that the task sets: no other can be raised."""
+    return [name for name in NAMES if getattr(spec.runner.budget, name) is not None]
+
+
+def _one_grant(word: str, asked: str, known: Sequence[str]) -> tuple[str, float]:
     match = _GRANT.fullmatch(word)
     name = (match["name"] or asked) if match else ""
     if match is None or not name:
-        example = f"{asked or 'usd'}=+5"
+        example = f"{asked or next(iter(known), 'usd')}=+5"
         raise _wrong(
             f"{word!r} raises no limit.",
-            f"NAME=+AMOUNT, such as {example}, with NAME one of {', '.join(NAMES)}; or {STOP},"
-            " to an open question, to spend no more",
+            f"NAME=+AMOUNT, such as {example}, with NAME one of {', '.join(known or NAMES)}; or"
+            f" {STOP}, to an open question, to spend no more",
         )
     if name not in NAMES:
-        raise _wrong(f"There is no limit {name!r}.", f"one of {', '.join(NAMES)}")
+        raise _wrong(f"There is no limit {name!r}.", f"one of {', '.join(known or NAMES)}")
     amount = float(match["amount"])
     if not 0 < amount <= MOST or (name in WHOLE and not amount.is_integer()):
         kind = "a whole number above 0" if name in WHOLE else "a number above 0"
@@ -110,10 +115,14 @@ def _one_grant(word: str, asked: str) -> tuple[str, float]:
     return name, amount
 
 
-def _check(name: str, granted: float, spec: TaskSpec) -> None:
+def _check(name: str, granted: float, spec: TaskSpec, asked: str) -> None:
     own = getattr(spec.runner.budget, name)
     if own is None:
-        raise _wrong(f"This run has no limit {name} that could be raised.", "leave it out")
+        known = _set_in(spec)
+        raise _wrong(
+            f"runner.budget.{name} is not set: there is no such limit that could be raised.",
+            f"{asked or known[0]}=+AMOUNT; set are {', '.join(known)}" if known else "leave it out",
+        )
     cap = spec.budget_caps.get(name)
     if cap is not None and own + granted > cap:
         raise PolicyBreach(

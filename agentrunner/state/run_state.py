@@ -12,6 +12,7 @@ from typing import Literal, TypedDict
 from pydantic import Field
 
 from agentrunner.config.spec import Check
+from agentrunner.state.evidence_words import Author, EvidenceKind, Grade, Origin, Status
 from agentrunner.state.lifecycle import EndName, TaskState
 from agentrunner.state.people import Answer, People, PersonOrder, Question
 from agentrunner.state.state_model import FileRef, StateModel
@@ -85,16 +86,6 @@ class Counters(StateModel):
         """Return the tokens of planner and workers together, input and output."""
         planner = self.meta_input_tokens + self.meta_output_tokens
         return planner + self.worker_input_tokens + self.worker_output_tokens
-
-
-Origin = Literal["task", "human", "model"]
-Status = Literal["passed", "failed", "unknown"]
-EvidenceKind = Literal["checked", "tested", "accepted", "judged", "none"]
-Author = Literal["person", "planner", "worker", "product", ""]
-"""Who wrote what proves something; "" where nothing does."""
-Grade = Literal["proven", "shown", "accepted", "judged", "kept", "none"]
-"""What evidence is worth (docs/decisions/0004). `kept`: a person's check that was green before the
-run and still is, which is accepted in every mode and proves no work."""
 
 
 class Awaited(StateModel):

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 
+from agentrunner.verification.adapted_values import follows_a_text, renamed_arguments
 from agentrunner.verification.inputs.wanted_kinds import differs_by_snapshots
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.edits import Edit, applied
@@ -33,17 +34,27 @@ VALUE = re.compile(
 
 ROW = re.compile(rf"[\[({{](?:[\s,]*(?:\w+\s*:\s*)?-?\s*(?:{VALUE.pattern}))+[\s,]*[\])}}]")
 """A row of a table: values in brackets."""
+QUOTED = re.compile(r"[\"“`']([^\"“”`'\n]{3,80})[\"”`']")
+PLACE = re.compile(r"\b[A-Z]{2,}\b|<\w+>|\{\w*\}|…|\.\.\.")
+"""A gap in a text that people state: NAME, <name>, {name}."""
+NOTHING = ("nil", "null", "None", "undefined")
 TOKEN = re.compile(rf"{VALUE.pattern}|\w+|\S")
 WORD = re.compile(r"[\"']?[^\W\d]\w*[\"']?")
 """A name in code, or one that is quoted as a key is."""
 
 
 def adapted_in(
-    before: bytes, after: bytes, language: str, wanted: str, gone: Collection[str] = ()
+    before: bytes,
+    after: bytes,
+    language: str,
+    wanted: str,
+    gone: Collection[str] = (),
+    come: Collection[str] = (),
 ) -> set[str]:
     """Names of the tests of a file that were adapted to what is wanted.
 
-    `gone` are values that the product has lost, which explain why rows with them went.
+    `gone` are values that the product has lost, which explain why rows with them went; `come` those
+    that it got instead.
     The empty set where none was, and where anything else changed that `wanted` does not explain.
     """
     old, new = definitions(before, language), definitions(after, language)
@@ -54,7 +65,7 @@ def adapted_in(
         return set()
     if defined_instead(before, after, language) or bound_otherwise(before, after, language, wanted):
         return set()
-    if any(_unstated(old[name], new[name], wanted, gone) for name in changed):
+    if any(_unstated(old[name], new[name], wanted, gone, come) for name in changed):
         return set()
     return changed
 
@@ -136,17 +147,53 @@ def _beside_tests(source: bytes, language: str) -> list[str]:
     return [word for word in text.decode("utf-8", "replace").split() if word not in (";", ",")]
 
 
-def _unstated(before: str, after: str, wanted: str, gone: Collection[str]) -> bool:
+def _unstated(
+    before: str, after: str, wanted: str, gone: Collection[str], come: Collection[str]
+) -> bool:
     """Whether a test lost or got a value that is not stated in what is wanted.
 
     "5 retries" explains what `"retries": 3` lost when it became `"retries": 5`.
     """
     was, now = (Counter(VALUE.findall(text)) for text in (before, after))
     explained, extra = _other_rows(before, after, wanted, gone)
+    for lost, got in (
+        renamed_arguments(TOKEN.findall(before), TOKEN.findall(after), wanted),
+        _following(before, after, wanted, gone, come),
+    ):
+        explained, extra = explained + lost, extra + got
+    if not was - now:  # that there is no error may be asked beside what was asked
+        extra += Counter({one: now[one] for one in NOTHING})
     if any(not _is_stated(value, wanted) for value in now - was - extra):
         return True
     lost = Counter({value: n for value, n in (was - now).items() if not _is_stated(value, wanted)})
     return bool(lost - _replaced(before, after, wanted) - explained)
+
+
+def _following(
+    before: str, after: str, wanted: str, gone: Collection[str], come: Collection[str]
+) -> tuple[Counter[str], Counter[str]]:
+    """Count values in whose place one is that follows the product's own text, and these."""
+    old, new = (TOKEN.findall(text) for text in (before, after))
+    lost, got = Counter[str](), Counter[str]()
+    for was, now in zip(old, new, strict=True) if len(old) == len(new) else ():
+        if was == now or not (VALUE.fullmatch(was) and VALUE.fullmatch(now)):
+            continue
+        given_up = any(was.strip("\"'") in one for one in gone) and _fits_template(now, wanted)
+        if given_up or follows_a_text(was, now, gone, come, wanted):
+            lost[was] += 1
+            got[now] += 1
+    return lost, got
+
+
+def _fits_template(value: str, wanted: str) -> bool:
+    """Whether a value is a text in quotes that is stated with a gap: "unknown setting NAME"."""
+    bare = value.strip("\"'")
+    for quoted in QUOTED.findall(wanted):
+        pieces = PLACE.split(quoted)
+        says = len(pieces) > 1 and any(re.search(r"\w{3}", one) for one in pieces)
+        if says and re.fullmatch(r"\S+".join(re.escape(one) for one in pieces), bare):
+            return True
+    return False
 
 
 def _is_stated(value: str, wanted: str) -> bool:

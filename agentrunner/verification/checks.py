@@ -17,6 +17,8 @@ from agentrunner.verification.results.registry import readers_of
 ReadFile = Callable[[str], bytes | None]
 """Reads a file of the tree under judgement; None where there is none."""
 
+TITLE_OPTIONS = {"mocha": "-g", "ava": "-m"}
+"""How tools take a test's title that differ from most: `-t` is Mocha's time-out."""
 NPM_TEST = re.compile(r"(npm|pnpm|yarn)( run)? test\b")
 NODE_TEST = re.compile(r"\bnode\b[^;&|\n]*?\s--test(?=\s|$)")
 
@@ -50,7 +52,7 @@ def command_of(check: Check, test: TestSpec | None, read: ReadFile | None = None
         case "command" if check.run.strip():
             return Command(check.run, check.cwd, check.timeout_sec, check.expect_exit)
         case "test" if check.name and test is not None:
-            shell = _narrowed(_behind_npm_test(test, read), _test_name(check))
+            shell = _narrowed(*_behind_npm_test(test, read), _test_name(check))
             return Command(shell, test.cwd, test.timeout_sec) if shell else None
         case "pytest" if check.file or check.test_name:
             shell = _pytest_command(check, test)
@@ -164,20 +166,22 @@ def _pytest_command(check: Check, test: TestSpec | None) -> str:
     return _with_option(base, check.file or ".", "-k", check.test_name)
 
 
-def _behind_npm_test(test: TestSpec, read: ReadFile | None) -> str:
-    """The test command; for `npm test` the script behind it, where that runs Node's own runner.
+def _behind_npm_test(test: TestSpec, read: ReadFile | None) -> tuple[str, str]:
+    """The test command, and for `npm test` the script behind it; "" where there is none.
 
-    Node's runner takes options only before the files, and rejects the `-t` of other tools.
+    A script of Node's own runner takes the place of the command: it takes options only before the
+    files, and rejects the `-t` of other tools.
     """
     if read is None or not NPM_TEST.match(test.command):
-        return test.command
+        return test.command, ""
     try:
         package = json.loads(read(posixpath.normpath(f"{test.cwd}/package.json")) or b"{}")
         script = str(package["scripts"]["test"])
     except (ValueError, KeyError, TypeError):
-        return test.command
-    runs_node_tests = NODE_TEST.search(script)
-    return f"PATH=$PWD/node_modules/.bin:$PATH; {script}" if runs_node_tests else test.command
+        return test.command, ""
+    if NODE_TEST.search(script):
+        return f"PATH=$PWD/node_modules/.bin:$PATH; {script}", script
+    return test.command, script
 
 
 def _test_name(check: Check) -> str:
@@ -186,8 +190,11 @@ def _test_name(check: Check) -> str:
     return name or check.name
 
 
-def _narrowed(command: str, name: str) -> str | None:
-    """The test command narrowed to one test; None where it is not known how."""
+def _narrowed(command: str, script: str, name: str) -> str | None:
+    """The test command narrowed to one test; None where it is not known how.
+
+    `script` is what `npm test` starts: options go to its last program.
+    """
     quoted = shlex.quote(name)
     if NODE_TEST.search(command):
         verbatim = re.sub(r"[\\^$.*+?()[\]{}|]", r"\\\g<0>", name)
@@ -206,7 +213,8 @@ def _narrowed(command: str, name: str) -> str | None:
     if re.search(r"\b(jest|vitest|mocha)\b", command):
         return f"{command} {'-g' if 'mocha' in command else '-t'} {quoted}"
     if NPM_TEST.match(command):
-        return f"{command} -- -t {quoted}"
+        tools = re.findall(r"\b(?:mocha|jest|vitest|ava)\b", script) or [""]
+        return f"{command} -- {TITLE_OPTIONS.get(tools[-1], '-t')} {quoted}"
     if re.search(r"-m unittest\b", command):
         return f"{command} -k {shlex.quote(name.replace('::', '.'))}"
     return None

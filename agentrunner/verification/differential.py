@@ -62,8 +62,12 @@ class Differential:
 
     snapshots: Snapshots
     spec: TaskSpec
-    _inputs: dict[tuple[str, tuple[tuple[str, str], ...]], Inputs] = field(default_factory=dict)
-    """Cache of `inputs`, by tree and commands."""
+    subjects: frozenset[str] = frozenset()
+    """Programs that checks run as what they are about: they count as product."""
+    _inputs: dict[tuple[str, tuple[tuple[str, str], ...], frozenset[str]], Inputs] = field(
+        default_factory=dict
+    )
+    """Cache of `inputs`, by tree, commands and subjects."""
     _judged: ProofChanges | None = None
     """The result of the latest `changes`, as the next attributes are."""
     _settled: frozenset[str] = frozenset()
@@ -93,14 +97,17 @@ class Differential:
     def inputs(self, tree: str, targets: Sequence[Target], files: Collection[str] = ()) -> Inputs:
         """The inputs of the proof on a tree, for these commands."""
         shells = tuple((target.shell, target.cwd) for target in targets)
-        key = (tree, shells)
+        key = (tree, shells, self.subjects)
         if key not in self._inputs:
             found = find_inputs(
                 shells,
                 list(self.snapshots.list(tree)),
                 self.snapshots.reader(tree),
                 declared_tests=self._test.paths if self._test else (),
-                declared_product=self._test.product if self._test else (),
+                declared_product=(
+                    *(self._test.product if self._test else ()),
+                    *sorted(self.subjects),
+                ),
                 results_files=self._without_product_files(tree, files),
                 read_many=lambda paths: self.snapshots.read_many(tree, paths),
                 wanted=self.spec.wanted,
@@ -145,7 +152,7 @@ class Differential:
             self.snapshots.reader(new), total,
         )  # fmt: skip
         self.freed_by_kind = frozenset(follow_ups.expected_data() - permitted)
-        moved = follow_ups.of_moves()
+        moved = follow_ups.of_moves() | follow_ups.of_signatures()
         permitted |= moved | self.freed_by_kind
         self.adapted_by_words = {
             path: names

@@ -20,6 +20,7 @@ EXAMINED = frozenset(
         "editable_install",
         "packages_changed",
         "work_unasked",
+        "work_beside",
         "only_in_tests",
         "work_not_lasting",
         "work_pinned",
@@ -176,6 +177,15 @@ def unasked_work(what: str) -> Finding:
         code="work_unasked",
         message=what[:1].upper() + what[1:],
         remedy="have a test that asks it; or agentrunner approve, after looking at it",
+    )
+
+
+def beside_work(what: str) -> Finding:
+    """A finding: the work takes away, or touches, what it was not asked to."""
+    return Finding(
+        code="work_beside",
+        message=what,
+        remedy="agentrunner diff shows it; agentrunner approve, where it is wanted",
     )
 
 

@@ -17,6 +17,7 @@ from agentrunner.verification.adapted_tests import (
 )
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
+from agentrunner.verification.followed_signatures import changed_heads, follows_heads
 from agentrunner.verification.inputs.changes import ProofChange
 from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.wanted_changes import (
@@ -130,6 +131,26 @@ class FollowUps:
                     found |= {path, new}
         return found
 
+    def of_signatures(self) -> set[str]:
+        """Tests and their helpers that only hand over, or take, what a function takes now."""
+        paths = {one.path for one in self.judged if not one.input.region} & self.total.modified
+        if not paths:
+            return set()
+        pairs = [
+            (self.was(path) or b"", self.now(path) or b"")
+            for path in sorted(self.total.modified - paths)[:MOST_COMPARED]
+            if language_of(path) is not None
+        ]
+        heads = changed_heads(pairs)
+        asked = outside_of_checks(self.wanted)
+        return {
+            path
+            for path in sorted(paths)
+            if heads
+            and (language := language_of(path)) is not None
+            and follows_heads(self.was(path) or b"", self.now(path) or b"", language, heads, asked)
+        }
+
     def adapted_tests(self, run: Collection[str]) -> dict[str, set[str]]:
         """Tests that were adapted as the PRD asks in ordinary words, by their file.
 
@@ -144,7 +165,8 @@ class FollowUps:
             if kinds[path].kind != "test" or kinds[path].region:
                 continue
             wanted = outside_of_checks(self.wanted)
-            if names := adapted_in(before, after, language, wanted, self._values_gone()):
+            gone, come = self._values_gone(), self._values_come()
+            if names := adapted_in(before, after, language, wanted, gone, come):
                 found[path] = names
         every = {own_name(name) for names in found.values() for name in names}
         snapshots = all(

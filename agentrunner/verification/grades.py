@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agentrunner.config.spec import TestSpec
-from agentrunner.state.run_state import Criterion, Evidence, Grade, Proof
+from agentrunner.state.evidence_words import Grade
+from agentrunner.state.run_state import Criterion, Evidence, Proof
 from agentrunner.text.content_words import content_words
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.subject_words import Own, has_any

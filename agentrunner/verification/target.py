@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from agentrunner.config.spec import TaskSpec, TestSpec
-from agentrunner.state.run_state import Author, Criterion
+from agentrunner.state.evidence_words import Author
+from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import Command, ReadFile, command_of
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome

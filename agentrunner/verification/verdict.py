@@ -13,18 +13,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agentrunner.config.spec import TestSpec
+from agentrunner.state.evidence_words import Author, EvidenceKind, Grade, Status
 from agentrunner.state.run_state import (
     Acceptance,
     Assessment,
-    Author,
     CheckOutcome,
     Criterion,
     Evidence,
-    EvidenceKind,
     Finding,
-    Grade,
     Proof,
-    Status,
     TestOutcome,
     Verdict,
 )
@@ -420,7 +417,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
             f" (completion: judged).{' Nothing was changed.' * evidence.unchanged}",
             grade=grade,
         )
-    text = "; ".join(_texts_of(evidence.proofs)[:2]) or "Accepted by a person"
+    text = "; ".join(texts_of(evidence.proofs)[:2]) or "Accepted by a person"
     text += "."
     if judged:
         text = f"{len(judged)} of {len(critical)} criteria without a proof of their own. {text}"
@@ -448,11 +445,12 @@ def _by_planner(criterion: Criterion) -> bool:
     return criterion.former[-1].by == "planner"
 
 
-def _texts_of(proofs: Sequence[Proof]) -> list[str]:
-    """The texts of proofs; of proofs that rest on the same tests only the first."""
+def texts_of(proofs: Sequence[Proof]) -> list[str]:
+    """The texts of proofs; of proofs that rest on the same tests or command only the first."""
     found: dict[tuple[str, ...], str] = {}
     for proof in proofs:
-        found.setdefault(tuple(proof.tests) or (proof.text,), proof.text)
+        what = proof.text.removeprefix(f"{proof.target}: ")
+        found.setdefault(tuple(proof.tests) or (what,), proof.text)
     return list(found.values())
 
 

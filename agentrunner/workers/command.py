@@ -6,6 +6,7 @@ needs the network, the task sets `runner.sandbox.network: full`.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -47,11 +48,18 @@ class CommandWorker(PlainWorker):
             )
 
     def probe(self) -> Probe:
-        """Return where the first word is on this host; it may still exist only in the sandbox."""
+        """Return where the first word is on this host; it may still exist only in the sandbox.
+
+        A path of the repository (`./agent.sh`) is one: the task names it, and not the repository.
+        """
         word = self.program()
-        path = find_program(word, avoid=self._repo)
+        path = find_program(word, avoid=self._repo) or self._own(word)
         problem = "" if path else f"{word} is not found on this machine; the sandbox may have it"
         return Probe(path=path, problem=problem)
+
+    def _own(self, word: str) -> Path | None:
+        path = self._repo / word if self._repo and "/" in word else None
+        return path if path and path.is_file() and os.access(path, os.X_OK) else None
 
     def program(self) -> str:
         """Return the first word of the command; `sh` if it is a placeholder."""

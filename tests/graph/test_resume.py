@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -440,6 +441,15 @@ def test_a_missing_worker_is_named_before_anything_is_made(run: Run) -> None:
     with pytest.raises(InfraError) as raised:
         run.start([plan()], runner={"worker": {"command": ["no-such-worker"]}})
     assert (raised.value.code, raised.value.nothing_spent) == ("worker-missing", True)
+    assert re.fullmatch(r"\S*task\.yaml:\d+", raised.value.path)
+    assert not (run.project.state_dir / "runs").exists()
+
+
+def test_a_test_folder_that_nothing_can_have_made_is_a_mistake_of_the_task(run: Run) -> None:
+    test = {"command": "true", "cwd": "nope"}
+    with pytest.raises(UsageError, match="nope is no folder of") as raised:
+        run.start([plan()], test=test)
+    assert re.fullmatch(r"\S*task\.yaml:\d+", raised.value.path)
     assert not (run.project.state_dir / "runs").exists()
 
 

@@ -38,6 +38,8 @@ def test_a_signal_stops_in_order_and_resume_goes_on(
         assert "STOPPED" in drill.note()
         outcomes = [run.data["outcome"] for run in drill.logged("worker_run")]
         assert outcomes == {"planning": [], "worker": ["interrupted"]}.get(phase, ["completed"])
+        # What a worker did is told although nothing has verified it yet.
+        assert bool(ended.result["changed_files"]) == (phase == "validation")
         drill.let_go()
         result = drill.resume()
         assert (result["state"], result["exit_code"]) == ("COMPLETE", 0), result["text"]

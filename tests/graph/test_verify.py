@@ -101,6 +101,21 @@ def test_a_complete_that_the_evidence_does_not_bear_is_contradicted(
     assert "CONTRADICTED" in said and TEST in said
 
 
+def test_a_criterion_is_called_as_show_calls_it(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    word_alone = plan({"id": "AC-1", "description": "The texts are friendly."})
+    run.start([word_alone, work(), finish(), assess()], NO_FIX, test="true")
+    assert verify(run) == 0
+    said = capsys.readouterr().out
+    assert main("show", run.id, "--state-dir", str(run.project.state_dir)) == 0
+    shown = capsys.readouterr().out
+    for screen in (said, shown):
+        row = next(line for line in screen.splitlines() if line.startswith("  AC-1"))
+        assert row.split()[:3] == ["AC-1", "open", "judged"]
+    assert max(map(len, said.splitlines())) <= 80
+
+
 def test_mutants_are_counted(complete: Run, capsys: pytest.CaptureFixture[str]) -> None:
     before = content(complete.folder.root)
     assert verify(complete, "--mutants", "--mutants-sec", "60") == 0

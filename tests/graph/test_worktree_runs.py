@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner import cli
 from agentrunner.config.spec import Landing, TaskSpec
 from agentrunner.engine import queries
 from agentrunner.errors import LockHeld, UsageError
@@ -106,6 +107,17 @@ def test_the_user_finds_the_run_and_its_note_at_home(project: Project) -> None:
     assert f"Committed as `{result['commit']['id']}` on the branch `mine`" in note
     assert "git merge mine" in note
     assert "a + b" in queries.diff(project.state_dir, run.id)
+
+
+def test_an_undo_says_what_it_leaves(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    run = outside(project)
+    result = run.start()
+    line = ["undo", run.id, "--state-dir", str(project.state_dir)]
+    assert cli.call(cli.app, line, "agentrunner") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"files are in {result['worktree']}; your checkout was not touched" in said
+    assert f"The commit {result['commit']['id'][:10]} stays on agentrunner/probe" in said
+    assert "git branch -D agentrunner/probe" in said
 
 
 def test_what_is_not_committed_goes_along_and_stays_out_of_the_commit(project: Project) -> None:

@@ -169,6 +169,15 @@ OBLIGED = re.compile(
     r"(?i)^[`'\"*_)]*\s+(?:(?:must|should|shall)\s+be|(?:has|have|needs?|is|are)\s+to\s+be|needs?\s+\w+ing)\b"
 )
 """After a path: it is a request, also in the passive voice."""
+PUTS_INTO = re.compile(
+    r"(?i)(?:^|\b(?:and|then|please|also|must|should)\s+)\W*(?:add|put|write|append|insert|enter|list"
+    r"|register)\b[^.;:!?]{1,60}?\b(?:to|in|into)\s+(?:the\s+)?(?:file\s+)?[`'\"*_(]*$"
+)
+"""Before a path: something is to be put into it."""
+IGNORED_BY_GIT = re.compile(
+    r"(?i)\b(?:(?:must|should|shall|has to|have to|to)\s+be\s+(?:git-?)?ignored\b"
+    r"|(?:let|have|make)\s+git\s+ignore|(?:add|put)\b[^.]{1,40}\bgitignore)|(?:git|Git)\s*(?:で|に)(?:無視|管理しない)"
+)
 HABIT = re.compile(
     r"(?i)\b(?:if|when|whenever|while|unless|until|once|each|every|after|before|always|only|whether"
     r"|next|soon|eventually|nightly|daily|weekly|automatically|later|separately|elsewhere|already"
@@ -319,8 +328,11 @@ def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool
 
     "The golden file tests/golden.txt is updated accordingly" permits it. A sentence that says when
     a file is written, or that it is not, does not. For code use `asked_in`, which wants a request.
+    Git's list of what it ignores is never named where something is to be ignored.
     """
     text = prd_text[:MOST]
+    if path.rpartition("/")[2] == ".gitignore" and IGNORED_BY_GIT.search(text):
+        return True
     tokens = list(TOKEN.finditer(text))
     mine = [index for index, one in enumerate(tokens) if _names_path(one[0], path, paths)]
     if len(mine) > MOST_NAMED or any(_is_claimed(text, tokens[index]) for index in mine):
@@ -361,6 +373,8 @@ def outside_of_checks(text: str) -> str:
 def _is_to_change(text: str, tokens: list[re.Match[str]], index: int) -> bool:
     """Whether a sentence says that a path, alone or in a list of paths, is to change."""
     before = SENTENCE.split(text[max(tokens[index].start() - 500, 0) : tokens[index].start()])[-1]
+    if PUTS_INTO.search(before) and not ANOTHER.search(before):
+        return True
     last = index
     while last + 1 < min(len(tokens), index + 20):
         gap = text[tokens[last].end() : tokens[last + 1].start()]

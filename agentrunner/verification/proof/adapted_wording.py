@@ -25,6 +25,8 @@ from agentrunner.verification.world import InputChange
 NEEDLESS = "{} passes on the new code as it was worded before, too"
 NOT_OF_THE_WORK = "{} passes on the old code as it is worded now, too"
 UNKNOWN = "whether {} had to change cannot be seen"
+BUILT_WHOLE = frozenset({"go", "rust", "java"})
+"""Languages whose tests do not even start where one of them hands over too little."""
 WHY = "the PRD asks for tests to be adapted"
 
 
@@ -54,7 +56,8 @@ async def _problem(exam: Examination, case: Case, paths: Sequence[str]) -> str:
         return UNKNOWN.format(paths[0])
     tests = await asyncio.to_thread(_reworded, exam, case, case.now, paths)
     if not tests:
-        return UNKNOWN.format(paths[0])
+        of_these = (in_repo(one.file, case.target.cwd) in paths for one in case.now.tests)
+        return "" if any(of_these) else UNKNOWN.format(paths[0])
     cwd, world = case.target.cwd, exam.world
     tests = [one for one in tests if case.before and one.any_of(case.before, cwd, "passed")]
     if not tests:
@@ -63,8 +66,10 @@ async def _problem(exam: Examination, case: Case, paths: Sequence[str]) -> str:
     ran = await exam.run(case.target, old_words)
     if ran.results is None:
         return UNKNOWN.format(tests[0].name)
+    built = all(language_of(path) in BUILT_WHOLE for path in paths)
     for one in tests:
-        if not one.any_of(ran.results, cwd, "failed"):
+        unbuilt = built and not one.any_of(ran.results, cwd, "passed")
+        if not one.any_of(ran.results, cwd, "failed") and not unbuilt:
             return NEEDLESS.format(one.name)
     new_words = await asyncio.to_thread(_with_files, exam, world.mixed, paths, _guarded)
     ran = await exam.run(case.target, new_words)
@@ -75,7 +80,7 @@ async def _problem(exam: Examination, case: Case, paths: Sequence[str]) -> str:
         if one not in red and one.any_of(ran.results, cwd, "passed"):
             return NOT_OF_THE_WORK.format(one.name)
     # Where the file cannot be loaded, that says nothing of any single test.
-    return "" if len(tests) == 1 or red == tests else UNKNOWN.format(tests[0].name)
+    return "" if built or len(tests) == 1 or red == tests else UNKNOWN.format(tests[0].name)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from agentrunner.verification.syntax.calls import (
     names_declared,
     users_of,
 )
+from agentrunner.verification.syntax.imports import imported
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
@@ -135,7 +136,8 @@ class CodeRemoval:
             return ShownTests()
         read = await asyncio.to_thread(self.trees.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.trees.snapshots.reader, world.old)
-        names_of_work = await asyncio.to_thread(_changed_names, world, read_old, read)
+        names_of_work = await asyncio.to_thread(_changed_names, world, read_old, read, asked)
+        removed = await asyncio.to_thread(_removed_names, world, read_old, read)
         touched = await asyncio.to_thread(_touched_names, self.trees.snapshots, world)
         wanted = names_of_work | touched | identifiers(asked)
         wanted |= {i for c in criteria for i in identifiers(f"{c.description} {c.detail}")}
@@ -153,7 +155,9 @@ class CodeRemoval:
             if any("[" in name for name in candidates) and not _has_any_of(old, candidates):
                 # A case from a list that only the new tree has keeps the tool from running others.
                 old = await run(target, world.mixed, ())
-            refused |= _why_not_red_on_old_code(candidates, old, files, names_of_work)
+            brought = await asyncio.to_thread(_imported_names, world, read_old, read)
+            known = names_of_work | brought
+            refused |= _why_not_red_on_old_code(candidates, old, files, known)
             candidates = [name for name in candidates if not refused[name]]
         notes: list[str] = []
         if candidates:
@@ -162,10 +166,14 @@ class CodeRemoval:
                 refused |= dict.fromkeys(candidates, EMPTIED)
             elif emptied is None:
                 notes.append(NOT_TRIED)
-                # What is no function may be named in a text of the test: a column, a key.
+                # What is no function may be named in a text of the test: a column, a key. And
+                # a program is started by its file's name, mostly in a helper of the tests.
+                started = await asyncio.to_thread(
+                    _that_start, [files[n] for n in candidates], target.cwd, world.product, read
+                )
                 refused |= {
                     n: ""
-                    if (names_of_work | touched) & words[n]
+                    if n in started or (names_of_work | touched | removed) & words[n]
                     else _why_unrelated(uses[n], wanted)
                     for n in candidates
                 }
@@ -194,7 +202,7 @@ class CodeRemoval:
             candidates = [name for name in candidates if not refused[name]]
             unasked = ""
             if whole is None or whole.id == target.id:
-                unasked = await not_asked_for(run, target, snapshots, world, places, asked)
+                unasked = await not_asked_for(run, target, snapshots, world, places, asked, now)
             if unasked:
                 return ShownTests(why=unasked, unasked=unasked)
         if candidates or stood:
@@ -217,10 +225,13 @@ class CodeRemoval:
         )
 
 
-def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+def _changed_names(
+    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str = ""
+) -> set[str]:
     """Names of functions, classes and modules that the work added or altered.
 
-    For files without a grammar all words that are new in them.
+    For files without a grammar all words that are new in them; for others those that are `asked`
+    for: a file may give out what another one has.
     """
     found = new_programs(world.product, world.old_paths, read)
     for path in world.product:
@@ -232,8 +243,32 @@ def _changed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> 
             continue
         if language is not None:
             found |= names_changed(read_old(path), after, language)
+            if (before := read_old(path)) is not None:
+                found |= (_words(after) - _words(before)) & _words(asked.encode())
         else:
             found |= _words(after) - _words(read_old(path) or b"")
+    return found
+
+
+def _imported_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+    """Names that files of the work import now: tests put doubles in their place."""
+    found: set[str] = set()
+    for path in world.product:
+        language, before, after = language_of(path), read_old(path), read(path)
+        if language is not None and before is not None and after is not None:
+            found |= imported(after, language).keys() - imported(before, language).keys()
+    return found
+
+
+def _removed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+    """Names that files of the work declared and do not declare any more."""
+    found: set[str] = set()
+    for path in world.product:
+        language, before = language_of(path), read_old(path)
+        if language is not None and before is not None:
+            after = read(path)
+            still = names_declared(after, language) if after is not None else set()
+            found |= names_declared(before, language) - still
     return found
 
 
@@ -294,6 +329,17 @@ def _look_at_text(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[
     if is_empty_test(source, language, span):
         return "it asserts nothing", set(), set()
     return "", names_called(source, language, span), _words(source[span.start : span.end])
+
+
+def _that_start(
+    tests: Sequence[TestResult], cwd: str, product: Sequence[str], read: ReadFile
+) -> set[str]:
+    """Names of tests whose file names a program of the work."""
+    names = [posixpath.basename(path) for path in product if language_of(path) is not None]
+    named = re.compile("|".join(rf"[\"'`/ ]{re.escape(one)}[\"'`\s]" for one in names).encode())
+    places = {in_repo(test.file, cwd) for test in tests if test.file} if names else set()
+    found = {path for path in places if named.search(read(path) or b"")}
+    return {test.name for test in tests if test.file and in_repo(test.file, cwd) in found}
 
 
 def _why_unrelated(uses: set[str], wanted: set[str]) -> str:

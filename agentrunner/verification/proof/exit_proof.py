@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agentrunner.state.run_state import Author, Criterion, Grade, Proof
+from agentrunner.state.evidence_words import Author, Grade
+from agentrunner.state.run_state import Criterion, Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import green_by_data
 from agentrunner.verification.differential import Differential
@@ -35,7 +36,7 @@ from agentrunner.verification.proof.data_changes import (
     turned_by_data,
 )
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.hushed_tools import hushed_by_comment
+from agentrunner.verification.proof.hushed_tools import hushed
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.new_checks import why_not_shown
@@ -241,8 +242,8 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     silent = await gone_silent(exam, target)
     if silent and report.stopped_by(tool_changed(target, silent), target.id):
         return
-    hushed = await hushed_by_comment(exam, target)
-    if hushed and report.stopped_by(tool_changed(target, hushed), target.id):
+    quiet = await hushed(exam, case, (), asked)
+    if quiet and report.stopped_by(tool_changed(target, quiet), target.id):
         return
     only = await right_only_in_tests(exam, target, None, (), (), asked)
     if only and report.stopped_by(only_in_tests(only), target.id):

@@ -1,8 +1,9 @@
-"""Checks that are green as comments of the work tell their tool to say nothing.
+"""Commands that are green as the work tells a tool, or the program itself, to say nothing.
 
 A type checker, a linter or a spelling checker obeys comments (`# type: ignore`, `// NOLINT`). Which
-ones, no list can hold. The comments that the work added are taken out: where the command then
-reports what it reported before the work, it is they that turned it green.
+ones, no list can hold. The comments that the work added are taken out, and what its language has
+for silencing (a pragma, `as any`): where the command then reports what it reported before the work,
+it is they that turned it green. Tests with names have to fail once more without that code.
 """
 
 from __future__ import annotations
@@ -13,33 +14,47 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.hushes import WANTS_SILENCE, added_hushes
 from agentrunner.verification.syntax.tokens import comments, lexical_family
 from agentrunner.verification.target import Measured, Target
 
 MOST_FILES = 200
 MOST_TRIED = 6
 """So many comments are taken out one by one, to name the one that matters."""
-PLACED = re.compile(r":\d+|\bline \d+|^\s*\d+:\d+", re.IGNORECASE)
+PLACED = re.compile(r":\d+|\bline \d+|^\s*\d+:\d+|\(\d+(?:,\d+)?\):? ", re.IGNORECASE)
 """What a line of output has that reports something at a place of a source."""
-WHY = "{} says `{}`, and without that comment `{}` reports what it reported before the run: {}"
+WHY = "{} says `{}`, and without that `{}` reports what it reported before the run: {}"
+RED = "{} says `{}`, and without that {} fails: what it complained of is silenced, not mended"
 
 
 @dataclass(frozen=True)
-class _Comment:
+class _Silencer:
+    """A comment, or code that silences, which the work added."""
+
     path: str
     line: int
     text: str
     edit: Edit
 
 
-async def hushed_by_comment(exam: Examination, target: Target) -> str:
-    """Why a green command is taken to be silenced by a comment; "" where it is not.
+async def hushed(exam: Examination, case: Case, names: Sequence[str], asked: str) -> str:
+    """Why green tests, or a green command without `names`, are taken to be silenced; else "".
 
-    Raises what running in rooms raises.
+    Where `asked` asks for silence, code may do that. Raises what running in rooms raises.
     """
-    added = await asyncio.to_thread(_added_comments, exam)
+    code = await asyncio.to_thread(_added_code, exam) if not WANTS_SILENCE.search(asked) else []
+    if code and (names or any(lexical_family(one.path) == "shell" for one in code)):
+        tree = await asyncio.to_thread(_without, exam, code)
+        if red := await exam.first_red(case, tree, names):
+            return RED.format(f"{code[0].path}:{code[0].line}", code[0].text, red)
+    return "" if names else await _hushed_command(exam, case.target, code)
+
+
+async def _hushed_command(exam: Examination, target: Target, code: Sequence[_Silencer]) -> str:
+    added = [*code, *await asyncio.to_thread(_added_comments, exam)]
     if not added:
         return ""
     without = await _run_without(exam, target, added)
@@ -55,12 +70,12 @@ async def hushed_by_comment(exam: Examination, target: Target) -> str:
     return _why(added[0], target, again)
 
 
-def _why(comment: _Comment, target: Target, reports: set[str]) -> str:
+def _why(comment: _Silencer, target: Target, reports: set[str]) -> str:
     text = " ".join(comment.text.encode("latin-1").decode("utf-8", "replace").split())[:80]
     return WHY.format(f"{comment.path}:{comment.line}", text, target.shell, min(reports)[:200])
 
 
-async def _run_without(exam: Examination, target: Target, some: Sequence[_Comment]) -> Measured:
+async def _run_without(exam: Examination, target: Target, some: Sequence[_Silencer]) -> Measured:
     return await exam.run(target, await asyncio.to_thread(_without, exam, some))
 
 
@@ -74,11 +89,22 @@ def _reports(measured: Measured) -> set[str]:
     }
 
 
-def _added_comments(exam: Examination) -> list[_Comment]:
+def _added_code(exam: Examination) -> list[_Silencer]:
+    """The code of the work that silences. Blocks."""
+    snapshots, world = exam.verifier.snapshots, exam.world
+    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    return [
+        _Silencer(path, one.line, one.text, one.edit)
+        for path in world.product[:MOST_FILES]
+        for one in added_hushes(path, was(path) or b"", read(path) or b"")
+    ]
+
+
+def _added_comments(exam: Examination) -> list[_Silencer]:
     """The comments that only the new product has. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
     was, read = snapshots.reader(world.old), snapshots.reader(world.new)
-    found: list[_Comment] = []
+    found: list[_Silencer] = []
     for path in world.product[:MOST_FILES]:
         after = read(path)
         family = lexical_family(path, after or b"")
@@ -90,11 +116,11 @@ def _added_comments(exam: Examination) -> list[_Comment]:
                 old[text] -= 1
             elif not (start == 0 and text.startswith("#!")):
                 line = after.count(b"\n", 0, start) + 1
-                found.append(_Comment(path, line, text, Edit(start, start + len(text), "")))
+                found.append(_Silencer(path, line, text, Edit(start, start + len(text), "")))
     return found
 
 
-def _without(exam: Examination, some: Sequence[_Comment]) -> str:
+def _without(exam: Examination, some: Sequence[_Silencer]) -> str:
     """The tree that is handed over without these comments. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
     read = snapshots.reader(world.new)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.wished_names import quoted_lists, wished, wished_names
 from agentrunner.verification.syntax.words import options, signatures, things
 
 NOWHERE = "`{}`, which the requirements name, is nowhere in the tree"
@@ -20,31 +21,39 @@ MOST_FILES = 5_000
 def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str) -> str:
     """What a text names as it is to be called or given, and what neither tree has; else "".
 
-    These are functions with their parameters, options, and what is called an attribute, a header or
-    the like. What the tree before the run has may
-    have been removed on purpose. Blocks. Raises GitFailed and OSError.
+    These are functions with their parameters, options, what is called an attribute, a header or
+    the like, exceptions, variables, files and services that are to be used. What the tree before
+    the run has may have been removed on purpose. Blocks. Raises GitFailed and OSError.
     """
+    asked = wished(asked)
     named = {one: text for one, text in signatures(asked).items() if not _is_pythons_own(text)}
     given = options(asked)
     called = things(asked)
-    if not named and not given and not called:
+    others = wished_names(asked)
+    if not (named or given or called or others or quoted_lists(asked)):
         return ""
     new, old = snapshots.list(new_tree), snapshots.list(old_tree)
     changed = [path for path, entry in new.items() if old.get(path) != entry]
     gone = [path for path, entry in old.items() if new.get(path) != entry]
     same = [path for path in new if old.get(path) == new[path]]
     with_trees = [path for path in changed if language_of(path) is not None]
-    others = [path for path in changed if language_of(path) is None]
+    without = [path for path in changed if language_of(path) is None]
     wanted = {_defined(one): text for one, text in named.items()}
     wanted = _not_in(snapshots, new_tree, with_trees, wanted)
     wanted = {_word(one): text for one, text in named.items() if text in wanted.values()}
-    wanted = _not_in(snapshots, new_tree, others, wanted)
+    wanted = _not_in(snapshots, new_tree, without, wanted)
     wanted = _not_in(snapshots, old_tree, [*gone, *same], wanted)
     spelt = {_spelt(one): text for one, text in given.items()}
     spelt |= {_in_any_case(one): text for one, text in called.items()}
+    spelt |= {re.compile(one.encode()): text for one, text in others.items()}
     spelt = _not_in(snapshots, new_tree, changed, spelt)
     spelt = _not_in(snapshots, old_tree, [*gone, *same], spelt)
     missing = [*wanted.values(), *spelt.values()]
+    for row in quoted_lists(asked):
+        texts = {re.compile(re.escape(one).encode()): f'"{one}"' for one in row}
+        absent = _not_in(snapshots, new_tree, changed, texts)
+        if absent and len(absent) < len(texts):  # what is given by these words is given in part
+            missing += _not_in(snapshots, old_tree, [*gone, *same], absent).values()
     return NOWHERE.format(missing[0]) if missing else ""
 
 

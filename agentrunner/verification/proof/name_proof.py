@@ -31,6 +31,7 @@ from agentrunner.verification.proof.data_changes import (
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.followed_data import that_follow
 from agentrunner.verification.proof.former_questions import not_asked_again
+from agentrunner.verification.proof.hushed_tools import hushed
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.lost_values import stopped_for_lost_values
@@ -135,6 +136,9 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if await _stopped_for_other_questions(exam, case, now, standing):
         return
     own_tests = [name for name in shown.names if name in here]
+    quiet = await hushed(exam, case, standing, wanted_words) if standing else ""
+    if quiet and report.stopped_by(tool_changed(target, quiet), target.id):
+        return
     if await stopped_for_lost_values(exam, case, wanted_words):
         return
     only = await right_only_in_tests(exam, target, now, standing, own_tests, wanted_words)

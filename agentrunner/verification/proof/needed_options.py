@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.words import options
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
@@ -24,39 +25,38 @@ async def not_asked_for(
     world: SnapshotTrees,
     places: dict[str, list[str]],
     asked: str,
+    now: Results,
 ) -> str:
     """Why the tests at `places`, by path, do not ask what a new option is for; else "".
 
-    Raises what running in rooms raises.
+    Any test that passes `now` may ask it. Raises what running in rooms raises.
     """
     for name, text in list(options(asked).items())[:MOST]:
-        made = await asyncio.to_thread(_tree_without, snapshots, world, places, name)
-        if made is None:
+        tree = await asyncio.to_thread(_tree_without, snapshots, world, places, name)
+        if tree is None:
             continue
-        tree, names = made
-        ran = await run(target, tree, names)
-        if ran.results is not None and all(ran.results.passed(one) for one in names):
+        ran = await run(target, tree, ())
+        if ran.results is not None and not any(now.passed(one.name) for one in ran.results.red):
             return SAME.format(text)
     return ""
 
 
 def _tree_without(
     snapshots: Snapshots, world: SnapshotTrees, places: dict[str, list[str]], name: str
-) -> tuple[str, list[str]] | None:
-    """The new tree whose tests do not give an option that is new, and the tests of those files."""
+) -> str | None:
+    """The new tree whose tests do not give an option that is new; None where none gives one."""
     given = re.compile(rf"--{re.escape(name)}(?![\w-])".encode())
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     entries = snapshots.list(world.new)
     if not _is_new(given, read, read_old, world.product):
         return None
-    changed, names = dict[str, bytes](), list[str]()
-    for path, tests in places.items():
+    changed: dict[str, bytes] = {}
+    for path in places:
         text = read(path)
         if path not in entries or text is None or not given.search(text):
             continue
         changed[path] = without_option(text, name)
-        names += tests
-    return (snapshots.with_texts(world.new, changed), names) if changed else None
+    return snapshots.with_texts(world.new, changed) if changed else None
 
 
 def _is_new(

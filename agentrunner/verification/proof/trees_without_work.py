@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, emptied_in_c
-from agentrunner.verification.syntax.emptied_functions import changed_functions, empty_functions
+from agentrunner.verification.syntax.emptied_functions import (
+    changed_functions,
+    empty_functions,
+    has_its_old_body,
+)
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.raising_functions import only_raising
 from agentrunner.verification.target import Measured
@@ -43,7 +47,15 @@ class TreesWithoutWork:
 
         def has_functions(path: str, before: bytes | None, after: bytes) -> bytes | None:
             language = language_of(path)
-            return after if language and changed_functions(before, after, language)[1] else None
+            parsed, functions = (
+                changed_functions(before, after, language) if language else (None, [])
+            )
+            bodies = (
+                one
+                for one in functions
+                if parsed is not None and not has_its_old_body(before, parsed, one)
+            )
+            return after if any(True for _ in bodies) else None
 
         found = await asyncio.to_thread(self._changed, world, has_functions)
         return found is not None and await self.emptied(world) is None

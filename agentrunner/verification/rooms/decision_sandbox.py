@@ -372,6 +372,8 @@ def nearest_program(why: str, search: str | None = None) -> str:
 
 def _is_a_slip(word: str, name: str) -> bool:
     """Whether two words differ in the order of letters, or in one letter: `nmp`, `pytst`."""
+    if word == name:  # it is on PATH, and the sandbox lacks it
+        return False
     if len(word) < 4 or sorted(word) == sorted(name):
         return sorted(word) == sorted(name)
     without, others = _one_dropped(word), _one_dropped(name)

@@ -69,14 +69,7 @@ def _condition(parsed: Parsed, node: Node, parts: Collection[Node]) -> Condition
     inner = _without_brackets(node)
     always, never = OPERATORS.get(parsed.language, OTHER_OPERATORS)
     text = parsed.text(inner)
-    below = [one for part in parts for one in walk(part)]
-    strings = [parsed.text(one) for one in below if STRING.search(one.type)]
-    members = [
-        parsed.text(one)
-        for one in below
-        if one.named_child_count == 0 and is_member(one) and not _is_owner(one)
-    ]
-    words = {word.lower() for one in strings or members for word in WORD.findall(one)}
+    words = {word for part in parts for word in _words(parsed, part)}
     return Condition(
         _text(parsed, node),
         node.start_point.row + 1,
@@ -84,6 +77,17 @@ def _condition(parsed: Parsed, node: Node, parts: Collection[Node]) -> Condition
         Edit(inner.start_byte, inner.end_byte, f"({text}) {always}"),
         Edit(inner.start_byte, inner.end_byte, f"({text}) {never}"),
     )
+
+
+def _words(parsed: Parsed, part: Node) -> set[str]:
+    """The words of what a part asks for: of its strings, without one of its members."""
+    strings = [parsed.text(one) for one in walk(part) if STRING.search(one.type)]
+    members = [
+        parsed.text(one)
+        for one in walk(part)
+        if one.named_child_count == 0 and is_member(one) and not _is_owner(one)
+    ]
+    return {word.lower() for one in strings or members for word in WORD.findall(one)}
 
 
 def _conditions(parsed: Parsed) -> Iterator[Node]:

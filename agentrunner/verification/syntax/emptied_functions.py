@@ -14,6 +14,7 @@ from agentrunner.verification.syntax.functions import (
     altered,
     functions_of,
     is_docstring,
+    normal,
 )
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
@@ -58,7 +59,7 @@ def empty_functions(
     for function in functions:
         if parsed is None or (only and last_name(function) != only):
             continue
-        if function.name in known:
+        if function.name in known or (not only and has_its_old_body(before, parsed, function)):
             continue
         edit = emptied(parsed, function)
         if edit is not None:
@@ -98,6 +99,17 @@ def changed_functions(
         for one in found
         if not any(test.start <= one.node.start_byte < test.end for test in tests)
     ]
+
+
+def has_its_old_body(before: bytes | None, parsed: Parsed, function: Function) -> bool:
+    """Whether a function is altered in its head alone: emptying it would say nothing of that."""
+    old = parse(before, parsed.language) if before is not None else None
+    if old is None:
+        return False
+    body = normal(parsed, function.body)
+    return any(
+        one.name == function.name and normal(old, one.body) == body for one in functions_of(old)
+    )
 
 
 def last_name(function: Function) -> str:

@@ -31,6 +31,11 @@ OWN_FILE = re.compile(r"\bfrom\s+\.|['\"]\.{1,2}/|\bcrate::|\bsuper::")
 """How a file of the project is imported, in any of the languages."""
 PACKAGE = re.compile(r"(\w+)[\"']")
 """The name by which Go knows what it imports."""
+ARGUMENTS = re.compile(
+    r"(?:sys\.argv|os\.Args|ARGV)\b(?!\[0\])|process\.argv\b(?!\[[01]\])"
+    r"|(?:std::)?env::args(?:_os)?\(\)\.(?:skip\([1-9]|nth\([1-9]|collect|len)"
+)
+"""What a program is handed on its command line, which does not count where it was started."""
 DEEPEST = 12
 """So many variables and functions are followed, one to the next."""
 
@@ -135,6 +140,8 @@ class NameScope:
     def _is_outside(self, root: Node, seen: frozenset[str], behind: list[Node]) -> bool:
         name = self.parsed.text(root)
         if root.type in OBJECTS or name in ("self", "cls", *self.own) or self._is_parameter(root):
+            return False
+        if ARGUMENTS.match(self.parsed.source[root.start_byte :][:40].decode("utf-8", "replace")):
             return False
         if name in seen:
             return True

@@ -84,14 +84,35 @@ def is_empty_test(source: bytes, language: str, span: TestSpan) -> bool:
 
 
 def _set_up_matters(parsed: Parsed, found: Found) -> bool:
-    """Whether a fixture of this file that the test uses calls the product."""
+    """Whether a fixture of this file that the test uses calls the product, or what a set-up of its
+    class made of the product is used."""
     if parsed.language != "python":
         return False
+    if _uses_what_was_set_up(parsed, found):
+        return True
     given = field(found.function, "parameters")
     context = Context(parsed)
     names = [parsed.text(one) for one in given.named_children] if given is not None else []
     for node in [one for name in names for one in context.defined.get(name, ())]:
         if any(_calls_product(parsed, call, frozenset()) for call in walk(node)):
+            return True
+    return False
+
+
+def _uses_what_was_set_up(parsed: Parsed, found: Found) -> bool:
+    """Whether a test uses `self.shop`, which another method of its class made of the product."""
+    at: Node | None = found.whole
+    while at is not None and at.type != "class_definition":
+        at = at.parent
+    if at is None:
+        return False
+    used = {parsed.text(one) for one in walk(found.body) if one.type == "attribute"}
+    for node in walk(at):
+        target, value = field(node, "left"), field(node, "right")
+        if node.type != "assignment" or target is None or value is None:
+            continue
+        elsewhere = parsed.text(target) in used and not inside(found.body, node)
+        if elsewhere and any(_calls_product(parsed, one, frozenset()) for one in walk(value)):
             return True
     return False
 

@@ -92,6 +92,33 @@ async def test_a_tool_whose_configuration_debian_keeps_in_etc(
     assert said in result.stdout.decode()
 
 
+@pytest.mark.parametrize("shown", ["now/lib", "now", "now/inner/lib"])
+async def test_a_read_path_behind_a_link_of_the_toolchain(place: Place, shown: str) -> None:
+    """`now` leads to the folder of a version, as many package managers have it."""
+    version = place.user / "tools/v1"
+    for name in ("lib", "other/lib"):
+        (version / name).mkdir(parents=True)
+        (version / name / "x").write_text("seen")
+    (version / "inner").symlink_to("other")
+    now = place.user / "tools/now"
+    now.symlink_to("v1")
+    path = now.parent / shown
+    for name in ("agentrunner-tool", "inner/agentrunner-more"):
+        tool = version / name
+        tool.write_text(f"#!/bin/sh\ncat {path}/x {path}/lib/x 2>/dev/null; :\n")
+        tool.chmod(0o755)
+    environ = {"PATH": f"{now}:{now}/inner:/usr/bin:/bin"}
+    programs = ("agentrunner-tool", "agentrunner-more")
+    spec = place.spec(programs=programs, read_paths=(path,))
+    box = make_sandbox("bwrap", spec, environ, place.user, state_root=place.root / "state")
+    try:
+        for word in programs:
+            done = await box.run(Request(command=(word,), workdir=place.repo, timeout_sec=60))
+            assert (done.stdout, done.exit_code) == (b"seen", 0), done.stderr
+    finally:
+        await box.close()
+
+
 async def test_the_rest_of_etc_and_its_keys_stay_outside(place: Place) -> None:
     look = "for f in /etc/shadow /etc/ssl/private /etc/ssh; do test ! -e $f || echo $f; done"
     assert (await run(place, "sh", "-c", look)).stdout == b""

@@ -119,6 +119,10 @@ def test_validate_needs_no_engine(shell: Shell) -> None:
     [
         (["rnu"], "did you mean run?"),
         (["run", "--jsn"], "did you mean --json?"),
+        (["run", "--max", "3"], "did you mean --max-loops?"),
+        (["init", "--nope"], "try: agentrunner init --help"),
+        (["init", "--n"], "try: agentrunner init --help"),
+        (["validate", "t.yaml", "--set", "a=b"], "try: agentrunner validate --help"),
         (["run", "--tets", "x"], "did you mean --test?"),
         (["helo"], "did you mean help?"),
         (["fix", "the", "test", "--test", "x"], 'quotes: agentrunner "fix the test"\n'),

@@ -68,7 +68,7 @@ def test_only_pages_of_the_documentation_are_shown(capsys: pytest.CaptureFixture
 def test_every_example_is_a_command_line_with_options_that_there_are() -> None:
     for lines in EXAMPLES.values():
         for line in lines:
-            typed = re.split(r" {3,}| \| | > ", line)[0].removeprefix('eval "$(')
+            typed = re.split(r" {3,}| \| | [<>] ", line)[0].removeprefix('eval "$(')
             parse(shlex.split(typed.removesuffix(')"'))[1:])
 
 
@@ -82,6 +82,14 @@ def test_groups_hold_every_command_once() -> None:
 def test_help_of_the_program(capsys: pytest.CaptureFixture[str], golden: Any) -> None:
     call("help")
     golden("screens/help.txt", capsys.readouterr().out)
+
+
+def test_the_program_for_scripts_has_help_of_the_same_form(
+    capsys: pytest.CaptureFixture[str], golden: Any
+) -> None:
+    for option in ("-h", "--help"):
+        assert cli.call(cli.stdin_app, [option], "agent-runner") == 0
+        golden("screens/help-stdin.txt", capsys.readouterr().out)
 
 
 def test_help_of_a_command(capsys: pytest.CaptureFixture[str], golden: Any) -> None:

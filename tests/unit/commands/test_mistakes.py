@@ -106,6 +106,20 @@ MISTAKES = {
     "test-file-not-there": Mistake(
         (*STEERED, "--test", "python3 nope.py"), in_sandbox=True
     ),
+    "test-folder-not-there": Mistake(
+        ("run", "t.yaml", "--planner", "checklist"), {
+            "t.yaml": "version: 1\ntask: {prd: {text: x}, test: {command: 'true', cwd: app}}\n"
+                      "runner: {worker: {kind: mock}, sandbox: {kind: bwrap}}\n",
+        },
+    ),
+    "worker-program-not-there": Mistake(
+        ("run", "t.yaml", "--planner", "checklist"), {
+            "t.yaml": "version: 1\ntask: {prd: {text: x}, test: 'true'}\nrunner:\n"
+                      "  sandbox: {kind: bwrap}\n"
+                      "  worker: {kind: command, command: ['./agnet.sh']}\n",
+        }, in_sandbox=True,
+    ),
+    "option-like-none": Mistake(("init", "--nope")),
     "bare-repository": Mistake(
         ("run", "../shop/users-api.md", "--repo", ".", *STEERED[2:]),
         shell="git clone -q --bare . ../bare.git", cwd="../bare.git",

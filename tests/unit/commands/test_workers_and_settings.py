@@ -77,6 +77,21 @@ def test_every_cli_is_listed_with_what_it_needs_and_reports(shell: Shell) -> Non
         assert [checked_host(host) for host in row["needs"]["hosts"]] == row["needs"]["hosts"]
 
 
+def test_workers_that_others_add_are_listed_and_a_broken_one_hides_none(shell: Shell) -> None:
+    settings = shell.place / ".config/agentrunner/config.yaml"
+    settings.parent.mkdir(parents=True)
+    place = "agentrunner.workers.aider:AiderWorker"
+    settings.write_text(f"extensions: {{workers: {{nice: '{place}', gone: 'nowhere_at:All'}}}}\n")
+    assert shell("workers", "--json") == 0
+    rows = {row["kind"]: row for row in map(json.loads, shell.out.splitlines())}
+    assert list(rows)[-2:] == ["nice", "gone"] and rows["codex-cli"]["from"] is None
+    assert rows["nice"]["from"] == place and rows["nice"]["reports"]
+    assert "No module named 'nowhere_at'" in rows["gone"]["problem"]
+    assert shell("workers") == 0
+    assert f"nice  not installed\n  from     {place}\n" in shell.out
+    assert "gone  does not load\n" in shell.out
+
+
 def test_the_list_for_people(golden: Golden) -> None:
     rows: list[dict[str, Any]]
     reports = {"exit_codes": True, "actions": True, "tokens": True, "cost": False}
@@ -130,6 +145,13 @@ def test_config_show_without_and_with_a_task(shell: Shell) -> None:
         "runner.sandbox.kind  bwrap  t.yaml:3",
     ]
     assert "~/.config/agentrunner/config.yaml  read" in shell.out
+    place = "agentrunner.workers.aider:AiderWorker"
+    own.write_text(f"notify: bell\nextensions:\n  workers: {{nice: '{place}'}}\n")
+    assert shell("config", "show") == 0
+    where = "~/.config/agentrunner/config.yaml"
+    rows = [" ".join(line.split()) for line in shell.out.splitlines()]
+    assert f"notify bell {where}:1" in rows and f"extensions.workers.nice {where}:3" in rows
+    assert place in rows
     own.write_text("runner: {budgte: {}}\n")
     assert shell("config", "show") == 2
     assert "did you mean budget?" in shell.err

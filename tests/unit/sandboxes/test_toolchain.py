@@ -264,3 +264,11 @@ def test_links_in_a_circle_end(machine: Machine) -> None:
     machine.link("bin/b", "a")
     machine.path = [machine.home / "bin"]
     assert machine.find("a").missing == ("a",)
+
+
+def test_a_lone_program_in_a_folder_that_is_a_link_is_on_the_path(machine: Machine) -> None:
+    tool = machine.program("tools/v1/agentrunner-tool")
+    now = machine.link("tools/now", "v1")
+    machine.path = [now]
+    found = machine.find("agentrunner-tool")
+    assert tool.parent in found.path and (now, "v1") in found.links

@@ -94,3 +94,14 @@ def test_how_a_task_stands_is_never_cut(width: int) -> None:
     row = next(line for line in screen.split("\n") if "VALIDATING  round 1/6" in line)
     assert "…" not in row[row.index("VALIDATING") :]
     assert max(map(cell_width, screen.split("\n"))) <= width
+
+
+@pytest.mark.parametrize("width", [44, 80])
+def test_a_command_at_the_end_of_a_question_can_be_copied(width: int) -> None:
+    command = 'agentrunner accept TASK-0001-0ry3 --unchanged --reason "..."'
+    text = f"What should the next attempt know? Or, if it is good as it is: `{command}`"
+    asked = [OpenQuestion(1, "", text, "TASK-0001")]
+    screen = status_screen(replace(look_at([S.FAILED]), questions=asked), width=width)
+    assert max(map(cell_width, screen.split("\n"))) <= width
+    joined = screen.replace(" \\\n    ", " ")
+    assert command in joined

@@ -31,6 +31,16 @@ def test_run_and_task_are_seen_at_any_width(width: int, golden: Golden) -> None:
         assert one["run_id"] in table and str(one["title"])[:9] in table
 
 
+@pytest.mark.parametrize("width", [110, 80, 40])
+def test_runs_of_all_repositories_name_theirs(width: int, golden: Golden) -> None:
+    places = ("/home/hana/src/shop", "/srv/b/api", "/srv/c/api")
+    rows = [{**one, "repo": place} for one, place in zip(ALL, places, strict=False)]
+    table = runs_table(rows, NOW, width=width, all_repositories=True)
+    golden(f"screens/list-all-{width}.txt", table + "\n")
+    for name in ("shop", "b/api", "c/api"):
+        assert re.search(rf"\s{name}\b", table)
+
+
 @pytest.mark.parametrize("width", [88, 60, 40])
 def test_what_needs_you_comes_first_and_each_has_its_command(width: int, golden: Golden) -> None:
     screen = overview_screen(ALL, NOW, width=width, plan="2 of 5 tasks complete: a shop")

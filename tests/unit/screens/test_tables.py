@@ -120,6 +120,10 @@ def test_doctor(golden: Golden) -> None:
         "Not ready: no sandbox works. Nothing was started, nothing was spent.",
     )  # fmt: skip
     golden("screens/doctor.txt", doctor_screen(report) + "\n")
+    report.sections[0][1].append(
+        DoctorItem("ok", "toolchain", "~/.pyenv/versions/3.11.7, ~/.rustup")
+    )
+    golden("screens/doctor-44.txt", doctor_screen(report, 44, columns=44) + "\n")
 
 
 @pytest.mark.parametrize("width", [80, 44])

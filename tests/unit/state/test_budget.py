@@ -136,3 +136,12 @@ def test_a_bare_amount_needs_a_question(task: TaskSpec) -> None:
 )
 def test_figures_as_people_read_them(name: str, value: float, text: str) -> None:
     assert amount_of(name, value) == text
+
+
+@pytest.mark.parametrize("grant", ["tokens=+5", "tokn=+5", "5"])
+def test_a_wrong_grant_is_answered_with_the_limits_that_are_set(task: TaskSpec, grant: str) -> None:
+    spec = limited(task, worker_runs=1, usd=None, tokens=None, meta_calls=None)
+    with pytest.raises(UsageError) as raised:
+        read_grants(grant, spec, {}, "worker_runs")
+    assert "wall_sec, worker_runs" in raised.value.remedy
+    assert "usd" not in raised.value.remedy

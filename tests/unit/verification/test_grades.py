@@ -3,7 +3,8 @@
 import pytest
 
 from agentrunner.config.spec import Check, TestSpec
-from agentrunner.state.run_state import Author, Criterion, Evidence, Grade, Proof
+from agentrunner.state.evidence_words import Author, Grade
+from agentrunner.state.run_state import Criterion, Evidence, Proof
 from agentrunner.verification.grades import TURNED, assigned, headline, of_number, weakest
 
 TEST = TestSpec(command="pytest -q")

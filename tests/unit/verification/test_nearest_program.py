@@ -18,6 +18,7 @@ from agentrunner.verification.rooms.decision_sandbox import nearest_program
         ("sh: 1: pytst: not found", "pytest"),
         ("sh: 1: pyttest: not found", "pytest"),
         ("sh: 1: zig: not found", ""),
+        ("sh: 1: pytest: not found", ""),  # it is there, and the sandbox lacks it
         ("sh: 1: tests: not found", ""),
         ("sh: 1: ./pytset: not found", ""),
         ("exit 3", ""),

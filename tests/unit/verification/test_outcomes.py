@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from agentrunner.state.run_state import Author, TestOutcome
+from agentrunner.state.evidence_words import Author
+from agentrunner.state.run_state import TestOutcome
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.claims import Claims
 from agentrunner.verification.outcomes import check_outcome, counts_of, outcome_of, red_tests

@@ -3,15 +3,14 @@
 import pytest
 
 from agentrunner.config.spec import Check, TestSpec
+from agentrunner.state.evidence_words import Author, Grade
 from agentrunner.state.run_state import (
     Acceptance,
     Assessment,
-    Author,
     CheckOutcome,
     Criterion,
     Evidence,
     Finding,
-    Grade,
     Proof,
     RedTest,
     TestOutcome,
@@ -30,6 +29,7 @@ from agentrunner.verification.verdict import (
     judge,
     not_accepted,
     settle,
+    texts_of,
     worker_trouble,
 )
 
@@ -431,3 +431,14 @@ def test_a_refusal_for_red_does_not_say_that_nothing_turned() -> None:
     green = GREEN.model_copy(update={"turned": ["a"]})
     assert not judge([criterion()], evidence(test=green), "evidence").complete
     assert NO_PROOF in judge([criterion()], evidence(test=RED), "evidence").unproven[-1]
+
+
+def test_a_proof_is_told_once_where_several_rest_on_the_same_tests_or_command() -> None:
+    def told(target: str, *tests: str) -> Proof:
+        what = ", ".join(tests) or "`make test`"
+        text = f"{target}: {what} turned".removeprefix("test: ")
+        return proof("person", target, tests).model_copy(update={"text": text})
+
+    proofs = [told("test", "a"), told("AC-1", "a"), told("AC-2", "b")]
+    assert texts_of(proofs) == ["a turned", "AC-2: b turned"]
+    assert texts_of([told("test"), told("AC-1")]) == ["`make test` turned"]

@@ -169,3 +169,15 @@ def test_the_mock_prints_its_prompt_and_is_done(tmp_path: Path) -> None:
     assert reading == WorkerReading(completed=True, summary=CALL.prompt)
     assert mock.probe().problem == ""
     assert not mock.needs_model and mock.key_names == ()
+
+
+def test_a_program_of_the_repository_is_found_where_its_path_is_given(tmp_path: Path) -> None:
+    script = tmp_path / "bin/agent.sh"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\n")
+    for word, found in (("./bin/agent.sh", True), ("agent.sh", False), ("./bin/none.sh", False)):
+        script.chmod(0o755)
+        spec = WorkerSpec.model_validate({"kind": "command", "command": [word]})
+        assert (CommandWorker(spec, tmp_path).probe().path == script) is found
+        script.chmod(0o644)  # cannot be started
+        assert CommandWorker(spec, tmp_path).probe().path is None

@@ -1,0 +1,102 @@
+"""Tests and their helpers that follow a function which takes more than before. Pure.
+
+A double has to take what the interface takes now, and a call has to hand it over. Nothing else may
+differ: what is added stands between the brackets of a function whose parameters the work changed,
+and the requirements speak of that function or of what it takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from difflib import SequenceMatcher
+
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.imports import places_of_imports
+
+TOKEN = re.compile(
+    r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|\d[\w.]*|[^\W\d]\w*|\S", re.DOTALL
+)
+HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(([^()]*)\)")
+NAME = re.compile(r"[^\W\d]\w*")
+LARGEST = 20_000
+"""Tokens of a file that are compared."""
+
+
+def changed_heads(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, set[str]]:
+    """Functions that take more than before in changed files, and the names of what is more.
+
+    `pairs` are the texts of files before and after. A class takes what makes it takes.
+    """
+    found: dict[str, set[str]] = {}
+    for before, after in pairs:
+        was, now = _heads(before), _heads(after)
+        for name in was.keys() & now.keys():
+            for one in now[name] - was[name]:
+                if one and not any(
+                    set(NAME.findall(one)) <= set(NAME.findall(o)) for o in was[name]
+                ):
+                    known = {word for other in was[name] for word in NAME.findall(other)}
+                    found.setdefault(name, set()).update(set(NAME.findall(one)) - known)
+    for name in ("__init__", "constructor", "new", "initialize", "__construct"):
+        if name in found:
+            for _, after in pairs:
+                for made in re.findall(r"\bclass\s+(\w+)", after.decode("utf-8", "replace")):
+                    found.setdefault(made, set()).update(found[name])
+    return found
+
+
+def follows_heads(
+    before: bytes, after: bytes, language: str, heads: dict[str, set[str]], asked: str
+) -> bool:
+    """Whether a file differs by what functions with other heads take now, and by imports alone.
+
+    Tests that are added at its end count as nothing. `asked` has to speak of what is taken.
+    """
+    words = {word.casefold() for word in NAME.findall(asked)}
+    spoken = {
+        name: more
+        for name, more in heads.items()
+        if {word.casefold() for word in more} & words
+        or (name.casefold() in words and re.search(r"(?i)argument|parameter|takes?\b|引数", asked))
+    }
+    if not spoken:
+        return False
+    old, new = (TOKEN.findall(_without_imports(text, language)) for text in (before, after))
+    if max(len(old), len(new)) > LARGEST:
+        return False
+    changed = False
+    for tag, a, _b, c, _d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        if tag == "insert" and a == len(old):
+            continue  # tests that are added
+        if tag != "insert" or not _between_brackets(new, c, spoken.keys()):
+            return False
+        changed = True
+    return changed
+
+
+def _heads(text: bytes) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for hit in HEAD.finditer(text.decode("utf-8", "replace")):
+        found.setdefault(hit[1], set()).add(" ".join(hit[2].split()))
+    return found
+
+
+def _without_imports(source: bytes, language: str) -> str:
+    edits = [Edit(start, end, "") for start, end, _ in places_of_imports(source, language) or ()]
+    return applied(source, edits).decode("utf-8", "replace")
+
+
+def _between_brackets(tokens: list[str], at: int, names: Collection[str]) -> bool:
+    """Whether a place is inside of the brackets that follow one of these names."""
+    depth = 0
+    for index in range(at - 1, max(at - 200, -1), -1):
+        if tokens[index] == ")":
+            depth += 1
+        elif tokens[index] == "(":
+            if depth == 0:
+                return index > 0 and tokens[index - 1] in names
+            depth -= 1
+    return False

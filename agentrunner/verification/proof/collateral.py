@@ -1,0 +1,157 @@
+"""What the work takes away or touches that nobody asked it to: code, files, what was to be left.
+
+A worker that writes a file anew may lose what no test asks for. Code that only served what the work
+changed may go with it, and what stands elsewhere now is not gone.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.syntax.emptied_functions import emptied
+from agentrunner.verification.syntax.functions import Function, functions_of, normal
+from agentrunner.verification.syntax.languages import Parsed, language_of, parse
+from agentrunner.verification.syntax.regions import regions_of_tests
+
+GONE = "`{}` of {} is gone, and the requirements do not speak of that"
+IDLE = "`{}` of {} does nothing any more, and the requirements do not speak of that"
+FILE_GONE = "{} is gone, and the requirements do not speak of that"
+TOUCHED = "{} was changed, and the requirements say: {}"
+TAKES_AWAY = re.compile(
+    r"(?i)\b(?:remov|delet|drop|dead\b|unused|clean|refactor|simplif|replac|renam|mov(?:e|es|ed|ing)\b"
+    r"|split|merg|rewrit|obsolete|deprecat|get rid|instead|inlin|consolidat|reorgani[sz]|restructur"
+    r"|migrat|convert|port\b|extract|no longer|strip|prun|retir|unif|dedup|duplicat|tid(?:y|ied)"
+    r"|revert|switch|modulari[sz]|rework|overhaul|vendor|bump|upgrade|updat)"
+    r"|削除|置き換|整理|改名|移動|廃止|リファクタ|統合|分割|書き直|移行"
+)
+"""Words of a text after whose work less may be there than before."""
+_PATH = r"(?:[\w./-]*\w\.\w+|[\w.-]+/)"
+_CHANGED = r"(?:chang|touch|modif|edit)\w*"
+DOES_NOTHING = re.compile(r"(?i)\b(?:no-?op|nothing|disabl|turn(?:ed)? off|stub)|何もしない|無効")
+NOTHINGS = frozenset(("", "pass", "return", "...", "None", "null", "undefined", "nil")) | {
+    f"return {one}" for one in ("None", "null", "undefined", "nil")
+}
+STAYS = re.compile(
+    rf"(?i)`?(?P<path>{_PATH})`?(?: and `?[\w./-]+`?)?"
+    r"(?: must| may| should| shall| has to| have to)?"
+    rf" (?:not|never) be {_CHANGED}"
+    r"|\b(?:do not|don't|never|without|must not|may not|should not|not)"
+    rf" {_CHANGED} (?:the |file |anything in )*`?(?P<other>{_PATH})`?"
+    rf"|`?(?P<third>{_PATH})`?(?: has to| must| should)? (?:stays?|remains?)"
+    r" (?:as (?:it )?is|unchanged|untouched|as it was)"
+    rf"|`?(?P<ja>{_PATH})`?(?:は|を)(?:変更|編集|修正)(?:しない|してはいけない|してはならない|せず)"
+)
+"""Sentences by which a file is to be left as it is."""
+KEPT_ENDINGS = (".lock", ".snap", ".pyc", ".map", ".min.js", ".log", ".sum")
+
+
+def collateral(
+    old_paths: Collection[str],
+    deleted: Iterable[str],
+    product: Sequence[str],
+    read_old: ReadFile,
+    read: ReadFile,
+    asked: str,
+) -> str:
+    """What is gone or touched against the requirements, or beside them; else "".
+
+    `product` are the changed files of the product, and `deleted` those that are gone. Blocks.
+    """
+    for hit in STAYS.finditer(asked):
+        name = next(one for one in hit.groups() if one)
+        for path in product:
+            if path == name or path.endswith(f"/{name}") or (name[-1] == "/" and name in path):
+                return TOUCHED.format(path, " ".join(hit[0].split()))
+    if TAKES_AWAY.search(asked):
+        return ""
+    new = {path: read(path) for path in product}
+    gone = [
+        path
+        for path in sorted(deleted)
+        if not path.endswith(KEPT_ENDINGS) and not _is_named(path, asked)
+    ]
+    for path in gone:
+        if not _stands_elsewhere(read_old(path) or b"", new.values()):
+            return FILE_GONE.format(path)
+    for path in product:
+        if what := _lost(path, old_paths, read_old, new, asked):
+            return what
+    return ""
+
+
+def _lost(
+    path: str,
+    old_paths: Collection[str],
+    read_old: ReadFile,
+    new: dict[str, bytes | None],
+    asked: str,
+) -> str:
+    """What is wrong with the functions of a file: one does nothing now, or one that stood for
+    others to use stands nowhere."""
+    language, before, after = language_of(path), read_old(path), new.get(path)
+    if language is None or before is None or after is None or path not in old_paths:
+        return ""
+    old, now = parse(before, language), parse(after, language)
+    if old is None or now is None or now.root.has_error:
+        return ""
+    stands = {one.name: one for one in functions_of(now)}
+    for one in _own(old):
+        other = stands.get(one.name)
+        idle = other is not None and _does_nothing(now, other)
+        if idle and not _does_nothing(old, one) and not DOES_NOTHING.search(asked):
+            return IDLE.format(one.name, path)
+    went = [one for one in _own(old) if one.name not in stands]
+    if not went:
+        return ""
+    after_all = b"\n".join(text for text in new.values() if text)
+    for one in went:
+        name = one.name.rpartition(".")[2]
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)".encode())
+        spoken_of = re.search(word.pattern.decode(), asked)
+        if name.startswith("_") or spoken_of or word.search(after_all):
+            continue  # its own helper, spoken of, or defined elsewhere
+        if _used_inside(old, one, word):
+            continue
+        if normal(old, one.body) in {normal(now, other.body) for other in functions_of(now)}:
+            continue  # it has another name
+        return GONE.format(one.name, path)
+    return ""
+
+
+def _does_nothing(parsed: Parsed, function: Function) -> bool:
+    text = normal(parsed, function.body).strip("{}; ")
+    return text in NOTHINGS or emptied(parsed, function) is None
+
+
+def _own(parsed: Parsed) -> list[Function]:
+    """The functions of a file outside of its tests."""
+    tests = regions_of_tests(parsed.source, parsed.language)
+    return [
+        one
+        for one in functions_of(parsed)
+        if not any(test.start <= one.node.start_byte < test.end for test in tests)
+    ]
+
+
+def _used_inside(parsed: Parsed, function: Function, word: re.Pattern[bytes]) -> bool:
+    """Whether a file uses a function itself: it may have served what was changed."""
+    node = function.node
+    rest = parsed.source[: node.start_byte] + parsed.source[node.end_byte :]
+    return bool(word.search(rest))
+
+
+def _is_named(path: str, asked: str) -> bool:
+    return posixpath.basename(path) in asked
+
+
+def _stands_elsewhere(text: bytes, others: Iterable[bytes | None]) -> bool:
+    """Whether most lines of a file stand in one of the others now."""
+    lines = {line.strip() for line in text.splitlines() if len(line.strip()) > 3}
+    return not lines or any(
+        2 * len(lines & {line.strip() for line in other.splitlines()}) >= len(lines)
+        for other in others
+        if other
+    )

@@ -1,0 +1,91 @@
+"""What the comments of the work say of it: nothing else was changed, or it is not done. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from agentrunner.text.content_words import content_words
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.subject_words import has_any
+from agentrunner.verification.syntax.tokens import comments, lexical_family
+
+MOST_FILES = 200
+ONLY_COMMENTS = (
+    "{} differs from what it was in comments and layout alone, which the requirements do not ask"
+    " for: the program does what it did"
+)
+ABOUT_TEXT = re.compile(
+    r"(?i)\b(?:comment|(?:java|go|rust)?doc(?:s|string|ument\w*)?\b|mention|notes?\b|typo|spell|wording|word(?:s|ed)\b|rephras|licen[cs]e"
+    r"|header|copyright|format|style|white ?space|blank|indent|layout|lint|sort|order of|tidy"
+    r"|(?:remov|delet|drop|strip)\w*\s+(?:\w+\s+){0,4}?(?:todo|fixme)|translat|annotat)"
+    r"|コメント|誤字|書式|ライセンス|ヘッダ|整形|空白|インデント|ドキュメント|翻訳|体裁"
+)
+"""Words that ask for what stands beside the code."""
+UNFINISHED = re.compile(
+    r"(?i)^\W*(?:placeholder|stub|dummy|fake|mock|temporary|temp)\W*$"
+    r"|\b(?:not (?:yet )?implemented|unimplemented|not (?:yet )?(?:supported|handled|done) yet"
+    r"|not yet (?:supported|handled|done)|(?:placeholder|stub|dummy|fake|mock)"
+    r" (?:implementation|response|result|data|values?\b|for now|until)|(?:a|just|only a|as) stub\b"
+    r"|simulat(?:e|ed|es|ing)\b|pretend\w*|hard-?coded (?:for now|until)"
+    r"|(?:return|use|keep|do|just|enough|this|works?|ok|good)\b[^.\n]{0,40} for now\b"
+    r"|in (?:a |the )?(?:real|full|actual)(?: |-)(?:implementation|world|app\w*|system|service"
+    r"|version|code|life|project)|in production,? (?:this|we|you|it)\b"
+    r"|(?:would|should) (?:be )?(?:normally|really|actually) \w+)"
+    r"|未実装|仮実装|仮の(?:値|データ|実装)|スタブ|ダミー|(?:あと|後)で実装"
+)
+"""What a comment says of code that stands for other code."""
+LATER = re.compile(r"\b(?:TODO|FIXME|XXX|TBD)\b(?:\(\w+\))?[-:\s]*(?P<what>[^.\n]*)")
+SAYS = "{}:{} says `{}`: the work itself calls what was asked for not done"
+
+
+def only_comments(paths: Sequence[str], asked: str) -> str:
+    """What is wrong with work that changed comments alone, in files at `paths`; else "".
+
+    Nothing is where the text of what was asked for speaks of wording or layout.
+    """
+    return "" if not paths or ABOUT_TEXT.search(asked) else ONLY_COMMENTS.format(paths[0])
+
+
+def unfinished(paths: Sequence[str], read_old: ReadFile, read: ReadFile, asked: str) -> str:
+    """A new comment by which what was asked for is not done yet, with its place; else "".
+
+    It says that the code stands for other code, or puts off something that was asked for. What
+    the requirements say themselves (a dummy, a simulation) is the work. Blocks.
+    """
+    words = content_words(asked)
+    for path in paths[:MOST_FILES]:
+        for line, text in _added(path, read_old(path) or b"", read(path) or b""):
+            hit = UNFINISHED.search(text)
+            put_off = LATER.search(text)
+            if hit is not None and not _is_asked(hit[0], asked):
+                return SAYS.format(path, line, " ".join(text.split())[:80])
+            if put_off is not None and _is_of(put_off["what"], words):
+                return SAYS.format(path, line, " ".join(text.split())[:80])
+    return ""
+
+
+def _added(path: str, before: bytes, after: bytes) -> Iterator[tuple[int, str]]:
+    """The comments that only the new text has, with their lines."""
+    family = lexical_family(path, after)
+    if family is None:
+        return
+    old = Counter(text for _, text in comments(before, family))
+    for start, text in comments(after, family):
+        if old[text]:
+            old[text] -= 1
+        else:
+            shown = text.encode("latin-1").decode("utf-8", "replace")
+            yield after.count(b"\n", 0, start) + 1, shown
+
+
+def _is_asked(phrase: str, asked: str) -> bool:
+    words = re.findall(r"[^\W_]{4,}", phrase.casefold())
+    return any(word[:6] in asked.casefold() for word in words)
+
+
+def _is_of(text: str, words: set[str]) -> bool:
+    """Whether at least half of what a text speaks of was asked for."""
+    spoken = content_words(text)
+    return bool(spoken) and 2 * sum(has_any([one], words) for one in spoken) >= len(spoken)

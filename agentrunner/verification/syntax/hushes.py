@@ -1,0 +1,119 @@
+"""What a language has for telling its own tools and its own runtime to say nothing. Pure.
+
+Comments that do so are known to no language: any tool has its own. These here are code, as the
+languages define it: a pragma, an attribute, an escape from types, a stream that is thrown away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.tokens import LARGEST, comments, lexical_family, tokens
+
+
+@dataclass(frozen=True)
+class Hush:
+    """A place that silences, and the edit that takes it out."""
+
+    line: int
+    """Counted from 1."""
+    text: str
+    edit: Edit
+
+
+_CALL = r"\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
+_ANNOTATION = rf"@(?:[\w.]+\.)?Suppress(?:Warnings|Lint)?\b(?:{_CALL})?"
+_FORMS: dict[str, tuple[tuple[str, str], ...]] = {
+    "python": (
+        (rf"\bwarnings\.(?:simplefilter|filterwarnings|resetwarnings){_CALL}", "None"),
+        (rf"\b(?:simplefilter|filterwarnings){_CALL}", "None"),
+        (r"@(?:typing\.)?no_type_check\b", ""),
+        (r"(?<=:) ?(?:typing\.)?Any\b(?=\s*[=,)\n])", " object"),
+    ),
+    "c": (
+        (r"^[ \t]*#[ \t]*pragma[ \t]+(?!once\b|pack\b|omp\b|comment\b)[^\n]*", ""),
+        (rf"\b_Pragma\s*{_CALL}", ""),
+        (_ANNOTATION, ""),
+    ),
+    "rust": ((r"#!?\[\s*(?:allow|expect)\s*\([^\]]*\)\s*\]", ""),),
+    "script": (
+        (r"\(\s*([\w.\[\]]+)\s+as\s+any\s*\)", r"\1"),
+        (r"\bas\s+(?:any|unknown\s+as\s+[\w.<>\[\]|& ]+?)(?=\s*[)\],;}\n.])", ""),
+        (r"(?<=[\w)\]])!(?=\s*[.;,)\]\[])", ""),
+        (r"(?<=:) ?any\b(?=\s*[=,;){])", " unknown"),
+        (r"\bprocess\.noDeprecation\s*=\s*true\b", "0"),
+        (r"\bprocess\.removeAllListeners\(\s*[\"']warning[\"']\s*\)", "0"),
+    ),
+    "php": (
+        (rf"\berror_reporting{_CALL}", "null"),
+        (rf"\bini_set\(\s*[\"']display_errors[\"']{_CALL[2:]}", "null"),
+        (r"(?<![\w'\"$])@(?=[a-zA-Z_\\$])", ""),
+    ),
+    "perl": ((r"\bno\s+warnings\b[^;\n]*;", ""),),
+    "ruby": (
+        (r"\$VERBOSE\s*=\s*nil\b", "nil"),
+        (r"\bWarning\[[^\]\n]*\]\s*=\s*false\b", "nil"),
+    ),
+    "shell": (
+        (r"(?:2|&)>\s*/dev/null\b|2>&-", ""),
+        (r"\bset\s+\+e\b", ":"),
+    ),
+}
+"""By family: a pattern, and what takes its place."""
+_COMPILED = {
+    family: [(re.compile(pattern, re.MULTILINE), text) for pattern, text in forms]
+    for family, forms in _FORMS.items()
+}
+_TYPED = (".ts", ".tsx", ".mts", ".cts")
+_NOISE = r"(?:warning|error|lint|deprecat|message|noise|output|diagnostic|stderr|check|rule)\w*"
+WANTS_SILENCE = re.compile(
+    r"(?i)\bwithout (?:a |any )?(?:warning|noise|error message|output)"
+    r"|\b(?:suppress|silenc|hush|mut(?:e|ing)|quiet|filter|ignor|disabl|hid(?:e|ing)|discard"
+    rf"|turn(?:ed)? off|switch(?:ed)? off|allow|swallow)\w*\b[^.\n]{{0,60}}\b{_NOISE}"
+    rf"|\b{_NOISE}\b[^.\n]{{0,40}}\b(?:suppress|silenc|ignor|hidden|discard|swallow)\w*"
+    r"|(?:警告|エラー|出力).{0,12}(?:抑制|抑止|無視|隠)"
+)
+"""Words of a text that asks for silence."""
+
+
+def hushes(path: str, source: bytes) -> list[Hush]:
+    """Return the places of a source that silence, in order; none in comments and strings."""
+    family = lexical_family(path, source)
+    if family not in _COMPILED or len(source) > LARGEST:
+        return []
+    text = source.decode("latin-1")
+    plain = bytearray(source)
+    for start, one in comments(source, family):
+        plain[start : start + len(one)] = b" " * len(one)
+    strings = [(t.start, t.end) for t in tokens(source, family) if t.kind in ("string", "regex")]
+    found: list[Hush] = []
+    for pattern, instead in _COMPILED[family]:
+        if (
+            family == "script"
+            and PurePosixPath(path).suffix not in _TYPED
+            and "process" not in pattern.pattern
+        ):
+            continue
+        for hit in pattern.finditer(plain.decode("latin-1")):
+            if any(start <= hit.start() < end for start, end in strings):
+                continue
+            line = text.count("\n", 0, hit.start()) + 1
+            shown = text[hit.start() : hit.end()].strip() or hit[0]
+            found.append(Hush(line, shown, Edit(hit.start(), hit.end(), hit.expand(instead))))
+    return sorted(found, key=lambda one: one.edit.start)
+
+
+def added_hushes(path: str, before: bytes, after: bytes) -> list[Hush]:
+    """Return those that only the new text of a file has."""
+    old = Counter(one.text for one in hushes(path, before))
+    found = []
+    for one in hushes(path, after):
+        if old[one.text]:
+            old[one.text] -= 1
+        else:
+            found.append(one)
+    return found

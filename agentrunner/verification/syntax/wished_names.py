@@ -1,0 +1,148 @@
+"""Names that a sentence wants to have in the code, whatever they are names of. Pure.
+
+An exception that is to be raised, a variable of the environment, a file that is written, a function
+or a library that is to be used, a service that is to be asked. A report of what goes wrong names
+such things, too, and so does an example: sentences of these kinds wish for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+
+_NAME = r"[A-Za-z_]\w*"
+_EXCEPTION = rf"`?(?P<name>(?:{_NAME}(?:\.|::))*[A-Z]\w*(?:Error|Exception|Warning))`?"
+_RAISED = re.compile(
+    rf"(?i:\b(?:refuse[ds]?|reject(?:s|ed)?|ends?|answered|answers)(?: \w+)? (?:with|by) (?:an? )?"
+    rf"|\b(?:is|are|means?|gives?|gets?|becomes?) (?:an? |the )"
+    rf"|\b(?:must|should|shall|has to|have to|raises?|throws?)(?: \w+)?(?: with)?"
+    rf"(?: (?:raise|throw|be))? (?:an? |the )?){_EXCEPTION}"
+)
+_CAPITALS = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
+_VARIABLE = re.compile(
+    r"(?i:\b(?:variables?|settings?|constants?|env(?:ironment)?|keys?)(?: (?:named|called|of|is))?)"
+    rf" `?\$?(?P<name>{_CAPITALS})`?"
+    rf"|`?\$?(?P<other>{_CAPITALS})`?(?i: (?:\w+ )?(?:variables?|settings?|env\w*))"
+)
+_ENDINGS = (
+    "json|yaml|yml|toml|ini|cfg|conf|csv|tsv|xml|html|md|txt|sql|db|sqlite|log|env|lock|service|pdf"
+)
+_FILE = re.compile(
+    r"(?i:\b(?:in|into|to|from|as|writes?|reads?|creates?|adds?|an?|saves?|loads?|called|named))"
+    rf" (?:the |a |an )?(?:file )?`(?P<name>[\w./-]*\w\.(?:{_ENDINGS}))`"
+)
+_USED = re.compile(
+    rf"(?i:\b(?:us(?:e|es|ing|ed)|through|by means of|based on|calls?)) (?i:the |an? )?"
+    rf"`(?P<name>{_NAME}(?:(?:\.|::|/)@?{_NAME})*)(?:\(\))?`"
+)
+_ROUTE = re.compile(
+    r"(?i:\b(?:from|to|at|via|calls?|asks?|fetch(?:es)?|GET|POST|PUT|PATCH|DELETE)) (?:the )?"
+    r"`(?:[A-Z]+ )?(?P<name>/[a-z][\w-]*(?:/[a-z][\w-]*)*)[^`]*`"
+)
+_SERVICE = re.compile(
+    r"(?i:\b(?:from|to|at|via|through|calls?|asks?|fetch(?:es)?|gets?|posts?|GET|POST|PUT|DELETE))"
+    r" (?:the )?`?https?://(?P<name>[\w-]+(?:\.[\w-]+)+)"
+)
+_OF_HTTP = re.compile(
+    r"\b(?:GET|POST|PUT|PATCH|DELETE|HTTP)\b|(?i:\b(?:status|endpoint|route|request)\b)|`/\w| /\w+"
+)
+_STATUS = re.compile(
+    r"(?i:\b(?:answer(?:s|ed)?|respon(?:ds?|se)|returns?|status|code|gives?|gets?|with|http))"
+    r"(?: (?:an?|the|with|by|of|code|status|is)){0,3} `?(?P<name>[1-5]\d\d)`?(?![\w%]|[.,]\d)"
+)
+LEAST = 3
+"""So many texts in quotes are a list."""
+_QUOTED = re.compile(r"\"([^\"\n]{2,60})\"")
+_ROW = re.compile(r"\"[^\"\n]{2,60}\"(?:,? (?:and |or )?\"[^\"\n]{2,60}\"){2,}")
+_POINT = re.compile(r"\s*(?:[-*+]|\d+[.)]) ")
+_FAULT = re.compile(
+    r"(?i)\b(?:fails?|failed|failing|crash\w*|dies|died|breaks?|broken|currently|at the moment"
+    r"|right now|today|wrong\w*|bug|traceback|report(?:s|ed)?|stack|see|cf|described|documented"
+    r"|remov\w+|delet\w+|drop\w*|obsolete|renam\w+|replac\w+|instead of|rather than|no longer"
+    r"|without|never|not|e\.g\.|for example|for instance|such as|like|any|other|some)\b|n't\b"
+)
+_PART = re.compile(r"((?<=[.!?。])\s+|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)]) ))")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n\s*(?=[-*+] |\d+[.)] )|;\s")
+
+
+_UNWANTED = re.compile(
+    r"(?i)\b(?:not wanted|unwanted|out of scope|non-?goals?|instead of|rather than|no such|unlike"
+    r"|can't|cannot|can not|don't|do not|won't|mustn't|must not use|as in|as with|like in)\b"
+    r"|不要|対象外|ではなく|使わない"
+)
+_HEADING = re.compile(r"(?m)^(#{1,6})[ \t]+(.*)$")
+
+
+def wished(text: str) -> str:
+    """The sentences of a text that may wish for what they name, and its other sections.
+
+    Left out is what is not wanted: "Out of scope: a `--force` option".
+    """
+    kept, level = [], 0
+    for part in re.split(r"(?m)^(?=#{1,6}[ \t])", text):
+        head = _HEADING.match(part)
+        if head is not None and level and len(head[1]) > level:
+            continue
+        level = len(head[1]) if head is not None and _UNWANTED.search(head[2]) else 0
+        if not level:
+            kept += [one for one in _PART.split(part) if one and not _UNWANTED.search(one)]
+    return "".join(kept)
+
+
+def wished_names(text: str) -> dict[str, str]:
+    """What has to stand in the code as a text wishes, as patterns, and how the text writes it.
+
+    Of a dotted name it is the last part, of an address its host; an answer of HTTP may stand by its
+    name. Where a list of texts in quotes is wanted, each of them.
+    """
+    found: dict[str, str] = {}
+    of_http = _OF_HTTP.search(text) is not None
+    for sentence in _SENTENCE.split(text):
+        if _FAULT.search(sentence):
+            continue
+        for pattern in (_RAISED, _VARIABLE, _FILE, _USED, _ROUTE, _SERVICE):
+            for hit in pattern.finditer(sentence):
+                groups = hit.groupdict()
+                whole = groups["name"] or groups.get("other", "")
+                found.setdefault(_alone(_needle(whole, pattern)), whole)
+        for hit in _STATUS.finditer(sentence) if of_http else ():
+            found.setdefault(_of_status(int(hit["name"])), hit["name"])
+    return found
+
+
+def quoted_lists(text: str) -> list[list[str]]:
+    """Lists of at least three texts in quotes that a text enumerates, in a row or as points."""
+    rows = [
+        _QUOTED.findall(hit[0])
+        for sentence in _SENTENCE.split(text)
+        if not _FAULT.search(sentence)
+        for hit in _ROW.finditer(sentence)
+    ]
+    points: list[list[str]] = [[]]
+    for line in text.splitlines():
+        quoted = _QUOTED.findall(line) if _POINT.match(line) else []
+        if len(quoted) == 1:
+            points[-1] += quoted
+        elif line.strip():
+            points.append([])
+    return [row for row in [*rows, *points] if len(row) >= LEAST]
+
+
+def _alone(name: str) -> str:
+    return rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
+
+
+def _of_status(number: int) -> str:
+    try:
+        words = re.findall(r"[A-Za-z]+", HTTPStatus(number).phrase)
+    except ValueError:
+        return rf"(?<!\d){number}(?!\d)"
+    return rf"(?<!\d){number}(?!\d)|(?i:{'[_ -]?'.join(words)})"
+
+
+def _needle(whole: str, pattern: re.Pattern[str]) -> str:
+    if pattern is _FILE:
+        return whole.rpartition("/")[2]
+    if pattern in (_SERVICE, _ROUTE):
+        return whole.strip("/")
+    return re.split(r"\.|::|/", whole)[-1]

@@ -1,0 +1,75 @@
+"""What the work takes away beside what it was asked for."""
+
+from __future__ import annotations
+
+from agentrunner.verification.proof.collateral import collateral
+
+SHOP = (
+    "def total(lines):\n    return sum(lines)\n\n\n"
+    "def export_csv(lines):\n    return ','.join(map(str, lines))\n"
+)
+ASKED = "total ignores the quantity of a line. Fix it."
+
+
+def _found(new: dict[str, str | None], asked: str = ASKED, old: str = SHOP) -> str:
+    before = {"shop.py": old, "docs/guide.md": "How to use the shop.\nAnd more of it.\n"}
+    gone = [path for path, text in new.items() if text is None]
+
+    def read(path: str) -> bytes | None:
+        text = new.get(path, before.get(path))
+        return None if text is None else text.encode()
+
+    return collateral(
+        set(before),
+        gone,
+        sorted(new),
+        lambda path: before[path].encode() if path in before else None,
+        read,
+        asked,
+    )
+
+
+FIXED = "def total(lines):\n    return sum(n * p for n, p in lines)\n"
+
+
+def test_a_function_that_others_may_use_is_gone() -> None:
+    assert "export_csv" in _found({"shop.py": FIXED})
+    assert _found({"shop.py": FIXED + SHOP[SHOP.index("def export") :]}) == ""
+
+
+def test_what_is_asked_for_used_or_stands_elsewhere_is_not_lost() -> None:
+    assert _found({"shop.py": FIXED}, "Remove export_csv and fix total.") == ""
+    export = SHOP[SHOP.index("def export") :]
+    assert _found({"shop.py": FIXED, "csvs.py": export}) == ""
+    helper = SHOP.replace("sum(lines)", "export_csv(lines)")
+    assert _found({"shop.py": FIXED}, ASKED, helper) == ""
+    renamed = FIXED + export.replace("export_csv", "as_csv")
+    assert _found({"shop.py": renamed}) == ""
+
+
+def test_a_function_that_does_nothing_any_more() -> None:
+    for body in ("pass", "return None", "..."):
+        idle = SHOP.replace("return ','.join(map(str, lines))", body)
+        assert "does nothing any more" in _found({"shop.py": idle})
+    assert _found({"shop.py": idle}, "export_csv is a no-op for now.") == ""
+
+
+def test_a_file_is_gone() -> None:
+    assert _found({"docs/guide.md": None}).startswith("docs/guide.md is gone")
+    assert _found({"docs/guide.md": None}, "Drop the guide.") == ""
+    moved: dict[str, str | None] = {
+        "docs/guide.md": None,
+        "guide.md": "How to use the shop.\nAnd more of it.\n",
+    }
+    assert _found(moved) == ""
+
+
+def test_what_must_not_be_changed() -> None:
+    for text in (
+        "shop.py must not be changed.",
+        "Don't touch `shop.py`.",
+        "shop.py stays as it is.",
+        "shop.pyは変更しない。",
+    ):
+        assert "shop.py was changed" in _found({"shop.py": SHOP + "\nx = 1\n"}, text)
+    assert _found({"shop.py": SHOP + "\nx = 1\n"}, "other.py must not be changed.") == ""
