@@ -81,7 +81,7 @@ class TriedCommand:
     lacks: tuple[str, ...] = ()
     """A sentence for each thing that a sandbox does not provide: a database, a browser, Docker."""
     offline: bool = False
-    """Whether it failed because the network was unavailable."""
+    """Whether it failed because the network, or what a set-up fetches with it, is not there."""
 
     @property
     def runs(self) -> bool:
@@ -113,7 +113,6 @@ def judge(
         failing=tuple(counts.failing) if counts else (),
         duration_sec=ran.duration_sec,
         lacks=lacking(output) if ran.exit_code else (),
-        offline=bool(ran.exit_code and OFFLINE.search(output)),
     )
     if ran.timed_out:
         last = next((line for line in reversed(output.splitlines()[:-1]) if line.strip()), "")
@@ -128,6 +127,7 @@ def judge(
         more = f" and {len(names) - 1} more" * (len(names) > 1)
         missing = f"the tests import what the project does not have yet: {names[0]}{more}, {took}"
         return replace(seen, kind="red", failed=max(seen.failed, len(names)), summary=missing)
+    seen = replace(seen, offline=bool(ran.exit_code and OFFLINE.search(f"{output}\n{why}")))
     line = telling_line(output)
     if why or (meaning and not (counts and counts.passed)):
         note = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
@@ -153,9 +153,10 @@ OFFLINE = re.compile(
     r"(?i)temporary failure in name resolution|name or service not known|could not resolve host"
     r"|network is unreachable|\bENOTFOUND\b|\bEAI_AGAIN\b|dial tcp|failed to lookup address"
     r"|dns error|failed to fetch|could not fetch|unknown host|download of .* failed"
-    r"|failed to establish a new connection|getaddrinfo"
+    r"|failed to establish a new connection|getaddrinfo|\boffline mode\b"
+    r"|no required module provides package|missing go\.sum entry|is not installed\b"
 )
-"""Messages of tools that needed the network but had none."""
+"""Messages of tools that needed the network but had none, or packages that a set-up fetches."""
 
 
 _IMPORT_FAILS = re.compile(r"(?m)^E\s+((?:Import|ModuleNotFound|Attribute|Name|Syntax)Error: .*)$")
@@ -238,14 +239,18 @@ def ranked(seen: Sequence[TriedCommand]) -> list[TriedCommand]:
     """Sort the best first: ran tests, most passed, fewest failed, fastest.
 
     `seen` is in the order of the table, which decides ties. A command that only lacked the network
-    is grouped with those that were not tried.
+    is grouped with those that were not tried; one that was not tried and begins with a tool that is
+    not there, with those that failed.
     """
+    absent = {_tool(one) for one in seen if one.exit_code == 127 and one.kind == "fails"}
 
     def key(item: tuple[int, TriedCommand]) -> tuple[int, int, int, int, int]:
         index, one = item
         group = _ORDER[one.kind]
         if one.kind == "fails" and one.offline:
             group = _ORDER["not_tried"]
+        if one.kind == "not_tried" and _tool(one) in absent:
+            group = _ORDER["fails"]
         if one.kind == "red" and not one.passed:
             group = 1
         if one.kind == "not_tried" and one.found.needs:
@@ -256,6 +261,10 @@ def ranked(seen: Sequence[TriedCommand]) -> list[TriedCommand]:
         return (group, *counted, slow, index)
 
     return [one for _, one in sorted(enumerate(seen), key=key)]
+
+
+def _tool(one: TriedCommand) -> str:
+    return one.found.command.partition(" ")[0]
 
 
 _UNKNOWN = re.compile(r"error: unrecognized arguments: (.+)")

@@ -103,14 +103,9 @@ def with_caches(
     Manifests are looked for in `repo`, or else in the order's own repository.
     """
     wanted = spec.runner.sandbox.caches
-    if wanted == "none":
-        return order
+    listed = {"auto": None, "none": []}[wanted] if isinstance(wanted, str) else wanted
     found = find_caches(
-        repo or order.repo,
-        environ,
-        home_of(environ),
-        None if isinstance(wanted, str) else wanted,
-        allowed=spec.cache_caps,
+        repo or order.repo, environ, home_of(environ), listed, allowed=spec.cache_caps
     )
     return replace(order, caches=found)
 

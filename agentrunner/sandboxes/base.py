@@ -98,6 +98,8 @@ class Caches:
     env: Mapping[str, str] = field(default_factory=dict)
     offline: Mapping[str, str] = field(default_factory=dict)
     """Variables added where a command can reach no network."""
+    path: tuple[str, ...] = ()
+    """Folders of programs in caches, which PATH ends with."""
     notices: tuple[str, ...] = ()
     """Sentences for people: what is left out, and why."""
 

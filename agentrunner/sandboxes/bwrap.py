@@ -38,7 +38,7 @@ from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.enter import BOOTSTRAP, sweep
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
-from agentrunner.sandboxes.homes import cache_environment, home_mounts, shared, without_large
+from agentrunner.sandboxes.homes import command_environment, home_mounts, shared, without_large
 from agentrunner.sandboxes.layers import LAYERS, remove_tree, sweep_layers
 from agentrunner.sandboxes.limits import hold_limits, memory_bytes, watch_disk
 from agentrunner.sandboxes.overlays import Layers, Overlays
@@ -264,8 +264,7 @@ class BwrapSandbox:
         env = dict(self._base_env)
         if libraries := self._environ.get("LD_LIBRARY_PATH"):
             env["LD_LIBRARY_PATH"] = libraries
-        env.update(cache_environment(request, self._caches, SANDBOX_HOME))
-        return {**env, **request.env}
+        return command_environment(env, request, self._caches, SANDBOX_HOME)
 
     def _home_mounts(self, request: Request) -> list[Mount]:
         """Return what is mounted at and below the command's home, in this order."""

@@ -38,6 +38,8 @@ class CacheRow:
     published: tuple[str, ...] = ()
     """Below the location: packed or unpacked packages as published. They are not searched for
     credentials: a README that shows an example would go missing from its package."""
+    programs: tuple[str, ...] = ()
+    """Folders of programs below the location."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables for the tool in the sandbox; `{home}` stands for the sandbox's home."""
     offline: Mapping[str, str] = field(default_factory=dict)
@@ -55,6 +57,10 @@ class CacheRow:
 
 
 PYTHON = ("pyproject.toml", "requirements*.txt", "setup.py", "setup.cfg", "uv.lock", "tox.ini")
+GEMS = ("Gemfile", "*.gemspec")
+GEM_HOME = {"GEM_HOME": "{home}/gems"}
+"""Where Ruby installs gems: its own place is the system's, which no sandbox can write to. It finds
+those of the other places as well."""
 
 CACHES: tuple[CacheRow, ...] = (
     CacheRow(
@@ -107,7 +113,9 @@ CACHES: tuple[CacheRow, ...] = (
         published=("caches/modules-*/files-*", "wrapper/dists/*/*/*"),
         env={"GRADLE_USER_HOME": "{home}/.gradle"},
         locks="modules-*.lock in caches/modules-*, and one per distribution",
-        note="offline it wants --offline in the command",
+        note="before version 6.1 it looks for what is in the cache where it was filled, and finds"
+        " nothing in a sandbox (4.4.1: refused with a sentence); a repository of files works"
+        " (4.4.1); versions that may change want --offline in the command",
     ),
     CacheRow(
         "uv",
@@ -133,7 +141,10 @@ CACHES: tuple[CacheRow, ...] = (
         folders=(Folder("http*", layer=True), Folder("wheels", layer=True)),
         published=("*.whl", "http*/*.body"),
         env={"PIP_CACHE_DIR": "{home}/.cache/pip"},
-        note="saves downloads; pip asks its index even so, and installs nothing without one",
+        note="what a requirement names by its address comes from the cache; for other names pip"
+        " asks its index even so, and installs nothing without one; wheels in a folder that"
+        " --find-links names are found",
+        tried="pip 23.2.1",
     ),
     CacheRow(
         "npm",
@@ -209,20 +220,40 @@ CACHES: tuple[CacheRow, ...] = (
     ),
     CacheRow(
         "gem",
-        used_by=("Gemfile", "*.gemspec"),
+        used_by=GEMS,
         places=("~/.local/share/gem",),
         below_home=".local/share/gem",
         folders=(Folder("ruby"),),
         without=("ruby/*/bundler", "ruby/*/cache/bundler"),
         published=("ruby/*/gems/*", "ruby/*/cache/*.gem", "ruby/*/doc", "ruby/*/extensions"),
+        programs=("ruby/*/bin",),
+        env=GEM_HOME,
+        tried="Ruby 3.1.2, Bundler 2.3.15",
     ),
     CacheRow(
         "gem",
-        used_by=("Gemfile", "*.gemspec"),
+        used_by=GEMS,
         places=("~/.gem",),
         below_home=".gem",
         folders=(Folder("ruby"),),
         without=("ruby/*/bundler", "ruby/*/cache/bundler"),
         published=("ruby/*/gems/*", "ruby/*/cache/*.gem", "ruby/*/doc", "ruby/*/extensions"),
+        programs=("ruby/*/bin",),
+        env=GEM_HOME,
+        tried="Ruby 3.1.2, Bundler 2.3.15",
+    ),
+    CacheRow(
+        "gem",
+        used_by=GEMS,
+        places=("$GEM_HOME", "~/gems"),
+        below_home="gems",
+        folders=tuple(
+            Folder(name, layer=True)
+            for name in ("bin", "extensions", "gems", "plugins", "specifications")
+        ),
+        published=("gems/*", "extensions/*"),
+        programs=("bin",),
+        env=GEM_HOME,
+        tried="Ruby 3.1.2, Bundler 2.3.15",
     ),
 )

@@ -34,7 +34,7 @@ def proxy_environment(port: int) -> dict[str, str]:
     """Return the variables that send programs to a CONNECT proxy on the sandbox's 127.0.0.1:`port`.
 
     Each is given in both cases: curl reads only the lower-case `http_proxy`, others only capitals.
-    Node, Yarn and Gradle need variables of their own. Other Java programs are left out: the
+    Node, Yarn, Gradle and Maven need variables of their own. Other Java programs are left out: the
     variable that they all read (JAVA_TOOL_OPTIONS) makes each of them print a line.
     """
     url = f"http://127.0.0.1:{port}"
@@ -42,6 +42,7 @@ def proxy_environment(port: int) -> dict[str, str]:
     usual = {"HTTPS_PROXY": url, "HTTP_PROXY": url, "ALL_PROXY": url, "NO_PROXY": local}
     java = [f"-D{wire}.proxy{what}" for wire in ("http", "https") for what in ("Host", "Port")]
     places = ("127.0.0.1", port, "127.0.0.1", port)
+    options = " ".join(f"{name}={value}" for name, value in zip(java, places, strict=True))
     return {
         **usual,
         **{name.lower(): value for name, value in usual.items()},
@@ -51,5 +52,6 @@ def proxy_environment(port: int) -> dict[str, str]:
         "npm_config_https_proxy": url,
         "YARN_HTTP_PROXY": url,
         "YARN_HTTPS_PROXY": url,
-        "GRADLE_OPTS": " ".join(f"{n}={v}" for n, v in zip(java, places, strict=True)),
+        "GRADLE_OPTS": options,
+        "MAVEN_OPTS": options,
     }

@@ -28,6 +28,7 @@ class _Found:
     folders: list[Cache] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     offline: dict[str, str] = field(default_factory=dict)
+    path: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
@@ -43,17 +44,25 @@ def find_caches(
 
     `wanted` names ecosystems; None stands for those whose manifests are in the repository.
     `allowed` lists all that may be shown, None allows any. What cannot be shown becomes a notice.
+    Tools of the repository are told their place even where nothing is shown: a set-up fills it.
     """
     names = manifests(repo)
     found = _Found()
     for row in CACHES:
-        uses = _uses(row, names) if wanted is None else row.ecosystem in wanted
-        if not uses or (allowed is not None and row.ecosystem not in allowed):
-            continue
         if any((repo / name).exists() for name in row.unless):
             continue
+        used = _uses(row, names)
+        if used:
+            found.env.update(row.env)
+            found.offline.update(row.offline)
+        if not (used if wanted is None else row.ecosystem in wanted):
+            continue
+        if allowed is not None and row.ecosystem not in allowed:
+            continue
         _add(row, repo, environ, host_home, found)
-    return Caches(tuple(found.folders), found.env, found.offline, tuple(found.notices))
+    return Caches(
+        tuple(found.folders), found.env, found.offline, tuple(found.path), tuple(found.notices)
+    )
 
 
 def manifests(repo: Path) -> set[str]:
@@ -124,6 +133,10 @@ def _add(
         found.folders += shown
         found.env.update(row.env)
         found.offline.update(row.offline)
+        for programs in (one for pattern in row.programs for one in _matching(root, pattern)):
+            where = Path(row.below_home) / programs.relative_to(root)
+            if any(where.is_relative_to(cache.place) for cache in shown):
+                found.path.append(f"{{home}}/{where}")
 
 
 def _hidden(row: CacheRow, root: Path, below: Path) -> tuple[tuple[str, ...], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,11 +144,25 @@ def is_large(folder: Path, most: int = MOST_COPIED) -> bool:
     return False
 
 
-def cache_environment(request: Request, caches: Caches, home: Path) -> dict[str, str]:
-    """Return the variables that tell tools about their caches."""
+def command_environment(
+    base: Mapping[str, str], request: Request, caches: Caches, home: Path
+) -> dict[str, str]:
+    """Return a command's variables: of the sandbox, of its caches, and of the request.
+
+    Options for a tool (`MAVEN_OPTS`) add up, so that those of a task or of a proxy leave the tool
+    its cache.
+    """
     offline = request.network == "none" and request.door is None
     env = {**caches.env, **(caches.offline if offline else {})}
-    return {name: text.replace("{home}", str(home)) for name, text in env.items()}
+    if caches.path:
+        env["PATH"] = ":".join([base["PATH"], *caches.path])
+    env = {name: text.replace("{home}", str(home)) for name, text in env.items()}
+    added = {
+        name: f"{env[name]} {text}"
+        for name, text in request.env.items()
+        if name in env and name.endswith("_OPTS")
+    }
+    return {**base, **env, **request.env, **added}
 
 
 def shared(caches: Caches) -> str:

@@ -22,7 +22,7 @@ from agentrunner.sandboxes.base import (
     SandboxOrder,
 )
 from agentrunner.sandboxes.environment import base_environment
-from agentrunner.sandboxes.homes import cache_environment, git_identity
+from agentrunner.sandboxes.homes import command_environment, git_identity
 from agentrunner.sandboxes.layers import LAYERS, make_layers, sweep_layers
 from agentrunner.sandboxes.limits import hold_by_rlimits, watch_disk
 from agentrunner.sandboxes.process import (
@@ -102,16 +102,14 @@ class LocalSandbox:
         if request.door is not None:
             raise invalid('a door needs a sandbox, and "none" is none')
         home = self._home(request)
-        cache_env = cache_environment(request, self._spec.caches, home)
+        base = {
+            **self._base_env,
+            "HOME": str(home),
+            "GIT_CONFIG_SYSTEM": str(git_identity(self._spec.home.parent)),
+        }
         return Launch(
             argv=(*self._held.prefix, *request.command),
-            env={
-                **self._base_env,
-                "HOME": str(home),
-                "GIT_CONFIG_SYSTEM": str(git_identity(self._spec.home.parent)),
-                **cache_env,
-                **request.env,
-            },
+            env=command_environment(base, request, self._spec.caches, home),
             cwd=host_workdir(request, self._spec),
             contains_children=False,
         )

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from agentrunner.errors import EnvironmentNotReady
+from agentrunner.sandboxes.layers import remove_tree
 from tests.kit.caches import SECRET, Make, cargo, go, maven, serving, write
 from tests.kit.caches import Project as Cached
 from tests.kit.docker import IN_DOCKER, require_docker
@@ -174,7 +176,32 @@ def test_it_is_complete_with_nothing_but_the_user_s_cache(
     assert not [file for file in kept if SECRET.encode() in file.read_bytes()]
 
 
-def test_without_the_cache_nobody_is_paid(begin: Begin) -> None:
-    started = begin(TASKS[0])
-    started.start([plan()], caches="none")
-    assert started.run.result["worker_runs"] == 0
+@pytest.mark.parametrize(
+    "task",
+    [pytest.param(task, marks=[pytest.mark.whole] if at else []) for at, task in enumerate(TASKS)],
+    ids=lambda task: task.make.__name__,
+)
+def test_without_the_cache_nobody_is_paid(begin: Begin, task: Task) -> None:
+    started = begin(task)
+    with pytest.raises(EnvironmentNotReady):
+        started.start([plan(), work()], caches="none")
+
+
+HALF: dict[Make, str] = {go: "**/@v/*.zip", cargo: "**/*.crate", maven: "**/junit-4*.jar"}
+"""What of a cache is cut off in the middle, as by a download that was killed."""
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.make.__name__)
+def test_with_a_cache_that_is_half_written_nobody_is_paid(begin: Begin, task: Task) -> None:
+    started = begin(task)
+    user = Path((started.run.environ or {})["HOME"])
+    for unpacked in (user / "go/pkg/mod/example.test", *user.glob(".cargo/registry/src/*")):
+        remove_tree(str(unpacked))
+    cut = [file for file in user.glob(HALF[task.make]) if file.is_file()]
+    for file in cut:
+        file.chmod(0o644)
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    assert cut
+    with pytest.raises(EnvironmentNotReady):
+        started.start([plan(), work()])

@@ -114,6 +114,38 @@ def test_a_run_in_the_container_ends_as_on_the_host(own_image: str, repo: Path) 
     assert not (repo / "greeting.txt").exists()
 
 
+def test_files_that_are_named_are_seen_and_the_repository_of_a_work_tree(repo: Path) -> None:
+    require_docker()
+    aside, tree, home = repo.parent / "as ide", repo.parent / "tree", repo.parent / "home"
+    aside.mkdir()
+    for file in (aside / "fix.md", home / "fix.md", repo / "fix.md"):
+        file.touch()
+    done = (
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b.test",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-mx",
+    )
+    subprocess.run(["git", *done], cwd=repo, check=True)
+    subprocess.run(["git", "worktree", "add", "-q", str(tree)], cwd=repo, check=True)
+    files = (
+        "../as ide/fix.md",
+        "../home/fix.md",
+        "../shop/fix.md",
+        "../as ide/fix.md",
+        "/usr/bin/env",
+    )
+    words = run(tree, IMAGE, "run", *files, AGENTRUNNER_DOCKER_PRINT="1").stdout.splitlines()
+    mounted = [words[i + 1] for i, word in enumerate(words) if word == "--volume"]
+    assert {f"{repo}/.git:{repo}/.git", f"{repo}:{repo}:ro", f"{aside}:{aside}:ro"} < set(mounted)
+    assert f"{home}/fix.md:{home}/fix.md:ro" in mounted and len(mounted) == 7
+    assert words[-6:] == [IMAGE, "run", *files]
+
+
 def test_a_socket_that_is_refused_is_said(repo: Path, no_docker: Path) -> None:
     done = run(repo, "x", "list", PATH=f"{no_docker}:{os.environ['PATH']}")
     assert done.returncode == 5

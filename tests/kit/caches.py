@@ -28,6 +28,8 @@ import pytest
 from tests.kit.missing import missing
 
 SECRET = "s3cr3t-of-the-user"
+DEBIAN = ("/etc/maven", "/etc/alternatives")
+"""Where Debian keeps the settings of Maven, and which Java is meant."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Project:
     """Files with a credential, in the cache and beside it."""
     tools: tuple[Path, ...] = ()
     """Installations that a container has to see, each with a folder `bin`."""
+    settings: tuple[Path, ...] = ()
+    """Folders outside of /usr without which the tool does not start."""
 
 
 Make = Callable[[Path, Path, "Server"], Project]
@@ -62,6 +66,11 @@ class Server:
 
 
 class _Quiet(SimpleHTTPRequestHandler):
+    def end_headers(self) -> None:
+        if self.path.startswith("/files/"):  # as indexes of Python packages say of wheels
+            self.send_header("Cache-Control", "max-age=365000000, immutable, public")
+        super().end_headers()
+
     def log_message(self, *_: object) -> None:
         pass
 
@@ -229,6 +238,11 @@ def maven(user: Path, repo: Path, server: Server) -> Project:
             cache / "settings.xml",
             cache / "junit/junit/resolver-status.properties",
         ),
+        settings=tuple(
+            place
+            for place in (*Path("/etc").glob("java-*-openjdk"), *map(Path, DEBIAN))
+            if place.is_dir()
+        ),
     )
 
 
@@ -343,7 +357,7 @@ def _rare(program: str) -> tuple[Path, ...]:
 
 def uv(user: Path, repo: Path, server: Server) -> Project:
     """A wheel of ours through an index."""
-    _index(server)
+    serve_index(server)
     write(
         repo,
         {
@@ -369,7 +383,8 @@ def uv(user: Path, repo: Path, server: Server) -> Project:
     )
 
 
-def _index(server: Server) -> None:
+def serve_index(server: Server) -> None:
+    """Serve a wheel of ours, and an index with it."""
     name = "greet-1.2.3-py3-none-any.whl"
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

@@ -54,7 +54,7 @@ from agentrunner.sandboxes.docker.running import ContainerRun
 from agentrunner.sandboxes.docker.sweep import remove_dead
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data
-from agentrunner.sandboxes.homes import cache_environment, home_mounts, without_large
+from agentrunner.sandboxes.homes import command_environment, home_mounts, without_large
 from agentrunner.sandboxes.layers import LAYERS, sweep_layers
 from agentrunner.sandboxes.limits import watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
@@ -349,8 +349,8 @@ class DockerSandbox:
         base = base_environment(
             (*own, *self._path), home=SANDBOX_HOME, repo=self._spec.repo, pycache=self.byte_code
         )
-        base.update(cache_environment(request, self._caches, SANDBOX_HOME))
-        return ExecCommand(request.command, {**base, **request.env}, str(request.workdir))
+        env = command_environment(base, request, self._caches, SANDBOX_HOME)
+        return ExecCommand(request.command, env, str(request.workdir))
 
     def _home_mounts(self, request: Request) -> list[Mount]:
         """Return what is mounted at and below the command's home."""

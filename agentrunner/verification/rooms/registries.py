@@ -30,12 +30,18 @@ _LOCKS: tuple[tuple[str, str], ...] = (
     (".npmrc", r"(?m)^\s*(?:@[\w-]+:)?registry\s*=\s*(https://\S+)"),
     (".yarnrc.yml", r"(?i)registry(?:server)?:\s*\"?(https://[^\s\"]+)"),
     (".cargo/config.toml", r'\b(?:index|registry) = "(?:sparse\+)?(https://[^"]+)"'),
-    ("pom.xml", r"<url>\s*(https://[^<\s]+)\s*</url>\s*(?:<[^/]|</(?:repo|pluginRepo))"),
     ("NuGet.config", r'<add\s[^>]*value="(https://[^"]+)"'),
     ("nuget.config", r'<add\s[^>]*value="(https://[^"]+)"'),
     ("Gemfile.lock", r"(?m)^\s*remote: (https://\S+)"),
+    ("Gemfile", r"(?m)^\s*source\s*\(?\s*[\"'](https://[^\"']+)[\"']"),
 )
 """Files of a repository, and the pattern of a package address in them."""
+_OF_MAVEN = re.compile(
+    r"<(?P<kind>repositories|pluginRepositories)>(?P<text>.*?)</(?P=kind)>"
+    r"|<distributionManagement>.*?</distributionManagement>",
+    re.DOTALL,
+)
+"""What a POM fetches from; the addresses of its project, its developers and releases are others."""
 _CARGO_INDEX = re.compile(r"^(?P<host>[\w.-]+)-[0-9a-f]{16}$")
 
 
@@ -44,6 +50,7 @@ _COULD_NOT_FETCH = re.compile(
 )
 _HOST_NAMED = re.compile(
     r"(?P<url>https://[^\s'\"<>]+)"
+    r"|HTTPSConnection(?:Pool)?\(host='(?P<pool>[a-z0-9.-]+)'"
     r"|(?i:resolve host(?:name)?|getaddrinfo \w+|lookup)[ :(]+(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)+)"
 )
 
@@ -51,7 +58,7 @@ _HOST_NAMED = re.compile(
 def asked_for(output: str) -> list[str]:
     """The hosts, as `host:443`, that a command reports it could not fetch something from."""
     found = [
-        match["url"] or f"https://{match['host']}"
+        match["url"] or f"https://{match['pool'] or match['host']}"
         for line in output.splitlines()
         if _COULD_NOT_FETCH.search(line)
         for match in _HOST_NAMED.finditer(line)
@@ -63,6 +70,11 @@ def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
     """The hosts, as `host:443` for `task.setup.network`; [] where no file names any. Blocks."""
     urls = [url for name, pattern in _LOCKS for url in _addresses(repo, name, pattern)]
     urls += _urls_of_pyproject(_text(repo / "pyproject.toml"))
+    urls += [
+        url
+        for part in _OF_MAVEN.finditer(_text(repo / "pom.xml"))
+        for url in re.findall(r"<url>\s*(https://[^<\s]+)\s*</url>", part["text"] or "")
+    ]
     if (repo / "go.sum").exists():
         urls += _urls_of_go(environ)
     if (repo / "Cargo.lock").exists():

@@ -18,13 +18,19 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
 
 UNRESOLVED = re.compile(
-    r"(?m)^\[ERROR\] (?:Plugin \S+ or one of its dependencies could not be resolved"
-    r"|No plugin found for prefix|Error resolving version for plugin).*"
+    r"(?m)^(?:\x1b\[[\d;]*m)*\[ERROR\] "
+    r"(?:Plugin \S+ or one of its dependencies could not be resolved"
+    r"|No plugin found for prefix|Error resolving version for plugin"
+    r"|Failed to execute goal on project \S+: Could not resolve dependencies for project).*"
     r"(?:offline mode|[Cc]ould not transfer|[Uu]nknown host|[Nn]ame resolution|[Cc]onnect).*$"
-    r"|^\s*> ?No cached version of \S+ available for offline mode\.?$"
+    r"|^(?:\x1b\[[\d;]*m)*\[(?:FATAL|ERROR)\] Non-resolvable parent POM .*"
+    r"(?:offline mode|[Cc]ould not transfer).*$"
+    r"|^(?:\x1b\[[\d;]*m)*\[ERROR\] Could not create local repository at .*$"
+    r"|^\s*> ?.*\bNo cached version (?:of \S+ )?available for offline mode\.?$"
+    r"|^\s*> Could not (?:HEAD|GET) '\S+'\.\n.*$"
 )
-"""Messages of Maven and Gradle where a part of themselves is unavailable: nothing was compiled yet.
-For a version that was never published they have another message, and that is red."""
+"""Messages of Maven and Gradle where a part of themselves or a dependency cannot be fetched: no
+test ran. For a version that was never published they have another message, and that is red."""
 NO_TESTS = "no tests ran"
 UNREADABLE_FOR_SHELL = re.compile(
     r"(?:sh: (?:-c: )?(?:line )?\d+: .*\n)*sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*"
@@ -34,7 +40,8 @@ NO_MODULE = re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$")
 NOT_WRITTEN = (
     re.compile(r"(?m)^.* is no folder of the repository$"),
     re.compile(r"(?m)^npm (?:ERR!|error) Missing script: .*$"),
-    re.compile(r"(?m)^make: \*\*\* No rule to make target .*$"),
+    re.compile(r"(?m)^make: \*\*\* No (?:rule to make target|targets specified) .*$"),
+    re.compile(r"(?m)^(?:No Rakefile found|Don't know how to build task) .*$"),
     re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such command).*$"),
 )
 """Messages about a folder, script or target that the repository lacks. A test command that names
@@ -78,8 +85,24 @@ FETCHES = (
     ),
     re.compile(r"(?m)^.*[Bb]ecause (?P<tool>\S+) was not found in the cache and .*$"),
     re.compile(r"(?m)^\s*ERROR: No matching distribution found for (?P<tool>\S+)$"),
+    re.compile(
+        r"(?m)^(?:.*: )?Could not find (?:gem '|(?=\S+-\d))(?P<tool>[^\s',]+).* in"
+        r" (?:any of the sources|locally installed gems|rubygems repository|cached gems)\b.*$"
+    ),
 )
 """Messages of an offline package manager about a tool that it would have to fetch first."""
+NOT_FETCHED = (
+    re.compile(
+        r"(?m)^(?:go: |\S+\.go:\d+:\d+: )(?:\S+@v\S+: .*(?:\bdial tcp\b|lookup disabled|\bzip: )"
+        r"|open \S+/cache/download/).*$"
+    ),
+    re.compile(r"(?m)^error: failed to download `.*$|^\s*download of \S+ failed$"),
+    re.compile(r"(?m)^The git source \S+ is not yet checked out\b.*$"),
+    re.compile(r"(?m)^.*(?:you're using offline mode \(|but --offline was specified).*$"),
+    re.compile(r"(?m)^(?:\x1b\[[\d;]*m)*\[ERROR\] error reading \S+/\.m2/\S+\.jar; .*$"),
+)
+"""Messages of Go, Cargo, Bundler and Maven's compiler about a package that they could not fetch or
+unpack: it is in no cache, or only in part. One that no manifest names is red, in other words."""
 INSTALLED_IN_PART = re.compile(
     r"(?m)^(?P<fault>(?:Error: )?Cannot find module '\S+')\s*\n"
     r"Require stack:\s*\n- \S*/node_modules/\S+$"
@@ -218,7 +241,7 @@ def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
                 f"{tool} is not installed: it would be fetched at run time, and there is no"
                 " network here; task.setup.command can install it"
             )
-    for pattern in (*LAUNCHERS, UNRESOLVED):
+    for pattern in (*LAUNCHERS, *NOT_FETCHED, UNRESOLVED):
         if found := pattern.search(ran.tail):
             return found[0].strip()
     if partly := INSTALLED_IN_PART.search(ran.tail):

@@ -36,6 +36,7 @@ from tests.kit.caches import (
 )
 from tests.kit.docker import docker, require_docker
 from tests.kit.layers import tree_of
+from tests.kit.more_caches import gem, gem_home, gradle, pip
 
 from .conftest import Place
 
@@ -43,9 +44,12 @@ SEARCH = (
     "grep -rIls --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr -e {} / ; "
     "env | grep -e {} ; true"
 )
-IN_BWRAP = (go, cargo, maven, npm, pnpm, uv, yarn, berry)
-IN_DOCKER = (go, cargo, npm)
-"""Those whose tools an image without files of its own can start."""
+WHOLE = pytest.mark.whole
+IN_BWRAP = (
+    *(go, cargo, maven, npm, pnpm, uv, yarn, berry),
+    *(pytest.param(make, marks=WHOLE) for make in (gem, gem_home, pip, gradle)),
+)
+IN_DOCKER = (go, cargo, npm, pytest.param(gem, marks=WHOLE), pytest.param(maven, marks=WHOLE))
 
 
 def fetched(make: Make, place: Place) -> Project:
@@ -71,7 +75,9 @@ async def works_offline_and_hides(kind: str, place: Place, make: Make) -> None:
     assert all(SECRET in file.read_text() for file in project.bait)
     before = tree_of(place.user, text=False)
     caches = find_caches(place.repo, {}, place.user)
-    spec = place.spec(caches=caches, programs=project.programs, read_paths=project.tools)
+    outside = project.settings if kind == "docker" else ()
+    seen_there = (*project.tools, *outside)
+    spec = place.spec(caches=caches, programs=project.programs, read_paths=seen_there)
     box = boxed(kind, place, spec)
     await box.open()
     try:
@@ -149,6 +155,12 @@ def huge(cache: Path, _: ExitStack) -> None:
         file.truncate(100 << 30)
 
 
+def locked_all(cache: Path, lasting: ExitStack) -> None:
+    for file in cache.rglob("*"):
+        if file.is_file():
+            fcntl.flock(lasting.enter_context(file.open("r+b")), fcntl.LOCK_EX)
+
+
 def sound(_: Path, __: ExitStack) -> None:
     pass
 
@@ -194,6 +206,53 @@ async def test_a_cache_in_any_state_stays_as_it_is_and_stops_nobody(
             await box.open()
         try:
             results = await asyncio.gather(*(sh(box, place, project.test) for box in boxes))
+        finally:
+            for box in boxes:
+                await box.close()
+        for result in results:
+            said = (result.stdout + result.stderr).decode()
+            assert (result.exit_code == 0) is green, said
+            assert result.exit_code not in (124, 127), said
+        assert tree_of(place.user, text=False) == before, "the user's own files have changed"
+
+
+def content_cut(cache: Path, _: ExitStack) -> None:
+    for packed in (cache / "content-v2").rglob("*"):
+        if packed.is_file():
+            packed.write_bytes(packed.read_bytes()[:-40])
+    (cache / "tmp").mkdir(exist_ok=True)
+    (cache / "tmp/1a2b3c").touch()
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("kind", ["overlay", "copy"])
+@pytest.mark.parametrize(
+    ("damage", "green"),
+    [(sound, True), (locked_all, True), (content_cut, False)],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+async def test_two_that_share_a_cache_with_a_layer_do_not_see_each_other(
+    place: Place, kind: str, damage: Damage, green: bool
+) -> None:
+    project = fetched(npm, place)
+    cache = place.user / ".npm/_cacache"
+    other = replace(place, repo=place.root / "other")
+    shutil.copytree(place.repo, other.repo)
+    with ExitStack() as lasting:
+        damage(cache, lasting)
+        before = tree_of(place.user, text=False)
+        caches = find_caches(place.repo, {}, place.user)
+        boxes = [
+            boxed(kind, at, at.spec(caches=caches, programs=project.programs))
+            for at in (place, other)
+        ]
+        for box in boxes:
+            await box.open()
+        marked = f"test ! -e ~/.npm/_cacache/mine && touch ~/.npm/_cacache/mine && {project.test}"
+        try:
+            results = await asyncio.gather(
+                *(sh(box, at, marked) for box, at in zip(boxes, (place, other), strict=True))
+            )
         finally:
             for box in boxes:
                 await box.close()

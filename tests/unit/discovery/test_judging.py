@@ -158,6 +158,25 @@ def test_the_best_is_what_was_seen_to_test_the_most() -> None:
     ]  # fmt: skip
 
 
+def test_a_tool_that_is_not_there_is_not_there_for_what_was_not_tried_either() -> None:
+    first = seen("uv run pytest", "sh: 1: uv: not found\n", 127)
+    later = not_tried(FoundCommand("uv run tox", "w", needs="tox first installs"))
+    other = not_tried(FoundCommand("make test", "w"))
+    assert ranked([first, later]) == [first, later]
+    assert ranked([first, later, other]) == [other, first, later]
+
+
+def test_packages_that_the_set_up_fetches_are_no_reason_for_a_worse_command() -> None:
+    lacking = (
+        "a.go:3:2: no required module provides package x.test/y; to add it:\n\tgo get x.test/y\n"
+    )
+    first = seen("go test ./...", lacking, 1)
+    later = not_tried(FoundCommand("make test", "w", needs="it runs `go get` first"))
+    assert first.offline and ranked([first, later]) == [first, later]
+    broken = seen("go test ./...", "a.go:3:2: undefined: word\n", 1)
+    assert not broken.offline and ranked([broken, later]) == [later, broken]
+
+
 @pytest.mark.parametrize(
     ("command", "unknown", "better"),
     [

@@ -68,7 +68,7 @@ def test_only_what_the_repository_uses_is_shown(machine: Machine) -> None:
     assert machine.caches(["npm", "go"]).ecosystems == ("go", "npm")
     allowed = find_caches(machine.repo, {}, machine.user, ["npm", "go"], allowed=["npm"])
     assert allowed.ecosystems == ("npm",)
-    assert machine.caches(["cargo"]) == Caches()
+    assert (machine.caches(["cargo"]).folders, machine.caches(["cargo"]).offline) == ((), {})
 
 
 def test_variables_and_settings_move_a_cache(machine: Machine, tmp_path: Path) -> None:
@@ -107,7 +107,17 @@ def test_a_place_that_may_not_be_shown_is_a_notice(machine: Machine, tmp_path: P
     for place, why in refused.items():
         found = machine.caches(GOMODCACHE=place)
         assert (found.folders, why in found.notices[0]) == ((), True), found
-    assert machine.caches(GOMODCACHE=str(tmp_path / "nowhere")) == Caches()
+    nowhere = machine.caches(GOMODCACHE=str(tmp_path / "nowhere"))
+    assert (nowhere.folders, nowhere.notices) == ((), ())
+
+
+def test_tools_are_told_their_place_where_nothing_is_shown(machine: Machine) -> None:
+    machine.use("Gemfile")
+    machine.put("gems/gems/a/a.rb")
+    for caches in (machine.caches([]), machine.caches()):
+        assert caches.env == {"GEM_HOME": "{home}/gems"}
+    assert machine.caches([]).folders == ()
+    assert machine.caches(GEM_HOME=str(machine.user / "x")).env == {"GEM_HOME": "{home}/gems"}
 
 
 def test_files_with_credentials_are_hidden_and_named(machine: Machine) -> None:

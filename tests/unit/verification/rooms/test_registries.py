@@ -18,6 +18,17 @@ FILES = {
     "pnpm-lock.yaml": "    resolution: {integrity: x, tarball: https://pnpm.example/a.tgz}\n",
     ".npmrc": "@own:registry=https://own.example/npm/\n//own.example/npm/:_authToken=${T}\n",
     "node_modules/.package-lock.json": '{"a": {"resolved": "https://npm.example/a.tgz"}}',
+    "pom.xml": (
+        "<project><url>https://project.example</url><developers><developer>\n"
+        "<url>https://me.example</url><id>me</id></developer></developers>\n"
+        "<distributionManagement><repository><url>https://releases.example</url></repository>"
+        "</distributionManagement>\n"
+        "<repositories><repository><id>a</id><url>https://maven.example/x</url></repository>"
+        "</repositories>\n"
+        "<pluginRepositories><pluginRepository>\n<url> https://plugins.example </url>\n"
+        "</pluginRepository></pluginRepositories></project>\n"
+    ),
+    "Gemfile": "source 'https://ruby.example'\ngem 'rake', source: 'https://other.example'\n",
     "Gemfile.lock": "GEM\n  remote: https://gems.example/\n",
     "Pipfile.lock": '{"sources": [{"url": "https://u:p@pip.example/simple"}]}',
 }
@@ -33,6 +44,8 @@ FILES = {
         ("node_modules/.package-lock.json", ["npm.example:443"]),
         (".npmrc", ["own.example:443"]),
         ("Gemfile.lock", ["gems.example:443"]),
+        ("Gemfile", ["ruby.example:443"]),
+        ("pom.xml", ["maven.example:443", "plugins.example:443"]),
         ("Pipfile.lock", ["pip.example:443"]),
     ],
 )
@@ -94,6 +107,16 @@ def test_addresses_of_a_project_s_own_are_no_registries(tmp_path: Path) -> None:
         (
             'Get "https://proxy.example/m/@v/list": dial tcp: lookup proxy.example',
             ["proxy.example"],
+        ),
+        (
+            "ERROR: Could not install packages due to an OSError: HTTPSConnectionPool("
+            "host='wheels.example', port=443): Max retries exceeded with url: /a.whl",
+            ["wheels.example"],
+        ),
+        (
+            "Retrying after 'NewConnectionError(\"HTTPSConnection(host='index.example', port=443): "
+            "Failed to establish a new connection: [Errno -3]\")': /simple/greet/",
+            ["index.example"],
         ),
         ("added 3 packages\nread https://sponsors.example/us", []),
     ],

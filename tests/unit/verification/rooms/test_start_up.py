@@ -48,6 +48,27 @@ PLUGIN = (
 )
 OFFLINE = "Cannot access central (https://repo.example) in offline mode"
 
+DEPENDENCY = (
+    "\x1b[0m[ERROR] Failed to execute goal on project app: Could not resolve dependencies for"
+    " project test:app:jar:1: Could not transfer artifact junit:junit:pom:4.13 from/to central"
+    " (https://repo.example): Unknown host repo.example -> [Help 1]\n"
+)
+GRADLE = """\
+> Could not download greet.jar (test.example:greet:1.2.3){0}
+   > Could not get resource 'https://repo.example/greet-1.2.3.jar'.
+      > Could not HEAD 'https://repo.example/greet-1.2.3.jar'.
+         > repo.example: Temporary failure in name resolution
+"""
+BUNDLER = (
+    "definition.rb:486:in `materialize': Could not find greet-1.2.3 in {0} (Bundler::GemNotFound)\n"
+)
+GO = "app.go:3:8: {0}\n"
+CRATE = "error: failed to get `y` as a dependency of package `app v0.1.0`\n\nCaused by:\n{0}\n"
+LOCKED = """\
+Could not find gem 'greet (>= 2)' in locally installed gems.
+Run `bundle install` to install missing gems.
+"""
+
 NODE = """\
 Error: Cannot find module 'p-try'
 Require stack:
@@ -61,6 +82,41 @@ NOT_STARTED = {
         "npx jest", 1, NODE.format("/repo/node_modules/p-limit/index.js"),
     ),
     "Maven's plug-in, offline": ("mvn -o -B test", 1, PLUGIN.format(OFFLINE)),
+    "Maven's dependency": ("mvn -B test", 1, DEPENDENCY),
+    "Maven's parent": (
+        "mvn test", 1,
+        "[FATAL] Non-resolvable parent POM for a:b:1: Could not transfer artifact a:p:pom:1 from\n",
+    ),
+    "Maven's repository": (
+        "mvn test", 1, "[ERROR] Could not create local repository at /root/.m2 -> [Help 1]\n",
+    ),
+    "Gradle's dependency": ("gradle test", 1, GRADLE.format("")),
+    "Gradle's dependency, offline": (
+        "gradle test", 1, "> Could not download a.jar: No cached version available for offline mode"
+    ),
+    "a module of Go": ("go test ./...", 1, GO.format('x.test/y@v1.2.3: Get "p": dial tcp: no')),
+    "a module of Go that is there in part": (
+        "go test ./...", 1, GO.format("open /a/pkg/mod/cache/download/y/@v/v1.lock: read-only"),
+    ),
+    "a crate": ("cargo test", 101, CRATE.format("  download of config.json failed")),
+    "a crate, offline": (
+        "cargo test", 101, CRATE.format("  As a reminder, you're using offline mode ("),
+    ),
+    "a crate that is there in part": (
+        "cargo test", 101, "error: failed to download `y v1.2.3`\n\nCaused by:\n  unexpected end\n",
+    ),
+    "a jar that is there in part": (
+        "mvn test", 1, "[ERROR] error reading /home/a/.m2/repository/j/j.jar; zip END not found\n",
+    ),
+    "a gem of a git repository": (
+        "bundle exec rake", 11, "The git source https://g/x.git is not yet checked out. Please\n",
+    ),
+    "a gem of the lock file": ("bundle exec rake", 1, BUNDLER.format("any of the sources")),
+    "a gem, in newer words": ("bundle exec rake", 7, BUNDLER.format("locally installed gems")),
+    "a gem of the Gemfile": ("bundle exec rake", 7, LOCKED),
+    "a makefile": ("make", 2, "make: *** No targets specified and no makefile found.  Stop.\n"),
+    "a Rakefile": ("rake", 1, "rake aborted!\nNo Rakefile found (looking for: rakefile)\n"),
+    "a task of rake": ("rake x", 1, "rake aborted!\nDon't know how to build task 'x' (see -T)\n"),
     "a program that is not there": ("pytest -q", 127, "sh: 1: pytest: not found"),
     "one that may not be executed": ("tool", 126, "sh: 1: tool: Permission denied"),
     "the runner's module": ("python3 -m pytest", 1, "/usr/bin/python3: No module named pytest"),
@@ -126,6 +182,15 @@ RED = {
         "python3 run.py", 1, "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'",
     ),
     "a failing test": ("tool", 1, "1 failed"),
+    "a package of Go that go.mod does not name": (
+        "go test ./...", 1, GO.format("no required module provides package x.test/y; to add it:"),
+    ),
+    "a crate of the project that is not written": (
+        "cargo test", 101, CRATE.format("  failed to read `/repo/y/Cargo.toml`"),
+    ),
+    "a product that looks for something": (
+        "ruby test.rb", 1, "app.rb:3: Could not find config-2 in the settings\n",
+    ),
     "tests that quote such words": (
         "pytest -q", 1, f"{VM}E assert\n1 failed, 3 passed in 0.1s\n",
     ),
