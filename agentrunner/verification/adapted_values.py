@@ -16,7 +16,10 @@ GAP = re.compile(
 )
 """Where a text of the product gets a value: `{name}`, `%d`, `${total}`, `#{x}`."""
 WORD = re.compile(r"[^\W\d_]+")
-LONGEST = 400
+LONGEST = 200
+"""So many characters of a text are compared."""
+MOST_GAPS = 3
+MOST_TEXTS = 200
 
 
 def follows_a_text(
@@ -31,12 +34,14 @@ def follows_a_text(
     if max(len(before), len(after)) > LONGEST:
         return False
     filled_before = [
-        (text, parts) for text in gone if (parts := _filling(text, before)) is not None
+        (text, parts)
+        for text in [*gone][:MOST_TEXTS]
+        if (parts := _filling(text, before)) is not None
     ]
     if not filled_before:
         return False
     known = {word.casefold() for word in WORD.findall(wanted)}
-    for text in come:
+    for text in [*come][:MOST_TEXTS]:
         parts = _filling(text, after)
         if parts is None:
             continue
@@ -52,6 +57,9 @@ def _filling(text: str, value: str) -> list[str] | None:
     """What a value has in the gaps of a text; None where it is not made of that text."""
     bare = text.strip("\"'`")
     pieces = GAP.split(bare)
+    touching = any(not one for one in pieces[1:-1])
+    if len(bare) > LONGEST or len(pieces) - 1 > MOST_GAPS or touching:
+        return None
     if len(pieces) < 2 or not any(WORD.search(one) or one.strip() for one in pieces):
         return None
     pattern = "(.+?)".join(re.escape(one) for one in pieces)

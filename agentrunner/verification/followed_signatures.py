@@ -17,9 +17,9 @@ from agentrunner.verification.syntax.imports import places_of_imports
 TOKEN = re.compile(
     r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|\d[\w.]*|[^\W\d]\w*|\S", re.DOTALL
 )
-HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(([^()]*)\)")
+HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(([^()]{0,2000})\)")
 NAME = re.compile(r"[^\W\d]\w*")
-LARGEST = 20_000
+LARGEST = 4_000
 """Tokens of a file that are compared."""
 
 

@@ -28,7 +28,7 @@ TAKES_AWAY = re.compile(
     r"|削除|置き換|整理|改名|移動|廃止|リファクタ|統合|分割|書き直|移行"
 )
 """Words of a text after whose work less may be there than before."""
-_PATH = r"(?:[\w./-]*\w\.\w+|[\w.-]+/)"
+_PATH = r"(?<![\w./-])(?:[\w./-]{0,200}\w\.\w{1,20}|[\w.-]{1,100}/)"
 _CHANGED = r"(?:chang|touch|modif|edit)\w*"
 DOES_NOTHING = re.compile(r"(?i)\b(?:no-?op|nothing|disabl|turn(?:ed)? off|stub)|何もしない|無効")
 NOTHINGS = frozenset(("", "pass", "return", "...", "None", "null", "undefined", "nil")) | {

@@ -18,7 +18,7 @@ _RAISED = re.compile(
     rf"|\b(?:must|should|shall|has to|have to|raises?|throws?)(?: \w+)?(?: with)?"
     rf"(?: (?:raise|throw|be))? (?:an? |the )?){_EXCEPTION}"
 )
-_CAPITALS = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
+_CAPITALS = r"(?<![A-Z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
 _VARIABLE = re.compile(
     r"(?i:\b(?:variables?|settings?|constants?|env(?:ironment)?|keys?)(?: (?:named|called|of|is))?)"
     rf" `?\$?(?P<name>{_CAPITALS})`?"
