@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.syntax.emptied_functions import emptied
@@ -49,16 +49,17 @@ KEPT_ENDINGS = (".lock", ".snap", ".pyc", ".map", ".min.js", ".log", ".sum")
 
 
 def collateral(
-    old_paths: Collection[str],
     deleted: Iterable[str],
     product: Sequence[str],
+    others: Sequence[str],
     read_old: ReadFile,
     read: ReadFile,
     asked: str,
 ) -> str:
     """What is gone or touched against the requirements, or beside them; else "".
 
-    `product` are the changed files of the product, and `deleted` those that are gone. Blocks.
+    `product` are the changed files of the product, `deleted` those of them that are gone, and
+    `others` other changed files: tests that followed a name say that it was meant to go. Blocks.
     """
     for hit in STAYS.finditer(asked):
         name = next(one for one in hit.groups() if one)
@@ -76,23 +77,24 @@ def collateral(
     for path in gone:
         if not _stands_elsewhere(read_old(path) or b"", new.values()):
             return FILE_GONE.format(path)
+    followed = [(read_old(path) or b"", read(path) or b"") for path in others]
     for path in product:
-        if what := _lost(path, old_paths, read_old, new, asked):
+        if what := _lost(path, read_old, new, followed, asked):
             return what
     return ""
 
 
 def _lost(
     path: str,
-    old_paths: Collection[str],
     read_old: ReadFile,
     new: dict[str, bytes | None],
+    followed: Sequence[tuple[bytes, bytes]],
     asked: str,
 ) -> str:
     """What is wrong with the functions of a file: one does nothing now, or one that stood for
     others to use stands nowhere."""
     language, before, after = language_of(path), read_old(path), new.get(path)
-    if language is None or before is None or after is None or path not in old_paths:
+    if language is None or before is None or after is None:
         return ""
     old, now = parse(before, language), parse(after, language)
     if old is None or now is None or now.root.has_error:
@@ -113,6 +115,8 @@ def _lost(
         spoken_of = re.search(word.pattern.decode(), asked)
         if name.startswith("_") or spoken_of or word.search(after_all):
             continue  # its own helper, spoken of, or defined elsewhere
+        if any(word.search(was) and not word.search(is_now) for was, is_now in followed):
+            continue
         if _used_inside(old, one, word):
             continue
         if normal(old, one.body) in {normal(now, other.body) for other in functions_of(now)}:

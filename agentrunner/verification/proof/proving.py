@@ -253,9 +253,14 @@ def _shown_by_the_change(
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     inputs = exam.differential.inputs(world.old, targets)
     gone = [path for path in exam.total.deleted if inputs.counts(path) is None]
-    if what := collateral(world.old_paths, gone, world.product, read_old, read, wanted):
+    tests = [path for path in exam.total.all if path not in world.product]
+    if what := collateral(gone, world.product, tests, read_old, read, wanted):
         return beside_work(what)
-    if exam.same_code and all(only_reads(target.shell) for target in targets):
+    if (
+        exam.same_code
+        and exam.report.proofs
+        and all(only_reads(target.shell) for target in targets)
+    ):
         what = only_comments(world.product, wanted)
         return unasked_work(what) if what else None
     if any(proof.grade == "proven" for proof in exam.report.proofs):

@@ -11,8 +11,14 @@ SHOP = (
 ASKED = "total ignores the quantity of a line. Fix it."
 
 
-def _found(new: dict[str, str | None], asked: str = ASKED, old: str = SHOP) -> str:
-    before = {"shop.py": old, "docs/guide.md": "How to use the shop.\nAnd more of it.\n"}
+def _found(
+    new: dict[str, str | None],
+    asked: str = ASKED,
+    old: str = SHOP,
+    more: dict[str, str] | None = None,
+) -> str:
+    guide = "How to use the shop.\nAnd more of it.\n"
+    before = {"shop.py": old, "docs/guide.md": guide, **(more or {})}
     gone = [path for path, text in new.items() if text is None]
 
     def read(path: str) -> bytes | None:
@@ -20,9 +26,9 @@ def _found(new: dict[str, str | None], asked: str = ASKED, old: str = SHOP) -> s
         return None if text is None else text.encode()
 
     return collateral(
-        set(before),
         gone,
-        sorted(new),
+        sorted(path for path in new if not path.startswith("test")),
+        sorted(path for path in new if path.startswith("test")),
         lambda path: before[path].encode() if path in before else None,
         read,
         asked,
@@ -43,6 +49,8 @@ def test_what_is_asked_for_used_or_stands_elsewhere_is_not_lost() -> None:
     assert _found({"shop.py": FIXED, "csvs.py": export}) == ""
     helper = SHOP.replace("sum(lines)", "export_csv(lines)")
     assert _found({"shop.py": FIXED}, ASKED, helper) == ""
+    before = {"test_shop.py": "export_csv([1])\n"}
+    assert _found({"shop.py": FIXED, "test_shop.py": "pass\n"}, ASKED, SHOP, before) == ""
     renamed = FIXED + export.replace("export_csv", "as_csv")
     assert _found({"shop.py": renamed}) == ""
 
