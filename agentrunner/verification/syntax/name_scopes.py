@@ -141,7 +141,8 @@ class NameScope:
         name = self.parsed.text(root)
         if root.type in OBJECTS or name in ("self", "cls", *self.own) or self._is_parameter(root):
             return False
-        if ARGUMENTS.match(self.parsed.source[root.start_byte :][:40].decode("utf-8", "replace")):
+        text = self.parsed.source[root.start_byte :][:40].decode("utf-8", "replace")
+        if ARGUMENTS.match(text) and not self._is_handed_anything(root):
             return False
         if name in seen:
             return True
@@ -170,6 +171,18 @@ class NameScope:
         if known is not None:
             return name in known
         return self.parsed.language != "java" or name[:1].isupper()
+
+    def _is_handed_anything(self, node: Node) -> bool:
+        """Whether the function around a node has parameters: what it is asked comes by these."""
+        above = node.parent
+        while above is not None:
+            if above.child_by_field_name("body") is not None:
+                handed = (above.child_by_field_name(one) for one in HANDED)
+                names = {name for one in handed if one is not None for name in self._names(one)}
+                if names - {"argv", "args", "arguments"}:
+                    return True
+            above = above.parent
+        return False
 
     def _is_parameter(self, root: Node) -> bool:
         name, above = self.parsed.text(root), root.parent
