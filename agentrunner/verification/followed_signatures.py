@@ -2,7 +2,7 @@
 
 A double has to take what the interface takes now, and a call has to hand it over. Nothing else may
 differ: what is added stands between the brackets of a function whose parameters the work changed,
-and the requirements speak of that function or of what it takes.
+and the requirements speak of what it takes.
 """
 
 from __future__ import annotations
@@ -54,12 +54,7 @@ def follows_heads(
     Tests that are added at its end count as nothing. `asked` has to speak of what is taken.
     """
     words = {word.casefold() for word in NAME.findall(asked)}
-    spoken = {
-        name: more
-        for name, more in heads.items()
-        if {word.casefold() for word in more} & words
-        or (name.casefold() in words and re.search(r"(?i)argument|parameter|takes?\b|引数", asked))
-    }
+    spoken = {name for name, more in heads.items() if {one.casefold() for one in more} & words}
     if not spoken:
         return False
     old, new = (TOKEN.findall(_without_imports(text, language)) for text in (before, after))
@@ -71,7 +66,7 @@ def follows_heads(
             continue
         if tag == "insert" and a == len(old):
             continue  # tests that are added
-        if tag != "insert" or not _between_brackets(new, c, spoken.keys()):
+        if tag != "insert" or not _between_brackets(new, c, spoken):
             return False
         changed = True
     return changed

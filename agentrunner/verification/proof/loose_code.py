@@ -37,7 +37,8 @@ def loose_code(
 
     `product` are the files of the work, `others` those of the product that it left alone. Nothing
     is wrong where any old code was changed, where code of the work runs when its file is loaded,
-    where its name is told or used, or where the text speaks of nothing that was there. Blocks.
+    where something else names or uses it, or where the text speaks of nothing that was there.
+    Blocks.
     """
     if not all(one.isascii() for one in asked if one.isalpha()):
         return ""  # code has English words: another language cannot be compared with it
