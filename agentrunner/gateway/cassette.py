@@ -11,6 +11,7 @@ when they were recorded may come in another order, and free ones in any order.
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import json
 import os
@@ -259,6 +260,22 @@ class Player:
 # -- between the gateway and a provider -----------------------------------------------------------
 
 
+WENT_AWAY = "the client went away."
+HANG_UP_SEC = 1.0
+"""A client may hang up as soon as it has read the last event, before the reply has ended."""
+
+
+async def _ends_now(pieces: AsyncIterator[bytes], chunks: list[bytes]) -> bool:
+    """Whether a reply whose client has hung up ends at once; what still came is kept."""
+    try:
+        async with asyncio.timeout(HANG_UP_SEC):
+            async for piece in pieces:
+                chunks += [piece]  # each by itself: the time may end
+    except (TimeoutError, UpstreamUnreachable):
+        return False
+    return True
+
+
 class RecordedProvider:
     """Passes requests on to another provider and records the replies."""
 
@@ -274,7 +291,7 @@ class RecordedProvider:
         )
         status, headers = 0, {}
         chunks: list[bytes] = []
-        broken = "the client went away."
+        broken = WENT_AWAY
 
         async def kept(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             nonlocal broken
@@ -291,6 +308,8 @@ class RecordedProvider:
             async with self._inner.ask(request) as reply:
                 status, headers = reply.status, dict(reply.lower)
                 yield Incoming(reply.status, reply.headers, kept(reply.chunks))
+                if broken == WENT_AWAY and await _ends_now(reply.chunks, chunks):
+                    broken = ""
         except UpstreamUnreachable as problem:
             broken = str(problem)
             raise

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrunner.errors import UsageError
-from agentrunner.gateway.cassette import Exchange, Player, Recorder, _replaced, read_cassette
-from agentrunner.gateway.exchange import Mismatch
+from agentrunner.gateway.cassette import (
+    Exchange,
+    Player,
+    RecordedProvider,
+    Recorder,
+    _replaced,
+    read_cassette,
+)
+from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing
 from agentrunner.gateway.normalise import difference, normalise
 from agentrunner.text.redaction import Redactor
 
@@ -165,6 +175,37 @@ def test_a_reply_comes_back_piece_by_piece(tape: Path) -> None:
     assert b"".join(again) == b"".join(pieces)
     assert again[:3] == [b"data: {}\n", b"\n", b"data: "]
     assert exchange.headers == {"content-type": "text/event-stream", "retry-after": "3"}
+
+
+class Slow:
+    """A provider whose reply has three pieces, and goes on for ever where it hangs."""
+
+    def __init__(self, hangs: bool) -> None:
+        self.hangs = hangs
+
+    @asynccontextmanager
+    async def ask(self, request: Outgoing) -> AsyncIterator[Incoming]:
+        yield Incoming(200, [], self._pieces())
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        for piece in (b"one ", b"two ", b"three"):
+            yield piece
+        if self.hangs:
+            await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_a_client_may_hang_up_before_the_reply_has_ended(
+    tape: Path, hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentrunner.gateway.cassette.HANG_UP_SEC", 0.05)
+    provider = RecordedProvider(Slow(hangs), Recorder(tape, "1-001", REDACTOR))
+    request = Outgoing("POST", PATH, "", [], ask("x"), "m", metered=True)
+    async with provider.ask(request) as reply:
+        assert await anext(reply.chunks) == b"one "  # and reads no more
+    exchange = Player(tape, "1-001", REDACTOR).answer("POST", PATH, ask("x"), metered=True)
+    assert bool(exchange.broken) is hangs
+    assert replay(Player(tape, "1-001", REDACTOR), "x") == b"one two three"
 
 
 def test_no_secret_gets_into_the_file(tape: Path) -> None:
