@@ -8,7 +8,7 @@ reference (docs/reference/caches.md) is generated from these rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,18 @@ GEM_HOME = {"GEM_HOME": "{home}/gems"}
 """Where Ruby installs gems: its own place is the system's, which no sandbox can write to. It finds
 those of the other places as well."""
 
+_GEM = CacheRow(
+    "gem",
+    used_by=GEMS,
+    places=("~/.local/share/gem",),
+    below_home=".local/share/gem",
+    folders=(Folder("ruby"),),
+    without=("ruby/*/bundler", "ruby/*/cache/bundler"),
+    published=("ruby/*/gems/*", "ruby/*/cache/*.gem", "ruby/*/doc", "ruby/*/extensions"),
+    programs=("ruby/*/bin",),
+    env=GEM_HOME,
+    tried="Ruby 3.1.2, Bundler 2.3.15",
+)
 CACHES: tuple[CacheRow, ...] = (
     CacheRow(
         "go",
@@ -218,30 +230,8 @@ CACHES: tuple[CacheRow, ...] = (
         env={"NUGET_PACKAGES": "{home}/.nuget/packages"},
         locks="in the temporary folder",
     ),
-    CacheRow(
-        "gem",
-        used_by=GEMS,
-        places=("~/.local/share/gem",),
-        below_home=".local/share/gem",
-        folders=(Folder("ruby"),),
-        without=("ruby/*/bundler", "ruby/*/cache/bundler"),
-        published=("ruby/*/gems/*", "ruby/*/cache/*.gem", "ruby/*/doc", "ruby/*/extensions"),
-        programs=("ruby/*/bin",),
-        env=GEM_HOME,
-        tried="Ruby 3.1.2, Bundler 2.3.15",
-    ),
-    CacheRow(
-        "gem",
-        used_by=GEMS,
-        places=("~/.gem",),
-        below_home=".gem",
-        folders=(Folder("ruby"),),
-        without=("ruby/*/bundler", "ruby/*/cache/bundler"),
-        published=("ruby/*/gems/*", "ruby/*/cache/*.gem", "ruby/*/doc", "ruby/*/extensions"),
-        programs=("ruby/*/bin",),
-        env=GEM_HOME,
-        tried="Ruby 3.1.2, Bundler 2.3.15",
-    ),
+    _GEM,
+    replace(_GEM, places=("~/.gem",), below_home=".gem"),
     CacheRow(
         "gem",
         used_by=GEMS,

@@ -180,6 +180,16 @@ def unasked_work(what: str) -> Finding:
     )
 
 
+def missing_work(what: str) -> Finding:
+    """A finding: what was asked for is not written, by the words of the task or of the work."""
+    return Finding(
+        code="work_unasked",
+        message=what,
+        remedy="have it written; or agentrunner approve, where agentrunner diff shows that it is"
+        " there in another way",
+    )
+
+
 def beside_work(what: str) -> Finding:
     """A finding: the work takes away, or touches, what it was not asked to."""
     return Finding(

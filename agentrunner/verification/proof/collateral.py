@@ -22,9 +22,9 @@ FILE_GONE = "{} is gone, and the requirements do not speak of that"
 TOUCHED = "{} was changed, and the requirements say: {}"
 TAKES_AWAY = re.compile(
     r"(?i)\b(?:remov|delet|drop|dead\b|unused|clean|refactor|simplif|replac|renam|mov(?:e|es|ed|ing)\b"
-    r"|split|merg|rewrit|obsolete|deprecat|get rid|instead|inlin|consolidat|reorgani[sz]|restructur"
+    r"|split|merg|rewrit|obsolete|deprecat|get rid|inlin|consolidat|reorgani[sz]|restructur"
     r"|migrat|convert|port\b|extract|no longer|strip|prun|retir|unif|dedup|duplicat|tid(?:y|ied)"
-    r"|revert|switch|modulari[sz]|rework|overhaul|vendor|bump|upgrade|updat)"
+    r"|revert|modulari[sz]|rework|overhaul|vendor|bump|upgrade)"
     r"|削除|置き換|整理|改名|移動|廃止|リファクタ|統合|分割|書き直|移行"
 )
 """Words of a text after whose work less may be there than before."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.hushes import WANTS_SILENCE, added_hushes
-from agentrunner.verification.syntax.tokens import comments, lexical_family
+from agentrunner.verification.syntax.tokens import added_comments, lexical_family
 from agentrunner.verification.target import Measured, Target
 
 MOST_FILES = 200
@@ -70,9 +69,9 @@ async def _hushed_command(exam: Examination, target: Target, code: Sequence[_Sil
     return _why(added[0], target, again)
 
 
-def _why(comment: _Silencer, target: Target, reports: set[str]) -> str:
-    text = " ".join(comment.text.encode("latin-1").decode("utf-8", "replace").split())[:80]
-    return WHY.format(f"{comment.path}:{comment.line}", text, target.shell, min(reports)[:200])
+def _why(one: _Silencer, target: Target, reports: set[str]) -> str:
+    text = " ".join(one.text.encode("latin-1").decode("utf-8", "replace").split())[:80]
+    return WHY.format(f"{one.path}:{one.line}", text, target.shell, min(reports)[:200])
 
 
 async def _run_without(exam: Examination, target: Target, some: Sequence[_Silencer]) -> Measured:
@@ -104,20 +103,13 @@ def _added_comments(exam: Examination) -> list[_Silencer]:
     """The comments that only the new product has. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
     was, read = snapshots.reader(world.old), snapshots.reader(world.new)
-    found: list[_Silencer] = []
-    for path in world.product[:MOST_FILES]:
-        after = read(path)
-        family = lexical_family(path, after or b"")
-        if after is None or family is None:
-            continue
-        old = Counter(text for _, text in comments(was(path) or b"", family))
-        for start, text in comments(after, family):
-            if old[text]:
-                old[text] -= 1
-            elif not (start == 0 and text.startswith("#!")):
-                line = after.count(b"\n", 0, start) + 1
-                found.append(_Silencer(path, line, text, Edit(start, start + len(text), "")))
-    return found
+    return [
+        _Silencer(path, after.count(b"\n", 0, start) + 1, text, Edit(start, start + len(text), ""))
+        for path in world.product[:MOST_FILES]
+        if (after := read(path)) is not None
+        for start, text in added_comments(path, was(path) or b"", after)
+        if not (start == 0 and text.startswith("#!"))
+    ]
 
 
 def _without(exam: Examination, some: Sequence[_Silencer]) -> str:

@@ -22,17 +22,15 @@ from pathlib import Path
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
 from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.findings import EXAMINED, beside_work, leads_out, unasked_work
-from agentrunner.verification.inputs.executed_files import only_reads
+from agentrunner.verification.findings import EXAMINED, leads_out, missing_work
 from agentrunner.verification.inputs.wanted_changes import outside_of_checks
 from agentrunner.verification.proof.adapted_wording import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
+from agentrunner.verification.proof.change_alone import shown_by_the_change
 from agentrunner.verification.proof.code_removal import CodeRemoval
-from agentrunner.verification.proof.collateral import collateral
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.kept_runs import KeptRuns
-from agentrunner.verification.proof.loose_code import loose_code
 from agentrunner.verification.proof.missing_names import missing_names
 from agentrunner.verification.proof.name_proof import prove_by_name
 from agentrunner.verification.proof.old_inputs import with_old_inputs
@@ -40,9 +38,8 @@ from agentrunner.verification.proof.permission import grade_by_permission
 from agentrunner.verification.proof.subjects_of_checks import subjects_of_checks
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
-from agentrunner.verification.proof.work_in_words import only_comments, unfinished
 from agentrunner.verification.syntax import is_same_code, language_of
-from agentrunner.verification.target import TEST, Target, target_of, test_target
+from agentrunner.verification.target import TEST, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verdict import NO_CHANGE, texts_of
 from agentrunner.verification.verifier import Verifier
@@ -93,7 +90,7 @@ class Prover:
                 missing_names, self.verifier.snapshots, old, new, wanted
             )
             if missing:
-                report.findings.append(unasked_work(missing))
+                report.findings.append(missing_work(missing))
             if cases:  # without, nothing asks for the trees of an examination
                 self.differential.subjects = frozenset()
                 world = await self._world(old, new, cases, allowed)
@@ -122,7 +119,7 @@ class Prover:
                 for case in cases:
                     await _examine(exam, case)
                 targets = [case.target for case in cases]
-                found = await asyncio.to_thread(_shown_by_the_change, exam, targets, wanted)
+                found = await asyncio.to_thread(shown_by_the_change, exam, targets, wanted)
                 report.findings += [found] if found is not None else []
             _read_checks(criteria, evidence, report)
         others = [
@@ -240,40 +237,6 @@ async def _examine(exam: Examination, case: Case) -> None:
     else:
         await prove_by_name(exam, case, case.now, held.results)
     await grade_by_permission(exam, case)
-
-
-def _shown_by_the_change(
-    exam: Examination, targets: Sequence[Target], wanted: str
-) -> Finding | None:
-    """What the change itself shows not to be the work, whatever its tests say. Blocks.
-
-    Where a test or check of people was seen to turn, comments say no more than that.
-    """
-    world, snapshots = exam.world, exam.verifier.snapshots
-    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
-    inputs = exam.differential.inputs(world.old, targets)
-    gone = [path for path in exam.total.deleted if inputs.counts(path) is None]
-    tests = [path for path in exam.total.all if path not in world.product]
-    if what := collateral(gone, world.product, tests, read_old, read, wanted):
-        return beside_work(what)
-    if (
-        exam.same_code
-        and exam.report.proofs
-        and all(only_reads(target.shell) for target in targets)
-    ):
-        what = only_comments(world.product, wanted)
-        return unasked_work(what) if what else None
-    if any(proof.grade == "proven" for proof in exam.report.proofs):
-        return None
-    if what := unfinished(world.product, read_old, read, wanted):
-        return unasked_work(what)
-    others = (
-        path
-        for path in sorted(world.old_paths)
-        if path not in world.product and inputs.counts(path) is None
-    )
-    what = loose_code(world.product, others, read_old, read, wanted)
-    return unasked_work(what) if what else None
 
 
 def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Report) -> None:

@@ -19,7 +19,7 @@ from agentrunner.verification.target import TEST
 SHELL = re.compile(rb"#!.*\b(?:ba|da|z|k|a)?sh\b")
 NOTHING = b"exit 0\n"
 JUDGES = r"\W+(?:\w+\W+){0,4}?(?:pass(?:es)?|succeeds?|green|agrees?|accepts?)\b"
-"""What is mention of a program that has to be content, and may not be rewritten for that."""
+"""What follows the name of a program that has to be content, and may not be rewritten for that."""
 
 
 async def subjects_of_checks(exam: Examination, cases: Sequence[Case]) -> set[str]:

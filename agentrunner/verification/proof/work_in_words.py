@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from agentrunner.text.content_words import content_words
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.subject_words import has_any
-from agentrunner.verification.syntax.tokens import comments, lexical_family
+from agentrunner.verification.syntax.tokens import added_comments
 
 MOST_FILES = 200
 ONLY_COMMENTS = (
@@ -17,8 +16,9 @@ ONLY_COMMENTS = (
     " for: the program does what it did"
 )
 ABOUT_TEXT = re.compile(
-    r"(?i)\b(?:comment|(?:java|go|rust)?doc(?:s|string|ument\w*)?\b|mention|notes?\b|typo|spell|wording|word(?:s|ed)\b|rephras|licen[cs]e"
-    r"|header|copyright|format|style|white ?space|blank|indent|layout|lint|sort|order of|tidy"
+    r"(?i)\b(?:comment|(?:java|go|rust)?doc(?:s|string|ument\w*)?\b|mention|notes?\b|typo|spell"
+    r"|wording|word(?:s|ed)\b|rephras|licen[cs]e|header|copyright|format|style|white ?space|blank"
+    r"|indent|layout|lint|sort|order of|tidy"
     r"|(?:remov|delet|drop|strip)\w*\s+(?:\w+\s+){0,4}?(?:todo|fixme)|translat|annotat)"
     r"|コメント|誤字|書式|ライセンス|ヘッダ|整形|空白|インデント|ドキュメント|翻訳|体裁"
 )
@@ -56,28 +56,16 @@ def unfinished(paths: Sequence[str], read_old: ReadFile, read: ReadFile, asked: 
     """
     words = content_words(asked)
     for path in paths[:MOST_FILES]:
-        for line, text in _added(path, read_old(path) or b"", read(path) or b""):
+        after = read(path) or b""
+        for start, raw in added_comments(path, read_old(path) or b"", after):
+            text = " ".join(raw.encode("latin-1").decode("utf-8", "replace").split())
+            line = after.count(b"\n", 0, start) + 1
             hit = UNFINISHED.search(text)
             put_off = LATER.search(text)
-            if hit is not None and not _is_asked(hit[0], asked):
-                return SAYS.format(path, line, " ".join(text.split())[:80])
-            if put_off is not None and _is_of(put_off["what"], words):
-                return SAYS.format(path, line, " ".join(text.split())[:80])
+            called = hit is not None and not _is_asked(hit[0], asked)
+            if called or (put_off is not None and _is_of(put_off["what"], words)):
+                return SAYS.format(path, line, text[:80])
     return ""
-
-
-def _added(path: str, before: bytes, after: bytes) -> Iterator[tuple[int, str]]:
-    """The comments that only the new text has, with their lines."""
-    family = lexical_family(path, after)
-    if family is None:
-        return
-    old = Counter(text for _, text in comments(before, family))
-    for start, text in comments(after, family):
-        if old[text]:
-            old[text] -= 1
-        else:
-            shown = text.encode("latin-1").decode("utf-8", "replace")
-            yield after.count(b"\n", 0, start) + 1, shown
 
 
 def _is_asked(phrase: str, asked: str) -> bool:

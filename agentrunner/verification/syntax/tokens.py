@@ -6,6 +6,7 @@ A source is read as Latin-1, one character per byte, so that offsets are those o
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
@@ -143,6 +144,24 @@ def comments(source: bytes, family: str) -> list[tuple[int, str]]:
         end = token.start if token is not None else len(text)
         found += [(at + hit.start(), hit[0]) for hit in pattern.finditer(text[at:end])]
         at = token.end if token is not None else end
+    return found
+
+
+def added_comments(path: str, before: bytes, after: bytes) -> list[tuple[int, str]]:
+    """Return the comments that only the new text of a file has, with where they begin.
+
+    None where it is not known how the file's comments look.
+    """
+    family = lexical_family(path, after)
+    if family is None:
+        return []
+    old = Counter(text for _, text in comments(before, family))
+    found = []
+    for start, text in comments(after, family):
+        if old[text]:
+            old[text] -= 1
+        else:
+            found.append((start, text))
     return found
 
 

@@ -44,7 +44,7 @@ _SERVICE = re.compile(
     r" (?:the )?`?https?://(?P<name>[\w-]+(?:\.[\w-]+)+)"
 )
 _OF_HTTP = re.compile(
-    r"\b(?:GET|POST|PUT|PATCH|DELETE|HTTP)\b|(?i:\b(?:status|endpoint|route|request)\b)|`/\w| /\w+"
+    r"\b(?:GET|POST|PUT|PATCH|DELETE|HTTP)\b|(?i:\b(?:status|endpoint|route|request)\b)|`/\w"
 )
 _STATUS = re.compile(
     r"(?i:\b(?:answer(?:s|ed)?|respon(?:ds?|se)|returns?|status|code|gives?|gets?|with|http))"

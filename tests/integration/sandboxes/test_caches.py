@@ -9,7 +9,7 @@ import asyncio
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -209,11 +209,16 @@ async def test_a_cache_in_any_state_stays_as_it_is_and_stops_nobody(
         finally:
             for box in boxes:
                 await box.close()
-        for result in results:
-            said = (result.stdout + result.stderr).decode()
-            assert (result.exit_code == 0) is green, said
-            assert result.exit_code not in (124, 127), said
+        assert_ended(results, green)
         assert tree_of(place.user, text=False) == before, "the user's own files have changed"
+
+
+def assert_ended(results: Iterable[CommandResult], green: bool) -> None:
+    """Each command ended, and well if `green`."""
+    for result in results:
+        output = (result.stdout + result.stderr).decode()
+        assert (result.exit_code == 0) is green, output
+        assert result.exit_code not in (124, 127), output
 
 
 def content_cut(cache: Path, _: ExitStack) -> None:
@@ -256,10 +261,7 @@ async def test_two_that_share_a_cache_with_a_layer_do_not_see_each_other(
         finally:
             for box in boxes:
                 await box.close()
-        for result in results:
-            said = (result.stdout + result.stderr).decode()
-            assert (result.exit_code == 0) is green, said
-            assert result.exit_code not in (124, 127), said
+        assert_ended(results, green)
         assert tree_of(place.user, text=False) == before, "the user's own files have changed"
 
 

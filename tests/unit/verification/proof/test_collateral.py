@@ -40,6 +40,7 @@ FIXED = "def total(lines):\n    return sum(n * p for n, p in lines)\n"
 
 def test_a_function_that_others_may_use_is_gone() -> None:
     assert "export_csv" in _found({"shop.py": FIXED})
+    assert "export_csv" in _found({"shop.py": FIXED}, "Update total: it has to count quantities.")
     assert _found({"shop.py": FIXED + SHOP[SHOP.index("def export") :]}) == ""
 
 

@@ -88,7 +88,7 @@ NOT_STARTED = {
         "[FATAL] Non-resolvable parent POM for a:b:1: Could not transfer artifact a:p:pom:1 from\n",
     ),
     "Maven's repository": (
-        "mvn test", 1, "[ERROR] Could not create local repository at /root/.m2 -> [Help 1]\n",
+        "mvn test", 1, "[ERROR] Could not create local repository at /home/a/.m2 -> [Help 1]\n",
     ),
     "Gradle's dependency": ("gradle test", 1, GRADLE.format("")),
     "Gradle's dependency, offline": (

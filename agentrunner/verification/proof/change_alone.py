@@ -1,0 +1,42 @@
+"""What a change shows by itself, without a test: that it is not the work, or more than that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentrunner.state.run_state import Finding
+from agentrunner.verification.findings import beside_work, missing_work
+from agentrunner.verification.inputs.executed_files import only_reads
+from agentrunner.verification.proof.collateral import collateral
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.loose_code import loose_code
+from agentrunner.verification.proof.work_in_words import only_comments, unfinished
+from agentrunner.verification.target import Target
+
+
+def shown_by_the_change(
+    exam: Examination, targets: Sequence[Target], wanted: str
+) -> Finding | None:
+    """What the change itself shows not to be the work, whatever its tests say. Blocks.
+
+    Where a test or check of people was seen to turn, comments say no more than that.
+    """
+    world, snapshots = exam.world, exam.verifier.snapshots
+    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
+    inputs = exam.differential.inputs(world.old, targets)
+    gone = [path for path in exam.total.deleted if inputs.counts(path) is None]
+    tests = [path for path in exam.total.all if path not in world.product]
+    if what := collateral(gone, world.product, tests, read_old, read, wanted):
+        return beside_work(what)
+    if exam.same_code and exam.report.proofs and all(only_reads(one.shell) for one in targets):
+        what = only_comments(world.product, wanted)
+    elif any(proof.grade == "proven" for proof in exam.report.proofs):
+        what = ""
+    elif not (what := unfinished(world.product, read_old, read, wanted)):
+        others = (
+            path
+            for path in sorted(world.old_paths)
+            if path not in world.product and inputs.counts(path) is None
+        )
+        what = loose_code(world.product, others, read_old, read, wanted)
+    return missing_work(what) if what else None
