@@ -45,8 +45,6 @@ STAYS = re.compile(
     rf"|`?(?P<ja>{_PATH})`?(?:は|を)(?:変更|編集|修正)(?:しない|してはいけない|してはならない|せず)"
 )
 """Sentences by which a file is to be left as it is."""
-LEAST = 30
-"""Bytes of a file that are worth asking about."""
 KEPT_ENDINGS = (".lock", ".snap", ".pyc", ".map", ".min.js", ".log", ".sum")
 
 
@@ -154,11 +152,9 @@ def _is_named(path: str, asked: str) -> bool:
 
 
 def _stands_elsewhere(text: bytes, others: Iterable[bytes | None]) -> bool:
-    """Whether most lines of a file stand in one of the others now, or it had next to nothing."""
-    if len(text) < LEAST:
-        return True
+    """Whether most lines of a file stand in one of the others now, or it had a single one."""
     lines = {line.strip() for line in text.splitlines() if len(line.strip()) > 3}
-    return not lines or any(
+    return len(lines) < 2 or any(
         2 * len(lines & {line.strip() for line in other.splitlines()}) >= len(lines)
         for other in others
         if other
