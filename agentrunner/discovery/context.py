@@ -121,20 +121,26 @@ def tree_lines(paths: Collection[str]) -> list[str]:
 
     At least the top level is shown, truncated if even that is too long.
     """
-    lines: list[str] = []
+    shown: dict[str, int] = {}
     for depth in range(MOST_DEPTH, 0, -1):
-        lines = _lines_to_depth(paths, depth)
-        if len(lines) <= MOST_LINES and sum(map(len, lines)) <= MOST_TREE_CHARS:
-            return lines
-    return _cut(lines)
+        shown = _counts_to_depth(paths, depth)
+        if len(shown) <= MOST_LINES:
+            lines = _lines(shown)
+            if sum(map(len, lines)) <= MOST_TREE_CHARS:
+                return lines
+    return _cut(_lines(shown))
 
 
-def _lines_to_depth(paths: Iterable[str], depth: int) -> list[str]:
+def _counts_to_depth(paths: Iterable[str], depth: int) -> dict[str, int]:
     shown: dict[str, int] = {}
     for path in paths:
-        parts = path.split("/")
+        parts = path.split("/", depth)
         name = path if len(parts) <= depth else "/".join(parts[:depth]) + "/"
         shown[name] = shown.get(name, 0) + 1
+    return shown
+
+
+def _lines(shown: dict[str, int]) -> list[str]:
     return [_line(name, count) for name, count in sorted(shown.items())]
 
 

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 from select import select
 from typing import Any
 
@@ -104,7 +103,8 @@ def _ranked(listed: dict[str, Entry], asked: str) -> list[str]:
     words = set(re.findall(r"[\w.\-/]*\w", asked))
 
     def named(path: str) -> bool:
-        return path in words or ("." in (name := PurePosixPath(path).name) and name in words)
+        name = path.rpartition("/")[2]
+        return path in words or ("." in name and name in words)
 
     files = [path for path, (mode, _) in listed.items() if mode.startswith("100")]
     wanted = [path for path in files if _has_code(path) or named(path)]

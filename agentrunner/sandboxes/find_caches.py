@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import filter as matching
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Cache, Caches
@@ -46,7 +46,7 @@ def find_caches(
     `allowed` lists all that may be shown, None allows any. What cannot be shown becomes a notice.
     Tools of the repository are told their place even where nothing is shown: a set-up fills it.
     """
-    names = manifests(repo)
+    names = _of_any_tool(manifests(repo))
     found = _Found()
     for row in CACHES:
         if any((repo / name).exists() for name in row.unless):
@@ -195,11 +195,14 @@ def _matching(root: Path, name: str) -> list[Path]:
     return [path for path in found if path.is_dir()]
 
 
+def _of_any_tool(names: Iterable[str]) -> set[str]:
+    """The names that some cache asks about. There may be 100,000 names, so each is read once."""
+    asked = re.compile("|".join(translate(one) for row in CACHES for one in row.used_by))
+    return {name for name in names if asked.match(name)}
+
+
 def _uses(row: CacheRow, names: set[str]) -> bool:
-    # A name is looked up; only a pattern is compared with each of what may be 100,000 names.
-    return any(
-        matching(names, pattern) if "*" in pattern else pattern in names for pattern in row.used_by
-    )
+    return any(matching(names, pattern) for pattern in row.used_by)
 
 
 def _is_source(name: str) -> bool:

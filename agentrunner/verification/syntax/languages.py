@@ -6,11 +6,11 @@ no tree. Nothing raises because of what a source contains, and nothing recurses 
 
 from __future__ import annotations
 
+import posixpath
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import PurePosixPath
 
 from tree_sitter import Language, Node, Parser, Point, Tree
 
@@ -61,7 +61,7 @@ class Parsed:
 
 def language_of(path: str) -> str | None:
     """Return a file's language by its name ("python", "tsx", "go", …), None if unsupported."""
-    return _SUFFIXES.get(PurePosixPath(path).suffix.lower())
+    return _SUFFIXES.get(posixpath.splitext(path)[1].lower())
 
 
 def parse(source: bytes, language: str) -> Parsed | None:
