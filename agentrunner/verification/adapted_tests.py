@@ -17,6 +17,7 @@ from difflib import SequenceMatcher
 
 from agentrunner.verification.adapted_values import follows_a_text, renamed_arguments
 from agentrunner.verification.inputs.wanted_kinds import differs_by_snapshots
+from agentrunner.verification.reworded_values import reworded
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.imports import (
@@ -39,6 +40,8 @@ PLACE = re.compile(r"\b[A-Z]{2,}\b|<\w+>|\{\w*\}|…|\.\.\.")
 """A gap in a text that people state: NAME, <name>, {name}."""
 NOTHING = ("nil", "null", "None", "undefined")
 TOKEN = re.compile(rf"{VALUE.pattern}|\w+|\S")
+IMPORT = "from "
+"""What a line of a definition begins with that says where a name comes from."""
 WORD = re.compile(r"[\"']?[^\W\d]\w*[\"']?")
 """A name in code, or one that is quoted as a key is."""
 
@@ -57,17 +60,51 @@ def adapted_in(
     that it got instead.
     The empty set where none was, and where anything else changed that `wanted` does not explain.
     """
+    pairs = _changed_tests(before, after, language, wanted)
+    if any(_unstated(*pair, wanted, gone, come) for pair in pairs.values()):
+        return set()
+    return set(pairs)
+
+
+def reworded_in(
+    before: bytes,
+    after: bytes,
+    language: str,
+    wanted: str,
+    gone: Collection[str],
+    come: Collection[str],
+    stems: Collection[str],
+) -> set[str]:
+    """Names of the tests of a file whose texts changed just as is stated, with no word of tests.
+
+    The empty set where none was, and where anything else changed. The values are those of
+    `adapted_in`; `stems` are the names of new files, without their endings.
+    """
+    pairs = _changed_tests(before, after, language, wanted)
+    for was, now in pairs.values():
+        known = was.splitlines()
+        lines = (one for one in now.splitlines() if one in known or not one.startswith(IMPORT))
+        if not reworded(was, "\n".join(lines), wanted, gone, come, stems):
+            return set()
+    return set(pairs)
+
+
+def _changed_tests(
+    before: bytes, after: bytes, language: str, wanted: str
+) -> dict[str, tuple[str, str]]:
+    """The texts of the tests that say something else now, before and after, by name.
+
+    Empty where a test is gone, or where anything beside the tests and their imports changed.
+    """
     old, new = definitions(before, language), definitions(after, language)
     changed = {name for name, text in old.items() if new.get(name) != text}
     if not changed or not changed <= new.keys() or not old.keys() <= new.keys():
-        return set()
+        return {}
     if _beside_tests(before, language) != _beside_tests(after, language):
-        return set()
+        return {}
     if defined_instead(before, after, language) or bound_otherwise(before, after, language, wanted):
-        return set()
-    if any(_unstated(old[name], new[name], wanted, gone, come) for name in changed):
-        return set()
-    return changed
+        return {}
+    return {name: (old[name], new[name]) for name in changed}
 
 
 def exchanged_values(

@@ -5,6 +5,7 @@ No PRD names each test that imports what moves, nor the path of a snapshot.
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from agentrunner.verification.adapted_tests import (
     adapted_in,
     adapts_snapshots,
     exchanged_values,
+    reworded_in,
 )
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
@@ -157,6 +159,7 @@ class FollowUps:
         `run` are the files whose tests were reported by name before the run.
         """
         found: dict[str, set[str]] = {}
+        stated: set[str] = set()
         kinds = {one.path: one.input for one in self.judged if one.path in self.total.modified}
         for path in sorted(kinds.keys() & set(run)):
             language, before, after = language_of(path), self.was(path), self.now(path)
@@ -168,6 +171,10 @@ class FollowUps:
             gone, come = self._values_gone(), self._values_come()
             if names := adapted_in(before, after, language, wanted, gone, come):
                 found[path] = names
+            stems = {posixpath.splitext(posixpath.basename(one))[0] for one in self.total.added}
+            if names := reworded_in(before, after, language, wanted, gone, come, stems):
+                found[path] = names
+                stated.add(path)
         every = {own_name(name) for names in found.values() for name in names}
         snapshots = all(
             adapts_snapshots(self.was(path) or b"", self.now(path) or b"", language_of(path) or "")
@@ -175,7 +182,11 @@ class FollowUps:
         )
         if asks_to_adapt(self.wanted, every, snapshots=snapshots):
             return found
-        return {path: names for path, names in found.items() if self._follows_a_value(path)}
+        return {
+            path: names
+            for path, names in found.items()
+            if path in stated or self._follows_a_value(path)
+        }
 
     def _follows_a_value(self, path: str) -> bool:
         """Whether the tests of a file have new values in place of old ones just as the product has,
