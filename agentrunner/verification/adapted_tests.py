@@ -13,6 +13,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
 
 from agentrunner.verification.adapted_values import follows_a_text, renamed_arguments
@@ -35,9 +36,11 @@ VALUE = re.compile(
 
 ROW = re.compile(rf"[\[({{](?:[\s,]*(?:\w+\s*:\s*)?-?\s*(?:{VALUE.pattern}))+[\s,]*[\])}}]")
 """A row of a table: values in brackets."""
-QUOTED = re.compile(r"[\"“`']([^\"“”`'\n]{3,80})[\"”`']")
+QUOTED = re.compile(r"`([^`\n]{3,80})`|[\"“']([^\"“”`'\n]{3,80})[\"”']")
 PLACE = re.compile(r"\b[A-Z]{2,}\b|<\w+>|\{\w*\}|…|\.\.\.")
 """A gap in a text that people state: NAME, <name>, {name}."""
+FORMATTED = re.compile(r"[\s,:;]*%[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]")
+"""A place in a message of a test, with what stands before it."""
 NOTHING = ("nil", "null", "None", "undefined")
 TOKEN = re.compile(rf"{VALUE.pattern}|\w+|\S")
 IMPORT = "from "
@@ -194,6 +197,7 @@ def _unstated(
     was, now = (Counter(VALUE.findall(text)) for text in (before, after))
     explained, extra = _other_rows(before, after, wanted, gone)
     for lost, got in (
+        _written_otherwise(was - now, now - was),
         renamed_arguments(TOKEN.findall(before), TOKEN.findall(after), wanted),
         _following(before, after, wanted, gone, come),
     ):
@@ -204,6 +208,25 @@ def _unstated(
         return True
     lost = Counter({value: n for value, n in (was - now).items() if not _is_stated(value, wanted)})
     return bool(lost - _replaced(before, after, wanted) - explained)
+
+
+def _written_otherwise(lost: Counter[str], got: Counter[str]) -> tuple[Counter[str], Counter[str]]:
+    """Count values that are the same in another form: `119.0` and `"119.00"`, or a message of the
+    test with one more place in it."""
+    other = {_meaning(value): value for value in got}
+    pairs = [(value, other[_meaning(value)]) for value in lost if _meaning(value) in other]
+    return (
+        Counter({was: lost[was] for was, _ in pairs}),
+        Counter({now: got[now] for _, now in pairs}),
+    )
+
+
+def _meaning(value: str) -> str:
+    bare = value.strip("\"'")
+    try:
+        return str(Decimal(bare).normalize())
+    except InvalidOperation:
+        return FORMATTED.sub("", bare) if FORMATTED.search(bare) else value
 
 
 def _following(
@@ -225,7 +248,7 @@ def _following(
 def _fits_template(value: str, wanted: str) -> bool:
     """Whether a value is a text in quotes that is stated with a gap: "unknown setting NAME"."""
     bare = value.strip("\"'")
-    for quoted in QUOTED.findall(wanted):
+    for quoted in ("".join(one) for one in QUOTED.findall(wanted)):
         pieces = PLACE.split(quoted)
         says = len(pieces) > 1 and any(re.search(r"\w{3}", one) for one in pieces)
         if says and re.fullmatch(r"\S+".join(re.escape(one) for one in pieces), bare):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 
 from agentrunner.verification.inputs.wanted_changes import (
+    DENIED,
     MOST,
     NEGATED,
     SENTENCE,
@@ -37,8 +38,15 @@ STAY = re.compile(
     r"|edited|touched))|\bnot?\b[^.;\n]{0,20}\b(?:chang|modif|edit|touch)\w*[^.;\n]{0,20}\btests?\b"
     r"|テスト[^。\n]{0,20}(?:変更しない|変えない|触らない|そのまま)"
 )
-JA_ALSO = re.compile(r"テスト(?:コード|ケース)?も(?:あわせて|合わせて)?(?:修正|直)")
+JA_ALSO = re.compile(
+    r"テスト(?:コード|ケース)?も(?:(?:それ|これ|変更|仕様)に)?(?:あわせて|合わせて)?(?:修正|直)"
+)
 """What Japanese says of tests that follow the code; of a path it would be "mend"."""
+THEM = re.compile(
+    r"(?i)(?P<clause>[^.;:!?\n]{0,80}?),\s+(?:(?:so|and|please|also)\s+){0,3}"
+    r"(?:adapt|adjust|updat|amend|revis|rewrit|chang)e?\s+them\b"
+)
+"""After tests: "rely on the old default, please adjust them"."""
 WRITES = r"(?:add|writ|creat|provid|supply|includ)\w*"
 NOUN = re.compile(
     r"(?i)(?:\b(?:existing|old|current|unit)\s+)*\btests?(?:\s+(?:cases?|functions?))?\s+$"
@@ -59,7 +67,10 @@ def asks_to_adapt(prd_text: str, changed: Collection[str], *, snapshots: bool = 
         enough = hit["many"] or hit["ja"] or len(changed) == 1
         if not enough or ((hit["of"] or "").lower() == "snapshot" and not snapshots):
             continue
-        if FOLLOW.match(text[hit.end() :][:200]):
+        behind = text[hit.end() :][:200]
+        if FOLLOW.match(behind):
+            return True
+        if (them := THEM.match(behind)) and hit["many"] and not DENIED.search(them["clause"]):
             return True
         if _adapts(text, hit.start()) and is_wanted(text, hit):
             return True

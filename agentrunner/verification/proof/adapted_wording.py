@@ -64,16 +64,16 @@ async def _problem(exam: Examination, case: Case, paths: Sequence[str]) -> str:
         return ""
     old_words = await asyncio.to_thread(_with_files, exam, world.new, paths, _as_worded_before)
     ran = await exam.run(case.target, old_words)
-    if ran.results is None:
-        return UNKNOWN.format(tests[0].name)
     built = all(language_of(path) in BUILT_WHOLE for path in paths)
+    if ran.results is None and not (built and not ran.passed):
+        return UNKNOWN.format(tests[0].name)
     for one in tests:
         unbuilt = built and not one.any_of(ran.results, cwd, "passed")
         if not one.any_of(ran.results, cwd, "failed") and not unbuilt:
             return NEEDLESS.format(one.name)
     new_words = await asyncio.to_thread(_with_files, exam, world.mixed, paths, _guarded)
     ran = await exam.run(case.target, new_words)
-    if ran.results is None:
+    if ran.results is None and not (built and not ran.passed):
         return UNKNOWN.format(tests[0].name)
     red = [one for one in tests if one.any_of(ran.results, cwd, "failed")]
     for one in tests:
@@ -95,9 +95,9 @@ class _Reworded:
     before: bytes
     """The file as it was."""
 
-    def any_of(self, results: Results, cwd: str, outcome: str) -> bool:
-        """Whether it, or one of its cases, has this outcome."""
-        return any(
+    def any_of(self, results: Results | None, cwd: str, outcome: str) -> bool:
+        """Whether it, or one of its cases, has this outcome; none has it without results."""
+        return results is not None and any(
             test.outcome == outcome
             and in_repo(test.file, cwd) == self.path
             and _name_in(self.path, self.before, test.name) == self.own_name
