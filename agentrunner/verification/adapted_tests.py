@@ -202,7 +202,7 @@ def _unstated(
         _following(before, after, wanted, gone, come),
     ):
         explained, extra = explained + lost, extra + got
-    if not was - now:  # that there is no error may be asked beside what was asked
+    if not was - now - explained:  # that there is no error may be asked beside what was asked
         extra += Counter({one: now[one] for one in NOTHING})
     if any(not _is_stated(value, wanted) for value in now - was - extra):
         return True

@@ -69,18 +69,19 @@ async def _problem(exam: Examination, case: Case, paths: Sequence[str]) -> str:
         return UNKNOWN.format(tests[0].name)
     for one in tests:
         unbuilt = built and not one.any_of(ran.results, cwd, "passed")
-        if not one.any_of(ran.results, cwd, "failed") and not unbuilt:
+        red = one.any_of(ran.results, cwd, "failed") or one.any_of(ran.results, cwd, "error")
+        if not red and not unbuilt:
             return NEEDLESS.format(one.name)
     new_words = await asyncio.to_thread(_with_files, exam, world.mixed, paths, _guarded)
     ran = await exam.run(case.target, new_words)
     if ran.results is None and not (built and not ran.passed):
         return UNKNOWN.format(tests[0].name)
-    red = [one for one in tests if one.any_of(ran.results, cwd, "failed")]
+    failed = [one for one in tests if one.any_of(ran.results, cwd, "failed")]
     for one in tests:
-        if one not in red and one.any_of(ran.results, cwd, "passed"):
+        if one not in failed and one.any_of(ran.results, cwd, "passed"):
             return NOT_OF_THE_WORK.format(one.name)
     # Where the file cannot be loaded, that says nothing of any single test.
-    return "" if built or len(tests) == 1 or red == tests else UNKNOWN.format(tests[0].name)
+    return "" if built or len(tests) == 1 or failed == tests else UNKNOWN.format(tests[0].name)
 
 
 @dataclass(frozen=True)

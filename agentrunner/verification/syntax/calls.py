@@ -150,7 +150,7 @@ def users_of(source: bytes, language: str, names: Collection[str]) -> set[str]:
     return {
         one.name.rpartition(".")[2]
         for one in functions_of(parsed)
-        if any(not node.named_child_count and parsed.text(node) in names for node in walk(one.body))
+        if any(not node.named_child_count and parsed.text(node) in names for node in walk(one.node))
     }
 
 
