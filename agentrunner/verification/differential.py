@@ -451,11 +451,15 @@ class Differential:
         return self.snapshots.with_texts(self.with_new_programs(old, new, target), emptied)
 
     def with_idle_recipes(self, old: str, new: str, target: Target) -> str | None:
-        """`new` with new lines of make's recipes doing nothing; None unless the PRD wants them."""
-        if not is_wanted(self.spec.wanted, targets_of(target.shell)):
-            return None
+        """`new` with new lines of make's recipes doing nothing; None unless the PRD wants them.
+
+        A target that was there is not wanted by being named: "`make test` fails now".
+        """
         total = changes_between(self.snapshots, old, new)
         was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        stood = [was(path) or b"" for path in filter(MAKEFILE.fullmatch, self.snapshots.list(old))]
+        if not is_wanted(self.spec.wanted, targets_of(target.shell), stood):
+            return None
         tree = None
         for path in filter(MAKEFILE.fullmatch, sorted(total.added | total.modified)):
             try:

@@ -26,10 +26,19 @@ def targets_of(command: str) -> set[str]:
     }
 
 
-def is_wanted(prd_text: str, targets: Collection[str]) -> bool:
-    """Whether a PRD mentions each of these as a make target, outside its checks."""
+def is_wanted(prd_text: str, targets: Collection[str], stood: Collection[bytes] = ()) -> bool:
+    """Whether a PRD mentions each of these as a make target, outside its checks.
+
+    One that the makefiles before the run have (`stood`, their texts) has to be one whose makefile
+    the PRD names.
+    """
     text = outside_of_checks(prd_text)
     mark = r"[`'\"*]*"
+    names_makefile = re.search(r"(?i)\b(?:GNU)?makefile\b", text)
+    for one in targets:
+        head = re.compile(rf"(?m)^{re.escape(one)}[ \t]*:(?!=)".encode())
+        if not names_makefile and any(head.search(makefile) for makefile in stood):
+            return False
     return bool(targets) and all(
         re.search(
             rf"(?i)\b(?:make|targets?|ターゲット)\s*{mark}{re.escape(one)}\b"

@@ -9,6 +9,7 @@ from agentrunner.verification.findings import beside_work, missing_work
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.proof.collateral import collateral
 from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.left_as_it_was import left_as_it_was
 from agentrunner.verification.proof.loose_code import loose_code
 from agentrunner.verification.proof.work_in_words import only_comments, unfinished
 from agentrunner.verification.target import Target
@@ -26,6 +27,9 @@ def shown_by_the_change(
     inputs = exam.differential.inputs(world.old, targets)
     gone = [path for path in exam.total.deleted if inputs.counts(path) is None]
     tests = [path for path in exam.total.all if path not in world.product]
+    code = [path for path in sorted(world.old_paths) if inputs.counts(path) is None]
+    if what := left_as_it_was(snapshots, world.old, world.new, code, wanted):
+        return missing_work(what)
     if what := collateral(gone, world.product, tests, read_old, read, wanted):
         return beside_work(what)
     if exam.same_code and exam.report.proofs and all(only_reads(one.shell) for one in targets):

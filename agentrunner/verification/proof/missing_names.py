@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterable
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.proof.left_as_it_was import DOCUMENTS
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.tokens import comments, lexical_family
 from agentrunner.verification.syntax.wished_names import quoted_lists, wished, wished_names
 from agentrunner.verification.syntax.words import options, signatures, things
 
@@ -18,8 +20,13 @@ MOST_READ = 500_000
 MOST_FILES = 5_000
 
 
-def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str) -> str:
+def missing_names(
+    snapshots: Snapshots, old_tree: str, new_tree: str, asked: str, checked: str = ""
+) -> str:
     """What a text names as it is to be called or given, and what neither tree has; else "".
+
+    A name in `checked`, the commands of people's checks, is decided by these. In the work a comment
+    or a page of documentation names what is called, and is not it.
 
     These are functions with their parameters, options, what is called an attribute, a header or
     the like, exceptions, variables, files and services that are to be used. What the tree before
@@ -27,7 +34,7 @@ def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str
     """
     asked = wished(asked)
     named = {one: text for one, text in signatures(asked).items() if not _is_pythons_own(text)}
-    given = options(asked)
+    given = {one: text for one, text in options(asked).items() if not _stands_in(checked, text)}
     called = things(asked)
     others = wished_names(asked)
     if not (named or given or called or others or quoted_lists(asked)):
@@ -38,6 +45,8 @@ def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str
     same = [path for path in new if old.get(path) == new[path]]
     with_trees = [path for path in changed if language_of(path) is not None]
     without = [path for path in changed if language_of(path) is None]
+    pages = {one: text for one, text in others.items() if text.endswith(DOCUMENTS)}
+    others = {one: text for one, text in others.items() if one not in pages}
     wanted = {_defined(one): text for one, text in named.items()}
     wanted = _not_in(snapshots, new_tree, with_trees, wanted)
     wanted = {_word(one): text for one, text in named.items() if text in wanted.values()}
@@ -46,7 +55,13 @@ def missing_names(snapshots: Snapshots, old_tree: str, new_tree: str, asked: str
     spelt = {_spelt(one): text for one, text in given.items()}
     spelt |= {_in_any_case(one): text for one, text in called.items()}
     spelt |= {re.compile(one.encode()): text for one, text in others.items()}
-    spelt = _not_in(snapshots, new_tree, changed, spelt)
+    spelt = _not_in(snapshots, new_tree, changed, spelt, code=True)
+    spelt |= _not_in(
+        snapshots,
+        new_tree,
+        changed,
+        {re.compile(one.encode()): text for one, text in pages.items()},
+    )
     spelt = _not_in(snapshots, old_tree, [*gone, *same], spelt)
     missing = [*wanted.values(), *spelt.values()]
     for row in quoted_lists(asked):
@@ -89,13 +104,36 @@ def _in_any_case(name: str) -> re.Pattern[bytes]:
     return re.compile(pattern.encode(), re.IGNORECASE)
 
 
+def _stands_in(checked: str, name: str) -> bool:
+    return bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", checked))
+
+
 def _not_in(
-    snapshots: Snapshots, tree: str, paths: Iterable[str], wanted: dict[re.Pattern[bytes], str]
+    snapshots: Snapshots,
+    tree: str,
+    paths: Iterable[str],
+    wanted: dict[re.Pattern[bytes], str],
+    *,
+    code: bool = False,
 ) -> dict[re.Pattern[bytes], str]:
+    """Those of the patterns that no file has; with `code` comments and documents do not count."""
     read = snapshots.reader(tree)
     for path in sorted(paths)[:MOST_FILES]:
         if not wanted:
             break
-        text = path.encode() + b"\n" + (read(path) or b"")[:MOST_READ]
+        if code and path.endswith(DOCUMENTS):
+            continue
+        text = (read(path) or b"")[:MOST_READ]
+        text = path.encode() + b"\n" + (_without_comments(path, text) if code else text)
         wanted = {one: what for one, what in wanted.items() if not one.search(text)}
     return wanted
+
+
+def _without_comments(path: str, text: bytes) -> bytes:
+    family = lexical_family(path, text)
+    if family is None:
+        return text
+    code = bytearray(text)
+    for start, comment in comments(text, family):
+        code[start : start + len(comment)] = b" " * len(comment)
+    return bytes(code)

@@ -86,9 +86,15 @@ class Prover:
                 if report.stopped_by(finding, TEST):
                     cases = []
             wanted = outside_of_checks(self.verifier.spec.wanted)
-            missing = await asyncio.to_thread(
-                missing_names, self.verifier.snapshots, old, new, wanted
+            checked = "\n".join(
+                one.check.run
+                for one in criteria
+                if one.check is not None
+                and one.check.kind == "command"
+                and one.check_origin == "task"
             )
+            snapshots = self.verifier.snapshots
+            missing = await asyncio.to_thread(missing_names, snapshots, old, new, wanted, checked)
             if missing:
                 report.findings.append(missing_work(missing))
             if cases:  # without, nothing asks for the trees of an examination

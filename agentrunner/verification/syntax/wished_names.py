@@ -15,7 +15,7 @@ _EXCEPTION = rf"`?(?P<name>(?:{_NAME}(?:\.|::))*[A-Z]\w*(?:Error|Exception|Warni
 _RAISED = re.compile(
     rf"(?i:\b(?:refuse[ds]?|reject(?:s|ed)?|ends?|answered|answers)(?: \w+)? (?:with|by) (?:an? )?"
     rf"|\b(?:is|are|means?|gives?|gets?|becomes?) (?:an? |the )"
-    rf"|\b(?:must|should|shall|has to|have to|raises?|throws?)(?: \w+)?(?: with)?"
+    rf"|\b(?:must|should|shall|has to|have to|raises?|throws?|emits?|issues?)(?: \w+)?(?: with)?"
     rf"(?: (?:raise|throw|be))? (?:an? |the )?){_EXCEPTION}"
 )
 _CAPITALS = r"(?<![A-Z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
@@ -62,7 +62,7 @@ _FAULT = re.compile(
     r"|without|never|not|e\.g\.|for example|for instance|such as|like|any|other|some)\b|n't\b"
 )
 _PART = re.compile(r"((?<=[.!?。])\s+|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)]) ))")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n\s*(?=[-*+] |\d+[.)] )|;\s")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|。|\n\s*\n|\n\s*(?=[-*+] |\d+[.)] )|;\s")
 
 
 _UNWANTED = re.compile(
@@ -71,6 +71,11 @@ _UNWANTED = re.compile(
     r"|不要|対象外|ではなく|使わない"
 )
 _HEADING = re.compile(r"(?m)^(#{1,6})[ \t]+(.*)$")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, and the points of its lists, each by itself."""
+    return [one for one in _SENTENCE.split(text) if one.strip()]
 
 
 def wished(text: str) -> str:
@@ -97,7 +102,7 @@ def wished_names(text: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     of_http = _OF_HTTP.search(text) is not None
-    for sentence in _SENTENCE.split(text):
+    for sentence in sentences(text):
         if _FAULT.search(sentence):
             continue
         for pattern in (_RAISED, _VARIABLE, _FILE, _USED, _ROUTE, _SERVICE):
@@ -114,7 +119,7 @@ def quoted_lists(text: str) -> list[list[str]]:
     """Lists of at least three texts in quotes that a text enumerates, in a row or as points."""
     rows = [
         _QUOTED.findall(hit[0])
-        for sentence in _SENTENCE.split(text)
+        for sentence in sentences(text)
         if not _FAULT.search(sentence)
         for hit in _ROW.finditer(sentence)
     ]

@@ -1,0 +1,136 @@
+"""What the requirements want changed and the work left as it was: files, modules, values.
+
+"Document it in README.md" is not met where that file is as before, "migrate to argparse" not where
+the other module is still imported, and "from 10 to 25" not where the 10 stands where it stood.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.inputs.leads import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.tokens import lexical_family, tokens
+from agentrunner.verification.syntax.wished_names import sentences
+
+UNTOUCHED = "{} is as it was, and the requirements say: {}"
+STILL_USED = "{} still imports `{}`, and the requirements say: {}"
+STILL_THERE = "{} is still all that stood for it in the code, and the requirements say: {}"
+DOCUMENTS = (".md", ".rst", ".adoc")
+_PATH = (
+    r"[`'\"]*(?P<path>(?:[\w.-]+/)*"
+    r"(?:[\w-]+(?:\.\w{1,10})+|README|CHANGELOG|CHANGES|HISTORY))(?![\w/])"
+)
+_ARTICLE = r"(?:the\s+|our\s+|its\s+|file\s+)*"
+_VERSION = re.compile(r"[\d.]+|\w\.\w")
+ORDER = re.compile(
+    r"(?i)(?:^|[,;:]\s|\b(?:and|also|please|then|must|should)\s)\s*(?:[-*]\s+(?:\[.\]\s+)?)?"
+    r"(?:please\s+|also\s+|then\s+|be\s+)*"
+    r"(?:(?:document|describe|mention|explain|note|add|put|write|list|record)(?:ed)?\b"
+    rf"(?:(?!\b(?:from|for)\b)[^.;:!?\n]|\.\w){{0,80}}?\s(?:in|into|to)\s+{_ARTICLE}"
+    rf"|(?:update|extend|amend|revise|adapt)\s+{_ARTICLE}){_PATH}"
+    rf"|{_PATH.replace('path', 'ja')}[`」]?(?:に|にも|を|も)[^。\n、]{{0,20}}(?:記載|追記|更新)"
+)
+"""An order to write into a file, or to bring it up to date."""
+UNSURE = re.compile(
+    r"(?i)\b(?:if|when|where|unless|optional\w*|may|might|could|need not|not|never|n't|or"
+    r"|separate\w*|later|already|e\.g|for example)\b|任意|場合|不要|ない"
+)
+_MODULE = r"`?(?P<{}>[A-Za-z_][\w.@/-]*\w)`?"
+REPLACES = re.compile(
+    rf"(?i)\b(?:migrat\w+|switch\w*|mov\w+|port\w*|chang\w+)\b(?:(?!\bfrom\b)[^.;:!?\n]|\.\w){{0,60}}?"
+    rf"\bfrom\s+{_ARTICLE}{_MODULE.format('old')}(?:\s+module)?\s+to\s+{_ARTICLE}{_MODULE.format('new')}"
+    rf"|\breplac\w+\s+{_ARTICLE}{_MODULE.format('gone')}\s+(?:by|with)\s+{_ARTICLE}{_MODULE.format('come')}"
+)
+"""A module that gives way to another one."""
+_VALUE = r"(?<![\w.])[`\"']?(?P<{}>\d+(?:\.\d+)?)[`\"']?(?![\w%]|\.\d)"
+BECOMES = re.compile(
+    rf"(?i)\b(?:chang|rais|lower|increas|decreas|reduc|bump|set)\w*\b[^.;:!?\n]{{0,60}}?"
+    rf"\bfrom\s+{_VALUE.format('was')}\s+(?:\w+\s+)?to\s+{_VALUE.format('now')}"
+)
+MOST_READ = 500
+
+
+def left_as_it_was(
+    snapshots: Snapshots, old_tree: str, new_tree: str, product: Collection[str], asked: str
+) -> str:
+    """What the text wants changed that is as it was in the new tree; else "".
+
+    `product` are the old files that decide nothing. Blocks. Raises GitFailed and OSError.
+    """
+    old, new = snapshots.list(old_tree), snapshots.list(new_tree)
+    read_old, read = snapshots.reader(old_tree), snapshots.reader(new_tree)
+    for sentence in sentences(asked):
+        if UNSURE.search(sentence):
+            continue
+        shown = " ".join(sentence.split())[:120]
+        for path in _to_change(sentence, old):
+            if old[path] == new.get(path):
+                return UNTOUCHED.format(path, shown)
+        for module in _to_go(sentence):
+            named = [one for one in old if posixpath.basename(one) in sentence] or list(product)
+            for path in named[:MOST_READ]:
+                before = _imported(path, read_old) if language_of(path) else set()
+                if module in before and module in _imported(path, read):
+                    return STILL_USED.format(path, module, shown)
+        for value in (hit["was"] for hit in BECOMES.finditer(sentence)):
+            code = [one for one in product if language_of(one)][:MOST_READ]
+            stood = sum(_numbers(one, read_old)[value] for one in code)
+            changed = [one for one in code if old[one] != new.get(one)]
+            lost = any(
+                _numbers(one, read)[value] < _numbers(one, read_old)[value] for one in changed
+            )
+            if changed and stood and not lost:
+                return STILL_THERE.format(value, shown)
+    return ""
+
+
+def _to_change(sentence: str, paths: Collection[str]) -> Iterator[str]:
+    """Existing code and documents that a sentence orders to be changed."""
+    for hit in ORDER.finditer(sentence):
+        name = hit["path"] or hit["ja"]
+        bare = "." not in name
+        fitting = [
+            path
+            for path in paths
+            if path == name
+            or posixpath.basename(path) == name
+            or (bare and posixpath.splitext(path)[0].lower() == name.lower())
+        ]
+        if len(fitting) == 1 and (
+            fitting[0].endswith(DOCUMENTS) or language_of(fitting[0]) or bare
+        ):
+            yield fitting[0]
+
+
+def _to_go(sentence: str) -> Iterator[str]:
+    """Modules that a sentence wants replaced by others."""
+    for hit in REPLACES.finditer(sentence):
+        name = hit["old"] or hit["gone"]
+        if not _VERSION.fullmatch(name):
+            yield name
+
+
+def _imported(path: str, read: ReadFile) -> set[str]:
+    """Names of modules that a file of Python or JavaScript imports."""
+    text = (read(path) or b"").decode("utf-8", "replace")
+    if path.endswith((".py", ".pyi")):
+        found = {hit[2] for hit in PYTHON_FROM.finditer(text)}
+        for hit in PYTHON_IMPORT.finditer(text):
+            found |= {part.split()[0] for part in hit[1].split(",") if part.split()}
+        return found
+    return {hit[1] for hit in JS_IMPORT.finditer(text)}
+
+
+def _numbers(path: str, read: ReadFile) -> Counter[str]:
+    """How often each number stands in the code of a file."""
+    source = read(path) or b""
+    family = lexical_family(path, source)
+    if family is None:
+        return Counter()
+    return Counter(one.text for one in tokens(source, family) if one.kind == "number")
