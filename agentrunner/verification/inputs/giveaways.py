@@ -30,8 +30,9 @@ SHELL_READ = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 SHELL_SET = r"(?:^|[\s;&|(]){}=|\bfor {} in\b|\bread\b[^\n]*\b{}\b"
 ASKED_WHETHER_THERE = re.compile(
     r"\btypeof\s*\(?\s*(?:[A-Za-z]\w*\.)?([A-Za-z_$]\w*)|\bdefined\?[\s(]+:*([A-Za-z_]\w*)"
-    r"|\bcfg(?:!\([^)\n]*?|\(not\()\b(test|debug_assertions)\b"
 )
+BUILT_FOR_TESTS = re.compile(r"\bcfg(?:!\([^)\n]*?|\(not\()\b(test|debug_assertions)\b")
+"""What asks how it was compiled: no requirement means that by saying "test"."""
 ASSIGNED = re.compile(
     r"\.([A-Za-z_]\w*)\s*=(?![=>])|\b(?:global|globalThis|window)\.([A-Za-z_]\w*)"
 )
@@ -109,6 +110,11 @@ def words_of_tools(lines: Collection[str], tools: Collection[str]) -> set[str]:
         }
         found |= {name for hit in ASKED_WHETHER_THERE.findall(line) for name in hit if name}
     return found
+
+
+def built_for_tests(lines: Collection[str]) -> set[str]:
+    """Words of compilers in these lines by which code is another one in a build for tests."""
+    return {word for line in lines for word in BUILT_FOR_TESTS.findall(line)}
 
 
 def taken_from_tests(lines: Collection[str], defined: Collection[str]) -> set[str]:

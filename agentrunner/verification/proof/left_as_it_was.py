@@ -50,7 +50,7 @@ REPLACES = re.compile(
 """A module that gives way to another one."""
 _VALUE = r"(?<![\w.])[`\"']?(?P<{}>\d+(?:\.\d+)?)[`\"']?(?![\w%]|\.\d)"
 BECOMES = re.compile(
-    rf"(?i)\b(?:chang|rais|lower|increas|decreas|reduc|bump|set)\w*\b[^.;:!?\n]{{0,60}}?"
+    rf"(?i)\b(?:chang|rais|lower|increas|decreas|reduc|set)\w*\b[^.;:!?\n]{{0,60}}?"
     rf"\bfrom\s+{_VALUE.format('was')}\s+(?:\w+\s+)?to\s+{_VALUE.format('now')}"
 )
 MOST_READ = 500

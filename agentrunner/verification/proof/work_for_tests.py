@@ -17,6 +17,7 @@ from agentrunner.sandboxes.environment import PLAIN
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.inputs.giveaways import (
     added_lines,
+    built_for_tests,
     defined_by_tests,
     imported_words,
     is_quoted_in,
@@ -122,6 +123,7 @@ def _marks(
     modules = imported_words(old_tests) - imported_words(work) - path_words([*others, *changed])
     read_of_environment: dict[str, str] = {}
     of_tests: dict[str, str] = {}
+    built: dict[str, str] = {}
     for path, added in lines.items():
         whole = _text(read(path))
         shell = family_of(path) == "shell" or SHELL.match(whole) is not None
@@ -131,8 +133,9 @@ def _marks(
         words = words_of_tools(added, tools) | words_of_tools(used, modules)
         for word in words | taken_from_tests(added, defined):
             of_tests[word] = path
+        built |= dict.fromkeys(built_for_tests(added), path)
     if not read_of_environment and not of_tests:
-        return _Marks({})
+        return _Marks(built)
     sources = [path for path in others if family_of(path)]
     inside = [path for path in sources if (one := counted[path]) and one.region]
     plain = [path for path in sources if path not in inside]
@@ -144,7 +147,7 @@ def _marks(
     )
     documents = [path for path in others if not family_of(path)]
     named = "\n".join([asked, code, *old_tests, *_texts(snapshots, world.old, documents)])
-    found = {
+    found = built | {
         word: path for word, path in read_of_environment.items() if not is_word_of(word, named)
     }
     found |= {
