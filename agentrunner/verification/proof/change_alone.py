@@ -7,28 +7,33 @@ from collections.abc import Sequence
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.findings import beside_work, missing_work
 from agentrunner.verification.inputs.executed_files import only_reads
+from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.collateral import collateral
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.left_as_it_was import left_as_it_was
 from agentrunner.verification.proof.loose_code import loose_code
+from agentrunner.verification.proof.missing_failures import left_out, nothing_fails
 from agentrunner.verification.proof.work_in_words import only_comments, unfinished
-from agentrunner.verification.target import Target
 
 
-def shown_by_the_change(
-    exam: Examination, targets: Sequence[Target], wanted: str
-) -> Finding | None:
+def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -> Finding | None:
     """What the change itself shows not to be the work, whatever its tests say. Blocks.
 
     Where a test or check of people was seen to turn, comments say no more than that.
     """
     world, snapshots = exam.world, exam.verifier.snapshots
+    targets = [case.target for case in cases]
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     inputs = exam.differential.inputs(world.old, targets)
     gone = [path for path in exam.total.deleted if inputs.counts(path) is None]
     tests = [path for path in exam.total.all if path not in world.product]
     code = [path for path in sorted(world.old_paths) if inputs.counts(path) is None]
-    if what := left_as_it_was(snapshots, world.old, world.new, code, wanted):
+    what = (
+        left_as_it_was(snapshots, world.old, world.new, code, wanted)
+        or nothing_fails(world.product, tests, read_old, read, wanted)
+        or left_out(cases, read)
+    )
+    if what:
         return missing_work(what)
     if what := collateral(gone, world.product, tests, read_old, read, wanted):
         return beside_work(what)

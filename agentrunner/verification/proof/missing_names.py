@@ -66,7 +66,7 @@ def missing_names(
     missing = [*wanted.values(), *spelt.values()]
     for row in quoted_lists(asked):
         texts = {re.compile(re.escape(one).encode()): f'"{one}"' for one in row}
-        absent = _not_in(snapshots, new_tree, changed, texts)
+        absent = _not_in(snapshots, new_tree, changed, texts, code=True)
         if absent and len(absent) < len(texts):  # what is given by these words is given in part
             missing += _not_in(snapshots, old_tree, [*gone, *same], absent).values()
     return NOWHERE.format(missing[0]) if missing else ""

@@ -124,8 +124,7 @@ class Prover:
                     exam = replace(exam, world=await self._world(old, new, cases, allowed))
                 for case in cases:
                     await _examine(exam, case)
-                targets = [case.target for case in cases]
-                found = await asyncio.to_thread(shown_by_the_change, exam, targets, wanted)
+                found = await asyncio.to_thread(shown_by_the_change, exam, cases, wanted)
                 report.findings += [found] if found is not None else []
             _read_checks(criteria, evidence, report)
         others = [

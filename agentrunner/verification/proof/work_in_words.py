@@ -32,6 +32,7 @@ UNFINISHED = re.compile(
     r"|(?:return|use|keep|do|just|enough|this|works?|ok|good)\b[^.\n]{0,40} for now\b"
     r"|in (?:a |the )?(?:real|full|actual)(?: |-)(?:implementation|world|app\w*|system|service"
     r"|version|code|life|project)|in production,? (?:this|we|you|it)\b"
+    r"|(?:comes?|follows?|added|done|handled|supported|implemented) later\b"
     r"|(?:would|should) (?:be )?(?:normally|really|actually) \w+)"
     r"|未実装|仮実装|仮の(?:値|データ|実装)|スタブ|ダミー|(?:あと|後)で実装"
 )

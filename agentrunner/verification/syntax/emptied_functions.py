@@ -45,11 +45,13 @@ def empty_functions(
 ) -> Emptied | None:
     """Return `after` with the functions emptied that were added or altered since `before`.
 
-    Signatures, decorators and docstrings stay, and so do new classes and constants. The functions
-    return nothing, or the zero value of their type; in Rust they panic, and a program's `main` ends
-    it well. Tests in the file stay as they are. With `only` it is the functions of this name,
-    without its class, also inside others; with `added`, functions of a name that stood before stay.
-    None if nothing was altered within functions, or if there is no syntax tree.
+    Signatures, decorators and docstrings stay, and so do new classes and constants. What the bodies
+    of Python and JavaScript said stays as a comment: a test that reads their text ran none of it.
+    The functions return nothing, or the zero value of their type; in Rust they panic, and a
+    program's `main` ends it well. Tests in the file stay as they are. With `only` it is the
+    functions of this name, without its class, also inside others; with `added`, functions of a name
+    that stood before stay. None if nothing was altered within functions, or if there is no syntax
+    tree.
     """
     old = parse(before, language) if added and before is not None else None
     known = {one.name for one in altered(None, old)} if old is not None else set()
@@ -136,7 +138,10 @@ def _python(parsed: Parsed, function: Function) -> Edit | None:
     if indent is None:
         filler = "return; yield" if yields else "pass"
     else:
-        filler = f"return{newline(parsed.source)}{indent}yield" if yields else "pass"
+        line = f"{newline(parsed.source)}{indent}"
+        text = parsed.source[kept[0].start_byte : kept[-1].end_byte].decode("utf-8", "replace")
+        comment = "".join(f"# {one.strip()}{line}" for one in text.splitlines())
+        filler = comment + (f"return{line}yield" if yields else "pass")
     return Edit(kept[0].start_byte, kept[-1].end_byte, filler)
 
 
@@ -155,6 +160,9 @@ def _script(parsed: Parsed, function: Function) -> Edit | None:
         filler = f"{{ {parsed.text(above[0]).rstrip(';')}; }}" if above else "{}"
     if body.type == "statement_block" and not statements(body):
         return None
+    text = parsed.text(body)
+    if body.type == "statement_block" and "*/" not in text:
+        filler = f"{{ /* {text} */ {filler[1:]}"
     return replaced(body, filler)
 
 

@@ -54,6 +54,10 @@ LEAST = 3
 """So many texts in quotes are a list."""
 _QUOTED = re.compile(r"\"([^\"\n]{2,60})\"")
 _ROW = re.compile(r"\"[^\"\n]{2,60}\"(?:,? (?:and |or )?\"[^\"\n]{2,60}\"){2,}")
+_TICKED_ROW = re.compile(r"`[^`\n]{1,40}`(?:,? (?:and |or )?`[^`\n]{1,40}`){2,}")
+_TICKED = re.compile(r"`([^`\n]{1,40})`")
+_NUMBERED = re.compile(r"\s*[-*+] (?:\[.\] )?`?(\d{3,})(?![\w.])")
+"""A point of a list that begins with a number of several digits, such as an answer of HTTP."""
 _POINT = re.compile(r"\s*(?:[-*+]|\d+[.)]) ")
 _FAULT = re.compile(
     r"(?i)\b(?:fails?|failed|failing|crash\w*|dies|died|breaks?|broken|currently|at the moment"
@@ -116,16 +120,22 @@ def wished_names(text: str) -> dict[str, str]:
 
 
 def quoted_lists(text: str) -> list[list[str]]:
-    """Lists of at least three texts in quotes that a text enumerates, in a row or as points."""
+    """Lists of at least three texts that a text enumerates, in a row or as points.
+
+    They stand in quotes or back quotes; a point may begin with a number instead.
+    """
     rows = [
-        _QUOTED.findall(hit[0])
+        within.findall(hit[0])
         for sentence in sentences(text)
         if not _FAULT.search(sentence)
-        for hit in _ROW.finditer(sentence)
+        for row, within in ((_ROW, _QUOTED), (_TICKED_ROW, _TICKED))
+        for hit in row.finditer(sentence)
     ]
     points: list[list[str]] = [[]]
     for line in text.splitlines():
+        numbered = _NUMBERED.match(line)
         quoted = _QUOTED.findall(line) if _POINT.match(line) else []
+        quoted = [numbered[1]] if numbered else quoted
         if len(quoted) == 1:
             points[-1] += quoted
         elif line.strip():

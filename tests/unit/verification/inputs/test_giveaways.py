@@ -6,6 +6,7 @@ import pytest
 
 from agentrunner.verification.inputs.giveaways import (
     added_lines,
+    built_for_tests,
     defined_by_tests,
     imported_words,
     is_quoted_in,
@@ -51,9 +52,9 @@ def test_words_of_tools_are_in_quotes_or_asked_for() -> None:
     assert words_of_tools(['flag.Lookup("test.v")'], tools) == {"test"}
     assert words_of_tools(["x = 'latest'; y = 'special'"], tools) == set()
     assert words_of_tools(["typeof describe === 'function'"], tools) == {"describe"}
-    assert words_of_tools(["if cfg!(test) {"], tools) == {"test"}
-    assert words_of_tools(["#[cfg(not(test))]"], tools) == {"test"}
-    assert words_of_tools(["#[cfg(test)]", "#[cfg(unix)]"], tools) == set()
+    assert built_for_tests(["if cfg!(test) {"]) == {"test"}
+    assert built_for_tests(["#[cfg(not(test))]"]) == {"test"}
+    assert built_for_tests(["#[cfg(test)]", "#[cfg(unix)]"]) == set()
 
 
 def test_names_of_tests_are_taken_by_assigning_or_in_quotes() -> None:
