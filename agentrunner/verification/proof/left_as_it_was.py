@@ -34,7 +34,7 @@ ORDER = re.compile(
     r"(?:(?:document|describe|mention|explain|note|add|put|write|list|record)(?:ed)?\b"
     rf"(?:(?!\b(?:from|for)\b)[^.;:!?\n]|\.\w){{0,80}}?\s(?:in|into|to)\s+{_ARTICLE}"
     rf"|(?:update|extend|amend|revise|adapt)\s+{_ARTICLE}){_PATH}"
-    rf"|{_PATH.replace('path', 'ja')}[`」]?(?:に|にも|を|も)[^。\n、]{{0,20}}(?:記載|追記|更新)"
+    rf"|{_PATH.replace('path', 'ja')}[`」]?\s*(?:に|にも|を|も)[^。\n、]{{0,20}}(?:記載|追記|更新)"
 )
 """An order to write into a file, or to bring it up to date."""
 UNSURE = re.compile(

@@ -162,7 +162,7 @@ def _script(parsed: Parsed, function: Function) -> Edit | None:
         return None
     text = parsed.text(body)
     if body.type == "statement_block" and "*/" not in text:
-        filler = f"{{ /* {text} */ {filler[1:]}"
+        filler = f"{{ /* {text} */ {filler[1:].lstrip()}"
     return replaced(body, filler)
 
 

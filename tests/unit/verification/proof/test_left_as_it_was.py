@@ -1,0 +1,80 @@
+"""What the requirements want changed and the work left as it was."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.proof.left_as_it_was import left_as_it_was
+
+
+class Trees:
+    """Two trees, held as texts."""
+
+    def __init__(self, old: dict[str, str], new: dict[str, str]) -> None:
+        self.trees = {"old": old, "new": new}
+
+    def list(self, tree: str) -> dict[str, Any]:
+        return dict(self.trees[tree])
+
+    def reader(self, tree: str) -> Any:
+        return lambda path: self.trees[tree][path].encode() if path in self.trees[tree] else None
+
+
+def _left(old: dict[str, str], new: dict[str, str], asked: str) -> str:
+    product = [path for path in old if "test" not in path]
+    return left_as_it_was(cast(Snapshots, Trees(old, new)), "old", "new", product, asked)
+
+
+OLD = {"mathx.py": "x = 1\n", "README.md": "# mathx\n", "CHANGELOG.md": "# Changes\n"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        ("Add `clamp(x)` to mathx.py. Also document it in README.md.", "README.md"),
+        ("Add clamp, and add a line to CHANGELOG.md.", "CHANGELOG.md"),
+        ("Add clamp. Update the changelog and the README.", "CHANGELOG.md"),
+        ("`clamp` を追加し、README.md にも追記する。", "README.md"),
+        ("Add clamp. If it is public, document it in README.md.", ""),
+        ("(optional) Document it in README.md", ""),
+        ("The README.md says nothing of clamp.", ""),
+        ("Document it in NOTES.md.", ""),
+        ("Write the report to out.txt.", ""),
+    ],
+)
+def test_a_file_that_has_to_change(asked: str, left: str) -> None:
+    found = _left(OLD, OLD | {"mathx.py": "x = 2\n"}, asked)
+    assert found.startswith(f"{left} is as it was") if left else not found
+    assert not _left(OLD, {path: f"{text}more\n" for path, text in OLD.items()}, asked)
+
+
+@pytest.mark.parametrize(
+    ("now", "left"),
+    [
+        ("import optparse as argparse\n", True),
+        ("from optparse import OptionParser\n", True),
+        ("import argparse  # not optparse\n", False),
+    ],
+)
+@pytest.mark.parametrize(
+    "asked", ["Migrate report.py from optparse to argparse.", "Replace `optparse` by `argparse`."]
+)
+def test_a_module_that_has_to_go(now: str, left: bool, asked: str) -> None:
+    old = {"report.py": "import optparse\n", "other.py": ""}
+    assert bool(_left(old, old | {"report.py": now}, asked)) is left
+
+
+@pytest.mark.parametrize(
+    ("asked", "now", "left"),
+    [
+        ("Change the page size from 10 to 25.", "SIZE = 10\nPAGE = 25\n", True),
+        ("Change the page size from 10 to 25.", "SIZE = 25\n", False),
+        ("Change nothing from 10 to 25 if it is set.", "SIZE = 10\nPAGE = 25\n", False),
+        ("Change the page size from 11 to 25.", "SIZE = 10\nPAGE = 25\n", False),
+    ],
+)
+def test_a_value_that_has_to_become_another(asked: str, now: str, left: bool) -> None:
+    assert bool(_left({"a.py": "SIZE = 10\n"}, {"a.py": now}, asked)) is left

@@ -1,0 +1,48 @@
+"""What has to fail and does not, and tests that the work leaves out."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.missing_failures import left_out, nothing_fails
+from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
+from agentrunner.verification.target import Target
+
+ASKED = "Fetch all. One that fails must reject with an Error that names the URL."
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "test", "fine"),
+    [
+        (ASKED, "return null;", "assert.equal(x, null);", False),
+        (ASKED, "return null;", "f(() => { throw new Error('x'); });", False),
+        (ASKED, "throw new Error(url);", "", True),
+        (ASKED, "return all;", "await assert.rejects(f());", True),
+        ("It raises no error now. It must not raise.", "return null;", "", True),
+        ("例外を投げること。", "return None", "", False),
+    ],
+)
+def test_something_of_the_work_fails(asked: str, code: str, test: str, fine: bool) -> None:
+    texts = {"a.js": code.encode(), "a.test.js": test.encode()}
+    found = nothing_fails(["a.js"], ["a.test.js"], lambda _: b"", texts.get, asked)
+    assert bool(found) is not fine
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "out"),
+    [
+        ("@pytest.mark.skip\ndef test_late(): ...\n", "skipped", True),
+        ("@pytest.mark.xfail\ndef test_late(): ...\n", "xfailed", True),
+        ("@pytest.mark.skipif(WINDOWS)\ndef test_late(): ...\n", "skipped", False),
+        ("def test_late(): ...\n", "passed", False),
+    ],
+)
+def test_a_new_test_is_left_out(text: str, outcome: TestOutcomeKind, out: bool) -> None:
+    late = TestResult("test_late", outcome, file="test_a.py")
+    target = Target("tests", "pytest")
+    before, now = Results("pytest"), Results("pytest", (late,))
+    case = Case(target, before, was_red=True, now=now)
+    assert bool(left_out([case], lambda _: text.encode())) is out
+    stood = Case(target, now, was_red=True, now=now)
+    assert not left_out([stood], lambda _: text.encode())
