@@ -14,6 +14,7 @@ from pathlib import Path
 from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.files import read_plain
 
+MISUSED = "the tool says: "
 PYTEST_USAGE = 4
 """pytest's exit code for a command line or configuration that it cannot use."""
 PYTEST_SAYS = re.compile(
@@ -23,7 +24,10 @@ PYTEST_SAYS = re.compile(
 report: that may be a module that is still to be written."""
 MAKE_SAYS = re.compile(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* \[.*\] Error (?P<code>\d+)$")
 MODULES = ("-m pytest", "-m py.test")
-NPM_SAYS = re.compile(r"npm (?:ERR!|error) (?:(?P<field>code|syscall|path|errno) )?(?P<text>.*)")
+NPM_SAYS = re.compile(
+    r"npm (?:ERR!|error) (?:(?P<field>code|syscall|path|errno) |(?:enoent|JSON\.parse) )?"
+    r"(?P<text>.*)"
+)
 OWN_FAULT = re.compile(r"E(?!LIFECYCLE)[A-Z_]+")
 """npm's codes of what it could not do itself; a script that failed has a number, or ELIFECYCLE."""
 NPM_WARNS = re.compile(r"npm (?:WARN|warn|notice)\b")
@@ -40,7 +44,8 @@ def misused(shell: str, exit_code: int, output: str, repo: Path, wanted: str) ->
     words = _pytest(shell, exit_code, output, repo) or _npm(exit_code, output)
     if not words or _holds_only_texts(repo):
         return ""
-    return "" if any(_stands_in(name, wanted) for name in _named(words, shell)) else words
+    named = any(_stands_in(name, wanted) for name in _named(words, shell))
+    return "" if named else f"{MISUSED}{words}"
 
 
 def _pytest(shell: str, exit_code: int, output: str, repo: Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.rooms.misused_tools import misused
+from agentrunner.verification.rooms.misused_tools import MISUSED, misused
 
 NO_FOLDER = "no tests ran in 0.01s\nERROR: file or directory not found: nope_dir\n"
 NO_TEST = "ERROR: not found: /repo/t/test_a.py::test_b\n(no match in any of [<Module test_a.py>])\n"
@@ -56,21 +56,23 @@ def repo(tmp_path: Path) -> Path:
         ("uv run pytest -q nope_dir", 4, NO_FOLDER, "file or directory not found: nope_dir"),
         ("pytest t/test_a.py::test_b", 4, NO_TEST, "not found: /repo/t/test_a.py::test_b"),
         ("python -m pytest --foo", 4, OPTION, "error: unrecognized arguments: --foo"),
-        ("npm test", 254, NO_MANIFEST, "enoent Could not read package.json: Error: ENOENT:"),
-        ("npm test", 254, OLD_NPM, "enoent Could not read package.json: Error: ENOENT:"),
-        ("npm test", 1, f"npm warn config x\n{BROKEN}", "JSON.parse Invalid package.json:"),
+        ("npm test", 254, NO_MANIFEST, "Could not read package.json: Error: ENOENT:"),
+        ("npm test", 254, OLD_NPM, "Could not read package.json: Error: ENOENT:"),
+        ("npm test", 1, f"npm warn config x\n{BROKEN}", "Invalid package.json:"),
     ],
 )
 def test_the_tool_says_that_it_was_called_wrongly(
     repo: Path, shell: str, code: int, output: str, said: str
 ) -> None:
-    assert misused(shell, code, output, repo, "Charge for every piece").startswith(said)
+    assert misused(shell, code, output, repo, "Charge for every piece").startswith(MISUSED + said)
 
 
 def test_the_code_is_read_through_make(repo: Path) -> None:
     (repo / "Makefile").write_text("test:\n\tpytest -q nope_dir\n")
     output = f"{NO_FOLDER}make: *** [Makefile:2: test] Error 4\n"
-    assert misused("make test", 2, output, repo, "Charge") == NO_FOLDER.splitlines()[1][7:]
+    assert (
+        misused("make test", 2, output, repo, "Charge") == MISUSED + NO_FOLDER.splitlines()[1][7:]
+    )
     assert not misused("make test", 2, output.replace("Error 4", "Error 1"), repo, "Charge")
 
 
