@@ -143,6 +143,8 @@ class TestSummary(Contract):
     baseline_passed: int | None
     baseline_failed: int | None
     added: int
+    measured: bool = True
+    """Whether it ran in this run since its baseline; if not, all of this is of before the run."""
 
 
 class ProofEntry(Contract):

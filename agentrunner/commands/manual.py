@@ -34,6 +34,15 @@ FILES = (
     (".agent-runner/", "The notes of runs, in the repository."),
 )
 
+STDIN = "agent-runner"
+STDIN_ABOUT = "Work on the task file on standard input"
+STDIN_DETAIL = (
+    "Does what agentrunner run does, for a program that hands over a task file and looks at the"
+    " exit code. It asks nobody; the log is on standard output. Where the run waits for a person,"
+    " standard error names the command that answers."
+)
+STDIN_CODES = (("0", "COMPLETE"), ("1", "everything else, a run that waits included"))
+
 
 def man(
     context: typer.Context,
@@ -68,7 +77,24 @@ def pages(program: Any) -> Iterator[tuple[str, str]]:
     """Yield file name and text of each page of the program and its commands."""
     context = typer.Context(program, info_name="agentrunner")
     yield f"agentrunner.{SECTION}", _program_page(program, context)
+    yield f"{STDIN}.{SECTION}", _stdin_page()
     yield from _command_pages(program, context, "")
+
+
+def _stdin_page() -> str:
+    """The page of the second program, which other programs call."""
+    title = f'.TH {STDIN.upper()} {SECTION} "" "AgentRunner {__version__}" "AgentRunner"'
+    lines = [title, ".SH NAME", f"{_text(STDIN)} \\- {_text(STDIN_ABOUT)}"]
+    lines += [".SH SYNOPSIS", f".B {_text(STDIN)}", _text("< task.yaml"), ".SH DESCRIPTION"]
+    lines.append(_text(STDIN_DETAIL))
+    lines.append('.SH "EXIT STATUS"')
+    for code, about in STDIN_CODES:
+        lines += [".TP", f".B {_text(code)}", _text(about)]
+    see = [
+        f".BR {_text('agentrunner')} ({SECTION}),",
+        f".BR {_text('agentrunner-run')} ({SECTION})",
+    ]
+    return _joined([*lines, '.SH "SEE ALSO"', *see])
 
 
 def _command_pages(index: Index, above: Any, lead: str) -> Iterator[tuple[str, str]]:

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, paint_for, show, width_of
+from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.index import CONTEXT, Entries, Index, index_app
 from agentrunner.commands.plan_place import Setting, author, now, repository, store_of, task_called
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import NoProposal
+from agentrunner.state.lifecycle import WAITING_EXIT
 
 if TYPE_CHECKING:
     from agentrunner.plans.plan import Plan
-    from agentrunner.plans.store import PlanStore
+    from agentrunner.plans.store import OpenQuestion, PlanStore
 
 COMMANDS: Entries = {
     "say": ("plan:say", "Say something to the planner, also where it is the name of a command."),
@@ -170,9 +171,14 @@ def _show_json(plan: Plan, store: PlanStore, task_id: str | None = None) -> None
 
 def answer(
     question: Annotated[
-        str, typer.Argument(metavar="N", help="The question's number, or the task that asks.")
-    ],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer.")],
+        str | None,
+        typer.Argument(
+            metavar="N", help="The question's number, or the task that asks. Default: the only one."
+        ),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="The answer. In a terminal: asked for.")
+    ] = None,
     repo: opt.PlanRepo = None,
     state_dir: opt.StateDir = None,
 ) -> int:
@@ -182,9 +188,54 @@ def answer(
     from agentrunner.execution.credentials import secrets_in
     from agentrunner.text.redaction import Redactor
 
+    if question is None or text is None:
+        found = _open_question(store_of(repo, state_dir), question)
+        question, text = str(found.id), _typed_answer(found)
+        if not text:
+            return WAITING_EXIT
     answer = Redactor(secrets_in(os.environ)).redact(text)
     show(answered(question, answer, repo, state_dir))
     return 0
+
+
+def _open_question(store: PlanStore, name: str | None) -> OpenQuestion:
+    """Return the open question of this name; without one the only one. Raises UsageError."""
+    from agentrunner.errors.plans import UnknownQuestion
+    from agentrunner.plans.execution import answers
+    from agentrunner.plans.store import is_living
+
+    if name is not None:
+        return answers.asked_by(store, name)
+    plan = store.load()
+    waiting = [one for one in store.questions() if one.answer is None and is_living(one, plan)]
+    if len(waiting) == 1:
+        return waiting[0]
+    if not waiting:
+        raise UnknownQuestion("No question is open.", remedy="agentrunner plan status")
+    numbers = ", ".join(f"{one.id} {one.task_id}".strip() for one in waiting)
+    raise UsageError(
+        f"several questions are open: {numbers}",
+        remedy=f"name one, e.g. agentrunner plan answer {waiting[0].id}",
+    )
+
+
+def _typed_answer(question: OpenQuestion) -> str:
+    """Show the question and return what the person types; "" leaves it. Raises UsageError."""
+    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.screens.layout import wrap
+    from agentrunner.screens.paused import QUESTION_PROMPT
+
+    if not interactive(Output()):
+        raise UsageError(
+            "the answer is missing.", remedy=f"agentrunner plan answer {question.id} TEXT"
+        )
+    about = f"{question.task_id}: " if question.task_id else ""
+    lines = f"{about}{question.text}".splitlines()
+    width = width_of(sys.stderr)
+    show("\n".join(row for line in lines for row in wrap(line, width, "  ")), sys.stderr)
+    with interruptible(), left_cleanly():
+        return read_line(QUESTION_PROMPT).strip()
+    return ""
 
 
 def answered(

@@ -85,12 +85,15 @@ def ask_inline(question: Question, console: Console, folder: Path) -> Answer | N
             return found.answer
 
 
-def asked(question: Question, folder: Path, *, reject: bool = False) -> Answer | None:
+def asked(
+    question: Question, folder: Path, *, reject: bool = False, ends: bool = False
+) -> Answer | None:
     """Show the question in the terminal and read the answer; None leaves it waiting.
 
-    With `reject` only the reason is asked for.
+    With `reject` only the reason is asked for. With `ends` Ctrl-C raises KeyboardInterrupt, where
+    it ends more than the question.
     """
-    with interruptible(), left_cleanly():
+    with interruptible(), left_cleanly(ends=ends):
         _discard_typed()
         if question.kind in IN_WORDS:
             return _answer(question)
@@ -99,13 +102,18 @@ def asked(question: Question, folder: Path, *, reject: bool = False) -> Answer |
 
 
 @contextlib.contextmanager
-def left_cleanly() -> Iterator[None]:
-    """Let Ctrl-C and Ctrl-D leave a question; typed text, or ^C, keeps its line."""
+def left_cleanly(*, ends: bool = False) -> Iterator[None]:
+    """Let Ctrl-C and Ctrl-D leave a question; typed text, or ^C, keeps its line.
+
+    With `ends` Ctrl-C goes on upwards.
+    """
     try:
         yield
-    except (EOFError, KeyboardInterrupt):
+    except (EOFError, KeyboardInterrupt) as left:
         sys.stderr.write("\n")
         sys.stderr.flush()
+        if ends and isinstance(left, KeyboardInterrupt):
+            raise
 
 
 def ask_yes(text: str, console: Console) -> bool:

@@ -56,7 +56,11 @@ def watch(
         return _Watch(run_id, output).to_the_end()
     except KeyboardInterrupt:
         if not output.json:
-            tell(f"\n{run_id} goes on.  agentrunner watch {run_id}", sys.stderr)
+            goes_on = is_driven(environment.state_dir(output.state_dir), run_id)
+            now = f"goes on.  agentrunner watch {run_id}"
+            if not goes_on:
+                now = f"waits for you.  agentrunner answer {run_id}"
+            tell(f"\n{run_id} {now}", sys.stderr)
         return INTERRUPTED
 
 
@@ -179,12 +183,14 @@ class _Watch:
         driven = is_driven(self._state_dir, self._run_id)
         with self._console.silence(), polling(self._answer_watcher(question, driven)):
             try:
-                answer = asked(question, self._folder.root)
+                answer = asked(question, self._folder.root, ends=True)
             except NotAskedAnyMore as settled:
                 tell(f"\n{settled}", sys.stderr)
                 return True
         if answer is None:
             self._left.add(question.id)
+            if driven:
+                tell("Left waiting; the view goes on, and Ctrl-C ends it.", sys.stderr)
             return False
         there = replace(self._output, detach=True, quiet=False, notify=None, events=None)
         code = give(self._run_id, answer, there, left_alone=lambda _: "It goes on by itself.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,9 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "diff": ("must_change", "must_not_change"),
 }
 """By kind of check, the fields of which at least one must be given."""
+_CHECK_KINDS = ("command", "test", *(kind for kind in _NEEDS if kind != "command"))
+"""What a person may write; of a model's kinds, unknown ones are kept and not executed."""
+COMMAND_CHECK = "{kind: command, run: COMMAND} runs a command in a shell"
 
 
 _IMPLY_KIND = {
@@ -176,14 +179,16 @@ def _check_kinds(file: TaskFile, tree: YamlTree) -> None:
         _refuse_incomplete(tree, ("runner", "meta"), "script", "script", remedy)
 
 
-def _check_kind(kind: str, known: list[str], tree: YamlTree, path: KeyPath) -> None:
+def _check_kind(
+    kind: str, known: Sequence[str], tree: YamlTree, path: KeyPath, otherwise: str = ""
+) -> None:
     if kind not in known:
         raise mistake(
             tree,
             path,
             f'{dotted(path)} "{kind}" is not known. Known: {", ".join(known)}.',
             error=UnknownKind,
-            remedy=suggestion(kind, known),
+            remedy=suggestion(kind, known) or otherwise,
         )
 
 
@@ -304,6 +309,9 @@ def _check_criteria(criteria: Iterable[CriterionSpec], tree: YamlTree) -> None:
                 remedy="give it another id, or none",
             )
         seen.add(criterion.id.casefold())
+        if criterion.check is not None:
+            where = (*path, "check", "kind")
+            _check_kind(criterion.check.kind, _CHECK_KINDS, tree, where, COMMAND_CHECK)
         if criterion.check is not None and (problem := _check_problem(criterion.check)):
             raise mistake(
                 tree,

@@ -268,4 +268,5 @@ def _test(state: TaskContext) -> TestSummary | None:
         baseline_passed=at_baseline.passed if at_baseline else None,
         baseline_failed=at_baseline.failed if at_baseline else None,
         added=evidence.tests_added if evidence else 0,
+        measured=bool(evidence and evidence.test),
     )

@@ -287,33 +287,41 @@ def commands(
         )
         return (*answers, line("do_show", show=f"agentrunner show {run}",
                                cancel=f"agentrunner cancel {run}"))  # fmt: skip
-    look = line("do_look", diff=f"agentrunner diff {run}", undo=f"agentrunner undo {run}")
+    look = _look(reading, run)
     match next_step_of(label):
         case None:
-            return (line("do_resume", command=f"agentrunner resume {run}"), look)
+            return (line("do_resume", command=f"agentrunner resume {run}"), *look)
         case "retry":
             return (
                 line("do_logs", command=f"agentrunner logs {run}"),
                 line("do_hint", command=f'agentrunner resume {run} -m "…" --max-loops 3'),
-                look,
+                *look,
             )
         case "review":
             send_back = line("do_send_back", command=f'agentrunner resume {run} -m "…"')
-            return (_accept(run, criteria), send_back, look)
+            return (_accept(run, criteria), send_back, *look)
         case "use":
             return _to_use(reading, look)
         case other:
             assert_never(other)
 
 
-def _to_use(reading: NoteSources, look: Line) -> tuple[Line, ...]:
+def _look(reading: NoteSources, run: str) -> tuple[Line, ...]:
+    """How to see the changes and take them back; nothing where there are none."""
+    result = reading.result
+    if not (result.changed_files or result.commit):
+        return ()
+    return (line("do_look", diff=f"agentrunner diff {run}", undo=f"agentrunner undo {run}"),)
+
+
+def _to_use(reading: NoteSources, look: tuple[Line, ...]) -> tuple[Line, ...]:
     if made := reading.result.commit:
         outside = reading.result.worktree
         branch, name = shlex.quote(made.branch), made.id[:10]
         take = f"git merge {branch}" if outside else f"git show {name}"
-        return (look, line("do_merge" if outside else "do_look_commit", command=take))
+        return (*look, line("do_merge" if outside else "do_look_commit", command=take))
     commit = line("do_commit", command=commit_command(reading.result.changed_files))
-    return (look, commit) if reading.in_git else (look,)
+    return (*look, commit) if reading.in_git and look else look
 
 
 def _accept(run: str, criteria: Sequence[CriterionRow]) -> Line:

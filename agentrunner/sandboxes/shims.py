@@ -23,6 +23,16 @@ _PYENV_LIKE = {
 }
 
 
+def is_file(path: Path) -> bool:
+    """Whether it is a file; no where that cannot be seen, below a folder of somebody else."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises PermissionError
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is a folder; no where that cannot be seen."""
+    return os.path.isdir(path)  # noqa: PTH112 - as above
+
+
 @dataclass(frozen=True)
 class Managers:
     """Where this user's version managers keep their installations."""
@@ -94,9 +104,9 @@ def unshim(
     """Return the program behind a shim, or the candidate if it is none; None for a dead end."""
     folder, name = candidate.parent, candidate.name
     if folder.name == "shims":
-        if (folder.parent / "versions").is_dir():
+        if is_folder(folder.parent / "versions"):
             return _pyenv_like(folder.parent, name, repo, environ)
-        if (folder.parent / "installs").is_dir():
+        if is_folder(folder.parent / "installs"):
             return _asdf_or_mise(folder.parent / "installs", name, repo, managers.home)
     if folder == managers.volta / "bin" and name != "volta":
         return _volta(managers.volta, name, repo)
@@ -116,7 +126,7 @@ ENVIRONMENTS = (".venv", "venv")
 def environments_of(repo: Path) -> list[Path]:
     """Return the existing virtual environments of a repository."""
     found = [repo / name for name in ENVIRONMENTS]
-    return [place for place in found if (place / "pyvenv.cfg").is_file()]
+    return [place for place in found if is_file(place / "pyvenv.cfg")]
 
 
 def pyvenv_home(venv: Path) -> Path | None:
@@ -207,7 +217,7 @@ def _matching(folder: Path, version: str) -> list[Path]:
     """Return the installation of exactly this version, or else those that the version begins."""
     exact = folder / version.removeprefix("v")
     for candidate in (folder / version, exact):
-        if version and candidate.is_dir():
+        if version and is_folder(candidate):
             return [candidate]
     return [f for f in _folders(folder) if f.name.startswith((f"{version}.", f"{version}-"))]
 
@@ -235,7 +245,7 @@ def _is_same_file(file: Path, reference: Path) -> bool:
 
 def _folders(folder: Path) -> list[Path]:
     try:
-        return [entry for entry in folder.iterdir() if entry.is_dir()]
+        return [entry for entry in folder.iterdir() if is_folder(entry)]
     except OSError:
         return []
 

@@ -14,7 +14,14 @@ from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.deny import exposes, holds
-from agentrunner.sandboxes.shims import Managers, environments_of, pyvenv_home, unshim
+from agentrunner.sandboxes.shims import (
+    Managers,
+    environments_of,
+    is_file,
+    is_folder,
+    pyvenv_home,
+    unshim,
+)
 
 SYSTEM_ROOTS = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")))
 SYSTEM_PATH = tuple(map(Path, ("/usr/local/bin", "/usr/bin", "/bin")))
@@ -82,7 +89,7 @@ class _Search:
         venvs = environments_of(repo)
         if environ.get("VIRTUAL_ENV"):
             venvs.append(Path(environ["VIRTUAL_ENV"]))
-        venvs = [v for v in venvs if v.is_absolute() and (v / "pyvenv.cfg").is_file()]
+        venvs = [v for v in venvs if v.is_absolute() and is_file(v / "pyvenv.cfg")]
         self.environments = [v / "bin" / "python" for v in venvs]
         entries = (Path(entry) for entry in environ.get("PATH", "").split(":") if entry)
         self._path = tuple(
@@ -104,7 +111,7 @@ class _Search:
 
     def take(self, path: Path) -> None:
         """Make this file startable at this path."""
-        if path in self._seen or not path.is_file():
+        if path in self._seen or not is_file(path):
             return
         self._seen.add(path)
         real = self._follow(path)
@@ -165,7 +172,7 @@ class _Search:
                 here = here.parent
                 continue
             step = here / part
-            if not step.is_symlink():
+            if not os.path.islink(step):  # noqa: PTH114 - Path raises where it may not look
                 here = step
                 continue
             text = os.readlink(step)  # noqa: PTH115 - the text as it stands
@@ -221,10 +228,7 @@ class _Search:
 
 
 def _is_executable(path: Path) -> bool:
-    try:
-        return path.is_file() and os.access(path, os.X_OK)
-    except OSError:
-        return False
+    return is_file(path) and os.access(path, os.X_OK)
 
 
 def _shebang(file: Path) -> str:
@@ -264,4 +268,5 @@ def _prefix(file: Path) -> Path | None:
         return None
     root = file.parent.parent
     marks = ("pyvenv.cfg", "conda-meta", "lib")
-    return root if any((root / mark).exists() for mark in marks) else None
+    seen = any(is_file(root / mark) or is_folder(root / mark) for mark in marks)
+    return root if seen else None

@@ -17,7 +17,8 @@ _MOST_ROWS = 20
 def cost_line(result: Result) -> str:
     """Return tokens of planner and workers, the source of these figures, and the money."""
     usage, rows = result.usage, result.bill
-    if rows and not any(map(_cost_something, rows)):
+    begun = bool(rows or result.meta_calls or result.worker_runs)
+    if (rows or not begun) and not any(map(_cost_something, rows)):
         return "none: no model was asked"
     planner = [row for row in rows if row.role != "worker"]
     worker = [row for row in rows if row.role == "worker"]

@@ -134,8 +134,9 @@ class LiveView:
         """Return the status line; "" before the first event."""
         if self._started is None:
             return ""
-        # One cell stays free: some terminals wrap once the last one is written.
-        return fitted(self._parts(now - self._started, now), self._width - 1)
+        # One cell stays free, as some terminals wrap once the last one is written, and two for the
+        # ^C that the terminal writes behind the line.
+        return fitted(self._parts(now - self._started, now), self._width - 3)
 
     def _parts(self, elapsed: float, now: float) -> list[tuple[str, ...]]:
         """Return the status line's parts, each as alternatives from the longest to the shortest."""

@@ -32,6 +32,23 @@ _NAMES = {
     "worker_failed": "the worker could not work",
     "planner": "the planner gave no answer",
 }
+_FINDINGS = {
+    "tests_gone": "tests that ran before are missing or skipped",
+    "flaky": "a test is green once and red once",
+    "packages_changed": "tests or tools were installed anew",
+    "editable_install": "tests may import another folder",
+    "work_unasked": "requested work may be missing",
+    "work_beside": "the work touches what it was not asked to",
+    "only_in_tests": "the work may pass in tests alone",
+    "work_not_lasting": "the work may not last",
+    "work_pinned": "the work may fit the tests alone",
+    "dependencies_changed": "dependencies were changed",
+    "checkout_lacks": "a checkout may lack files",
+    "not_held": "files cannot be handed over",
+    "unkept": "files are too large to be verified",
+    "setup_failed": "the set-up fails on what is handed over",
+}
+"""By code of a finding: what an approval is about, where that is not what decides."""
 OURS = ("budget", "planner")
 """Questions in words that do not come from the planner."""
 SHOWN = 600
@@ -91,11 +108,25 @@ def paused_screen(
     return "\n".join([*lines, *_next(result, waiting, target, width)])
 
 
+def about(waiting: InboxItem) -> str:
+    """Return in a few words what is asked; "" for a kind that has none."""
+    if about_check(waiting.kind, waiting.subject):
+        return "a check cannot run"
+    return _FINDINGS.get(_code_of(waiting.subject)) or _NAMES.get(waiting.kind, "")
+
+
+def _code_of(subject: str) -> str:
+    """The code of the finding that is asked about; "" where it is about something else."""
+    try:
+        value = json.loads(subject)
+    except ValueError:
+        return ""
+    return str(value.get("code", "")) if isinstance(value, dict) else ""
+
+
 def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
-    subject = _NAMES.get(kind) or result.title or ""
     waiting = result.waiting
-    if waiting is not None and about_check(waiting.kind, waiting.subject):
-        subject = "a check cannot run"
+    subject = (about(waiting) if waiting else _NAMES.get(kind)) or result.title or ""
     names = " · ".join(flat(text) for text in (str(result.run_id), subject) if text)
     rounds = count(rounds_of(result.loops or 0, result.worker_runs or 0), "round")
     right = ", ".join([rounds, *worked_and_waited(result.duration_sec, result.waited_sec)])
@@ -195,7 +226,7 @@ def approval_screen(
     It is read from the canonical JSON that will be executed, not from a description. `result` is
     the present state of the run, if known.
     """
-    head = [f"  {_NAMES.get(waiting.kind, waiting.kind)}", ""]
+    head = [f"  {about(waiting) or waiting.kind}", ""]
     return "\n".join([*head, *_approval_text(waiting, prompt, width, result), ""])
 
 

@@ -337,7 +337,8 @@ def _checks_line(held: list[Event], round_number: int) -> StoryLine:
         if not good and (why := event.get("detail") or event.get("finding")):
             more.append(f"{target}: {why}")
         reds = [one for one in event.get("red") or () if isinstance(one, Mapping)]
-        more += [f"red  {red_entry(red)}" for red in reds[:MOST]]
+        lines = [f"red  {red_entry(red)}" for red in reds[:MOST]]
+        more += [line for line in lines if line not in more]  # a check may run one of the tests
         left = max(int(event.get("failed") or 0), len(reds)) - len(reds[:MOST])
         more += [f"and {left} more red: agentrunner logs --tests"] * bool(reds and left > 0)
         if known := [str(name) for name in event.get("known_red") or ()]:

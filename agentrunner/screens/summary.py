@@ -162,6 +162,7 @@ def missing_sentences(result: Result) -> list[str]:
     sentences += [text] if (text := _reason_text(result)) and not error else []
     if test and not _is_excused(test) and (test.exit_code != 0 or test.failed):
         since = " (red since before the run)" if test.baseline_exit_code else ""
+        since = since if test.measured else f" ({_NOT_MEASURED})"
         sentences.append(f"`{test.command}` exits {test.exit_code}{since}")
     for criterion in result.acceptance_criteria:
         if criterion.critical and criterion.status != "passed":
@@ -312,9 +313,14 @@ def _facts(
     return lines
 
 
+_NOT_MEASURED = "before the run; not run since"
+
+
 def _tests(test: TestSummary) -> str:
     now = _counts(test.passed, test.failed)
     text = now or f"`{test.command}` exits {test.exit_code}"
+    if not test.measured:
+        return f"{text} {_NOT_MEASURED}"
     before = _counts(test.baseline_passed, test.baseline_failed)
     if not before and test.baseline_exit_code is not None:
         before = f"exit {test.baseline_exit_code}"
@@ -349,7 +355,7 @@ def _judged(result: Result) -> list[str]:
 
 def _next(result: Result, target: str, width: int, git: str, driven: bool) -> list[str]:
     name = f" {target}" if target else ""
-    undo = (f"agentrunner undo{name}", "put the files back")
+    back = [(f"agentrunner undo{name}", "put the files back")] if result.changed_files else []
     hint = f'agentrunner resume{name} -m "..."'
     end, reason = end_of(result.state), result.reason or ""
     if result.undone:
@@ -361,12 +367,12 @@ def _next(result: Result, target: str, width: int, git: str, driven: bool) -> li
     if end is None or reason == "interrupted":
         begun = result.state != "PENDING"
         again = (f"agentrunner resume{name}", "go on where it was" if begun else "begin it")
-        return next_lines([again, undo] if begun else [again], width)
+        return next_lines([again, *back] if begun else [again], width)
     match end.next_step:
         case "use":
             steps = _steps_to_use(result, name, git)
         case "review":
-            steps = [*_accept_steps(result, name), (hint, "send it back with a remark"), undo]
+            steps = [*_accept_steps(result, name), (hint, "send it back with a remark"), *back]
         case "retry":
             again = (hint, "try again")
             if reason.startswith("budget: "):
@@ -374,7 +380,7 @@ def _next(result: Result, target: str, width: int, git: str, driven: bool) -> li
                 again = (f"agentrunner resume{name} --budget {limit}=+AMOUNT", "go on with more")
             logs = (f"agentrunner logs{name}", "what the worker did")
             steps = [*_known_reds(result, name), *([logs] if result.worker_runs else []), again]
-            steps += [undo] if result.changed_files else []
+            steps += back
         case other:
             assert_never(other)
     return next_lines(steps, width)

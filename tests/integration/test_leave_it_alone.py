@@ -129,6 +129,11 @@ def test_a_question_that_is_left_in_one_terminal_is_asked_in_the_other(shell: Sh
     task = shell.task(plan(), consult("Which?"), *ENDS)
     with shell.terminal("run", task) as asks:
         asks.until(PROMPT)
+        with shell.terminal("watch") as looks:
+            looks.until(PROMPT)
+            looks.type("\x03")  # as its first lines say, that ends the view
+            looks.until("goes on.  agentrunner watch")
+            assert looks.end() == 130
         with shell.terminal("watch") as watches:
             watches.until(PROMPT)
             asks.type("\r")

@@ -39,6 +39,7 @@ from agentrunner.verification.rooms.byte_code import (
     speaks_of_compiling,
     write_programs,
 )
+from agentrunner.verification.rooms.misused_tools import MISUSED
 from agentrunner.verification.rooms.start_up import MISSING, NO_TESTS, names_missing_file
 
 TEST_COMMAND = "task.test.command"
@@ -341,6 +342,9 @@ def not_ready(
     if why == NO_TESTS:
         message = f"{what} finds no tests."
         remedy = "task.test.baseline: false, where the run is to write the first ones"
+    elif why.startswith(MISUSED):
+        message = f"{what} is called wrongly."
+        remedy = "correct it; if the run is to write what it lacks, the PRD has to name that"
     elif names_missing_file(shell, why):
         message = f"{what} names a file that is not there."
         remedy = "correct the name; if the run is to write that file, the PRD has to name it"

@@ -16,6 +16,7 @@ from typing import Protocol
 from agentrunner.verification.results.counts import Counts
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
+from agentrunner.verification.rooms.misused_tools import misused
 
 UNRESOLVED = re.compile(
     r"(?m)^(?:\x1b\[[\d;]*m)*\[ERROR\] "
@@ -166,6 +167,8 @@ def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool, wanted
     if not is_test:
         return ""
     if ran.exit_code and ran_none and (why := _file_lacking(shell, ran.tail, repo, wanted)):
+        return why
+    if ran_none and (why := misused(shell, ran.exit_code, ran.tail, repo, wanted)):
         return why
     if ran.counts is not None and ran.counts.ran == 0 and ran.counts.skipped == 0:
         return NO_TESTS

@@ -26,6 +26,7 @@ def test_each_command_has_a_page(pages: Path) -> None:
     names = {f"agentrunner-{name}.1" for name in cli.COMMANDS}
     names |= {f"agentrunner-plan-{name}.1" for name in PLAN} | {"agentrunner.1"}
     names |= {"agentrunner-planners-list.1", "agentrunner-planners-try.1"}
+    names |= {"agent-runner.1"}
     assert {page.name for page in pages.iterdir()} == names
 
 
@@ -34,12 +35,19 @@ def test_man_renders_them(pages: Path) -> None:
         missing("man-db and groff are not installed")
     environ = {**os.environ, "MANWIDTH": "80", "LC_ALL": "C.UTF-8", "PAGER": "cat"}
     shown = {}
-    for name in ("agentrunner", "agentrunner-run", "agentrunner-plan", "agentrunner-plan-run"):
+    for name in (
+        "agent-runner",
+        "agentrunner",
+        "agentrunner-run",
+        "agentrunner-plan",
+        "agentrunner-plan-run",
+    ):
         command = ["man", "--warnings", "-l", str(pages / f"{name}.1")]
         done = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
         assert done.stderr == ""
         shown[name] = done.stdout
     assert "agentrunner-watch(1)" in shown["agentrunner"]
+    assert "agent-runner < task.yaml" in shown["agent-runner"]
     assert "-d, --detach" in shown["agentrunner-run"]
     assert 'agentrunner run "fix the failing test" --test "pytest -q"' in shown["agentrunner-run"]
     assert "agentrunner-plan-run(1)" in shown["agentrunner-plan"]

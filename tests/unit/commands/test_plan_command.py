@@ -130,6 +130,23 @@ def test_a_planner_that_only_asks_is_answered(shell: Shell) -> None:
     assert "Svelte" in shell.talks.page(1)
 
 
+def test_the_only_open_question_need_not_be_named(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks = decompose(questions=["Which framework?"], understanding="It depends.")
+    shell.talks.script([asks, WISH])
+    assert shell("make a page", *SCRIPT) == 4
+    assert shell("answer") == 2 and "try: agentrunner plan answer 1 TEXT" in shell.err
+    monkeypatch.setattr("agentrunner.commands.plan.interactive", lambda output: True)
+    typed = iter(["\n", "Svelte\n"])
+    monkeypatch.setattr(
+        "agentrunner.commands.question_prompt.read_line", lambda prompt: next(typed)
+    )
+    assert shell("answer") == 4 and "Which framework?" in shell.err
+    assert shell("answer") == 0 and "Question 1 is answered." in shell.out
+    assert shell("answer") == 2 and "No question is open." in shell.err
+
+
 def test_without_a_key_it_can_be_tried(shell: Shell) -> None:
     assert shell("make a page", "--planner", "mock", "--yes") == 0
     assert shell("and more", "--planner", "mock", "--yes") == 0

@@ -315,6 +315,23 @@ def test_a_list_where_settings_belong_is_told_their_names(load: Load) -> None:
     assert error.remedy == "its keys: plan, worker, complete"
 
 
+@pytest.mark.parametrize(
+    ("kind", "way_out"),
+    [
+        ("comand", "did you mean command?"),
+        ("shell", "{kind: command, run: COMMAND} runs a command in a shell"),
+    ],
+)
+def test_a_check_of_an_unknown_kind_is_a_mistake(load: Load, kind: str, way_out: str) -> None:
+    error = failure(load, f"{MINIMAL_TASK}  acceptance_criteria:\n  - {criterion_of(kind)}\n")
+    assert (error.code, error.remedy) == ("unknown-kind", way_out)
+    assert f'check.kind "{kind}" is not known. Known: command, test, file' in error.message
+
+
+def criterion_of(kind: str) -> str:
+    return f"{{description: It is there, check: {{kind: {kind}, run: ls}}}}"
+
+
 def test_a_typo_in_front_matter_may_mean_a_key_beside_the_task(load: Load) -> None:
     error = failure(load, "---\nruner: {}\n---\n# Title\n", name="prd.md")
     assert error.remedy == "did you mean runner?"

@@ -47,7 +47,7 @@ def keys(lines: tuple[Line, ...]) -> list[str]:
          ["do_logs", "do_hint", "do_look"]),
         ("WAITING", "WAITING", ["question_ask_human", "question_options"],
          ["do_answer", "do_show"]),
-        ("STOPPED", "STOPPED", ["decide_stopped"], ["do_resume", "do_look"]),
+        ("STOPPED", "STOPPED", ["decide_stopped"], ["do_resume"]),  # it changed nothing
     ],
 )  # fmt: skip
 def test_each_ending_says_what_to_decide_and_do(

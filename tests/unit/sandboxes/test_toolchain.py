@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -257,6 +259,27 @@ def test_a_program_of_the_repository_brings_its_interpreter(machine: Machine) ->
     script.write_text("#!/usr/bin/env -S agentrunner-node --flag\n")
     script.chmod(0o755)
     assert machine.roots("./check") == {".nvm/versions/node/v20.1.0"}
+
+
+def test_an_environment_made_of_a_python_that_may_not_be_seen_is_passed_over(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = machine.home / "closed"
+    venv = machine.repo / ".venv"
+    machine.write(venv / "pyvenv.cfg", f"home = {closed / 'bin'}\n")
+    (venv / "bin").mkdir()
+    (venv / "bin" / "python").symlink_to(closed / "bin" / "python3")
+    machine.write(venv / "bin" / "pytest", f"#!{venv / 'bin' / 'python'}\n")
+    (venv / "bin" / "pytest").chmod(0o755)
+    stat, lstat = os.stat, os.lstat
+
+    def refusing(path: Any, **more: Any) -> os.stat_result:
+        if Path(path).is_relative_to(closed):
+            raise PermissionError(13, "Permission denied", str(path))
+        return (stat if more.get("follow_symlinks", True) else lstat)(path)
+
+    monkeypatch.setattr("os.stat", refusing)
+    assert not any(mount.target.is_relative_to(closed) for mount in machine.find("pytest").mounts)
 
 
 def test_links_in_a_circle_end(machine: Machine) -> None:

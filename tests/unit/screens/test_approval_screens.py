@@ -11,6 +11,7 @@ import pytest
 from agentrunner.results import InboxItem
 from agentrunner.screens.approval import subject_lines
 from agentrunner.screens.paused import approval_screen, letters
+from agentrunner.verification.findings import EXAMINED
 from tests.unit.screens.screen_samples import EVIL, result
 
 Golden = Callable[[str, str], None]
@@ -64,6 +65,23 @@ def test_a_worker_s_trouble_ends_with_the_one_useful_sentence() -> None:
     text = "Its key is refused. Set OPENAI_API_KEY to a key that is good"
     shown = screen("worker_failed", subject, text, prompt="Do this.\n" * 60)
     assert len(shown.split("\n")) < 16 and text in shown.rstrip().split("\n\n")[-1]
+
+
+DECIDES = {"tests_changed", "inputs_written", "tool_changed", "tool_exchanged"}
+"""Codes of findings about what decides, which the heading of their kind of question says."""
+
+
+@pytest.mark.parametrize("code", sorted(EXAMINED))
+def test_the_heading_says_what_was_found(code: str) -> None:
+    heading = screen("tests_changed", {"code": code, "paths": []}).splitlines()[0].strip()
+    assert (heading == "what decides was changed, or is in doubt") == (code in DECIDES)
+
+
+def test_work_that_is_missing_is_not_called_a_changed_test() -> None:
+    shown = screen(
+        "tests_changed", {"code": "work_unasked"}, "Nothing reads --all. Is this wanted?"
+    )
+    assert shown.startswith("  requested work may be missing\n")
 
 
 def test_a_completion_is_its_evidence_and_files(golden: Golden) -> None:

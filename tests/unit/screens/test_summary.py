@@ -52,6 +52,12 @@ ENDS: dict[str, Result] = {
         },
     ),
     "interrupted": result(state="RUNNING", exit_code=130, reason="interrupted", note=None),
+    "interrupted-unseen": result(
+        state="RUNNING", exit_code=130, reason="interrupted", note=None, proof=[], proofs=[],
+        acceptance_criteria=[criterion("AC-1", "Totals are rounded", "unknown", "none")],
+        test={**FAILED_TEST, "measured": False, "baseline_exit_code": 1, "baseline_passed": 40},
+        changed_files=[], lines_added=0, lines_removed=0,
+    ),
     "japanese": result(state="FAILED", exit_code=1, reason="loop_limit", **JAPANESE),
 }  # fmt: skip
 
