@@ -20,9 +20,17 @@ from agentrunner.execution.looking import Looking
 from agentrunner.prompts import ContextBudget, PromptType, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import NOW, fitted
-from agentrunner.prompts.rounds import STAY, folded_until
+from agentrunner.prompts.rounds import STAY, folded_until, not_told
 from agentrunner.protocol.known_names import TEST_ID
-from agentrunner.state.round_reports import digests, line_of, report, sections, state_of_now
+from agentrunner.state.round_reports import (
+    digests,
+    in_lines,
+    line_of,
+    report,
+    sections,
+    state_of_now,
+    without_diffed,
+)
 from agentrunner.state.run_state import RedTest, TaskContext
 from agentrunner.state.short_names import further, shortened, used
 from agentrunner.state.state_model import FileRef
@@ -142,7 +150,9 @@ class Seeing(Looking):
         return {
             "rounds": tuple(one.round for one in kept),
             "now": self._now(type_, facts, shown, kept, listed),
-            "seen": Seen(whole.text, whole.left_out, bool(whole.to_look_at)),
+            "seen": Seen(
+                self._shown_change(type_, whole, kept), whole.left_out, bool(whole.to_look_at)
+            ),
             "looks": self.looks,
             "see": self.see,
             "repository": repository,
@@ -169,7 +179,15 @@ class Seeing(Looking):
             one for round_ in whole for one in TEST_ID.findall(round_.round.report)
         }
         again = {one: self.names[one] for one in sorted(in_use - known) if one in self.names}
-        return {**view, **({"test_ids": again} if again else {})}
+        return {**in_lines(view), **({"test_ids": again} if again else {})}
+
+    def _shown_change(self, type_: PromptType, whole: Diff, kept: Sequence[_SavedRound]) -> str:
+        """Return the whole change as a decision reads it, without what reports show; a judge gets
+        all of it in one place.
+        """
+        if type_ != "next_action":
+            return whole.text
+        return not_told(whole.files, [one.round for one in kept], self.budget)
 
     def _whole_change(self, kept: Sequence[_SavedRound]) -> Diff:
         """Return the whole change; empty where a round that is still shown has just that."""
@@ -325,14 +343,18 @@ def _new_round(
     if see != "nothing" and now:
         if before and before != now:
             change = _diff(deps, before, now, budget.round_change, budget)
-        sources = sources_of(deps.snapshots, now, _reds(state), redact, known)
+        whole = kept[folded_until([one.round for one in kept], budget) :]
+        view = without_diffed(view, change.text, [one.round.change for one in whole])
+        # Only what stays in sight for as long as this report does, should older ones be folded.
+        told = [] if budget.known else [one.round.sources for one in whole[1 - STAY :]]
+        sources = sources_of(deps.snapshots, now, _reds(state), redact, known, told)
     if budget.known:
         view = fitted(view, budget.report)
         sources = beginning(sources, budget.sources)
     runs = [str(one["worker_run_id"]) for one in facts.get("recent_worker_runs", [])]
     shown_round = Round(
         key=key,
-        report=redact(to_yaml(view)),
+        report=redact(to_yaml(in_lines(view))),
         line=redact(line_of(view, key)),
         change=change.text,
         sources=sources,
