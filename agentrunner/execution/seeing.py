@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from agentrunner.config.agents import See, seen_by
+from agentrunner.config.agents import See, reads_repo, seen_by
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.seeing.diffs import BUDGET, Diff, diff_of
@@ -17,6 +18,7 @@ from agentrunner.discovery.seeing.reds import sources_of
 from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.looking import Looking
+from agentrunner.planners.panel import role_candidates
 from agentrunner.prompts import ContextBudget, PromptType, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import NOW, fitted
@@ -37,6 +39,10 @@ from agentrunner.state.state_model import FileRef
 from agentrunner.state.summary import without_host
 from agentrunner.text.tokens import beginning, tokens
 
+LEAST_QUOTE = 4
+"""Characters of a line that is worth something as a quote."""
+_MARK = re.compile(r"^(?:\s*>)?\s*(?:[+-](?![+-])|\d+:)?\s*")
+"""What may stand before a quoted line: the marks of a diff, or the number of a look."""
 CONTEXT_FILE = "repository.json"
 """File name in the run's folder: what the planner was shown of the repository, and of which
 tree."""
@@ -69,6 +75,8 @@ class Seeing(Looking):
     """The whole change as it is shown."""
     names: dict[str, str] = field(default_factory=dict)
     """Long names of tests by the ids that the prompt has for them."""
+    whole_change: str = ""
+    """The whole change as a diff, wherever the prompt shows it."""
 
     @cached_property
     def budget(self) -> ContextBudget:
@@ -84,6 +92,30 @@ class Seeing(Looking):
     def blind(self) -> bool:
         """Whether nothing of the change is shown to a planner that would read it."""
         return self.see == "nothing" and not reads_nothing(self.deps.spec)
+
+    @property
+    def quotes(self) -> bool:
+        """Whether a judge is asked for a quote of what meets a criterion that only it decides.
+
+        It has to be a model that is shown code. A CLI that reads the repository by itself sees more
+        than can be compared with, and what a program answers is written once and for all.
+        """
+        spec = self.deps.spec
+        if self.see == "nothing" or reads_repo(spec.runner.meta):
+            return False
+        candidates = role_candidates(spec, "assess")[1]
+        return all(planner_kind(one.kind).calls_model for one in candidates)
+
+    def shows(self, quote: str) -> bool:
+        """Whether a text stands in what the judge was shown of the code.
+
+        Of several lines the longest has to be there; marks of a diff at its beginning do not count.
+        """
+        lines = [_MARK.sub("", line).strip() for line in quote.splitlines()]
+        longest = max(lines, key=len, default="")
+        if len(longest) < LEAST_QUOTE:
+            return False
+        return any(longest in text for text in (self.whole_change, *self.answers))
 
     @property
     def missing(self) -> list[str]:
@@ -147,6 +179,7 @@ class Seeing(Looking):
         if type_ != "plan_task" and self.see != "nothing":
             whole = self._whole_change(kept)
         self.change = whole
+        self.whole_change = whole.text or self._told_whole(kept)
         return {
             "rounds": tuple(one.round for one in kept),
             "now": self._now(type_, facts, shown, kept, listed),
@@ -194,11 +227,15 @@ class Seeing(Looking):
         before, now = _trees(self.state)
         if not before or not now or before == now:
             return Diff()
-        for one in kept[-STAY:]:
-            same = (one.before, one.after) == (before, now)
-            if same and one.round.change and not one.round.cut:
-                return Diff()
+        if self._told_whole(kept):
+            return Diff()
         return _diff(self.deps, before, now, self.budget.change, self.budget)
+
+    def _told_whole(self, kept: Sequence[_SavedRound]) -> str:
+        """Return the diff of a round that is still shown and was all that changed; else ""."""
+        ends = _trees(self.state)
+        told = (one for one in kept[-STAY:] if (one.before, one.after) == ends)
+        return next((one.round.change for one in told if not one.round.cut), "")
 
 
 def _diff(deps: Deps, before: str, now: str, most: int, budget: ContextBudget) -> Diff:

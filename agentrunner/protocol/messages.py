@@ -313,6 +313,8 @@ class CriterionVerdict(Wire):
     id: Id
     status: Literal["passed", "failed"]
     comment: Remark = ""
+    quote: Remark = ""
+    """The line of the change, or of a file, that meets the criterion; asked for afterwards."""
 
 
 class AssessmentDetails(Wire):

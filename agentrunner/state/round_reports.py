@@ -54,7 +54,7 @@ def digests(parts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _reds(parts: Mapping[str, Any]) -> list[Any]:
-    return (parts.get("test_result") or {}).get("red", [])
+    return list((parts.get("test_result") or {}).get("red", []))
 
 
 def _new_parts(facts: Mapping[str, Any], known: Mapping[str, str]) -> View:

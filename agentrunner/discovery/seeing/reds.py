@@ -64,7 +64,7 @@ def sources_of(
             before.append(name)
             continue
         if len(text) > left:
-            parts.append(f"… (further red tests are not shown)\n")
+            parts.append("… (further red tests are not shown)\n")
             break
         left -= len(text)
         parts.append(text)

@@ -244,7 +244,9 @@ def test_outputs_are_cut_and_clean(place: Place) -> None:
     assert "no such output" in looker.answer([Look.model_validate({"output": "9-999"})])
 
 
-def test_the_source_of_a_red_test_is_shown_once_and_its_message_stands_in_the_results(place: Place) -> None:
+def test_the_source_of_a_red_test_is_shown_once_and_its_message_stands_in_the_results(
+    place: Place,
+) -> None:
     source = (
         "import a\n\n\ndef helper():\n    pass\n\n\ndef test_adds():\n    assert a.add(1) == 2\n"
     )
