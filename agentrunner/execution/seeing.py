@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from agentrunner.config.agents import See, reads_repo, seen_by
+from agentrunner.config.agents import See, seen_by
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.seeing.diffs import BUDGET, Diff, diff_of
@@ -97,14 +97,12 @@ class Seeing(Looking):
     def quotes(self) -> bool:
         """Whether a judge is asked for a quote of what meets a criterion that only it decides.
 
-        It has to be a model that is shown code. A CLI that reads the repository by itself sees more
-        than can be compared with, and what a program answers is written once and for all.
+        It has to be a model behind an API that is shown code. Weak models are such; a CLI starts a
+        process for each question, and what a program answers is written once and for all.
         """
-        spec = self.deps.spec
-        if self.see == "nothing" or reads_repo(spec.runner.meta):
-            return False
-        candidates = role_candidates(spec, "assess")[1]
-        return all(planner_kind(one.kind).calls_model for one in candidates)
+        candidates = role_candidates(self.deps.spec, "assess")[1]
+        models = all(planner_kind(one.kind).is_chat_model for one in candidates)
+        return models and self.see != "nothing"
 
     def shows(self, quote: str) -> bool:
         """Whether a text stands in what the judge was shown of the code.

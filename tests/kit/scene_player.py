@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -22,29 +21,15 @@ class ScenePlayer:
 
     def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
         self._items: list[dict[str, Any]] = json.loads(reference_script(self.scenes))
-        self._quoted = 0
 
     def describe(self) -> str:
         return "scene-player"
 
     async def complete(self, request: PlannerRequest) -> Reply:
         self.asked.append(request)
-        if request.schema and '"quote"' in json.dumps(request.schema):
-            self._quoted += 1
-            return Reply(quoting(request))
-        item = self._items[request.call_number - self._quoted]
+        item = self._items[request.call_number]
         assert item["expect"] == request.type
         return Reply(json.dumps(item["reply"], ensure_ascii=False))
 
     async def close(self) -> None:
         pass
-
-
-def quoting(request: PlannerRequest) -> str:
-    """Return the longest line of the change as a quote for each criterion that is asked about."""
-    text = request.messages[-1].content
-    line = max(re.findall(r"^[+-](.*)$", text, re.MULTILINE), key=len)
-    verdicts = [{"id": one, "quote": line, "status": "passed"}
-                for one in re.findall(r"^- id: (\S+)$", text, re.MULTILINE)]  # fmt: skip
-    payload = {"by_criterion": verdicts, "summary": "Quoted."}
-    return json.dumps({"type": request.type, "version": 1, "payload": payload})
