@@ -31,7 +31,7 @@ from agentrunner.config.spec import (
 from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, load_patterns
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import ROUNDS, UNKNOWN
-from agentrunner.prompts.rounds import not_told
+from agentrunner.prompts.rounds import not_reported
 from agentrunner.protocol import Choices
 from agentrunner.protocol.run_schema import run_schema
 from agentrunner.state.lifecycle import TaskState
@@ -186,7 +186,7 @@ def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]
         kept.append(Round(key, to_yaml(in_lines(view)), line_of(view, key), change, ""))
         told = digests(sections(facts))
         files = [diff(n, lines) for n in range(1, number + 1)]
-        whole = not_told(files, kept, UNKNOWN)[:12_000] if number > 1 else ""
+        whole = not_reported(files, kept, UNKNOWN)[:12_000] if number > 1 else ""
         asked.append(("next_action", prompt("next_action", facts, whole)))
     whole = "".join(files)[:12_000]
     facts = summarize(after(rounds), task, patterns=patterns)

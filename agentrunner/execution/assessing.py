@@ -111,9 +111,9 @@ async def quoted(
     if not open_ or not view.quotes or not view.whole_change:
         return vote, counters
     keys = ("id", "description", "detail")
-    told = (one.model_dump(include=set(keys)) for one in open_)
+    views = (one.model_dump(include=set(keys)) for one in open_)
     quotes = Quotes(
-        criteria=tuple({key: one[key] for key in keys if one[key]} for one in told),
+        criteria=tuple({key: one[key] for key in keys if one[key]} for one in views),
         change=view.whole_change,
         looked="\n\n".join(view.answers),
     )

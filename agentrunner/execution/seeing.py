@@ -22,7 +22,7 @@ from agentrunner.planners.panel import role_candidates
 from agentrunner.prompts import ContextBudget, PromptType, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import NOW, fitted
-from agentrunner.prompts.rounds import STAY, folded_until, not_told
+from agentrunner.prompts.rounds import STAY, folded_until, not_reported
 from agentrunner.protocol.known_names import TEST_ID
 from agentrunner.state.round_reports import (
     digests,
@@ -177,7 +177,7 @@ class Seeing(Looking):
         if type_ != "plan_task" and self.see != "nothing":
             whole = self._whole_change(kept)
         self.change = whole
-        self.whole_change = whole.text or self._told_whole(kept)
+        self.whole_change = whole.text or self._reported_whole(kept)
         return {
             "rounds": tuple(one.round for one in kept),
             "now": self._now(type_, facts, shown, kept, listed),
@@ -218,22 +218,22 @@ class Seeing(Looking):
         """
         if type_ != "next_action":
             return whole.text
-        return not_told(whole.files, [one.round for one in kept], self.budget)
+        return not_reported(whole.files, [one.round for one in kept], self.budget)
 
     def _whole_change(self, kept: Sequence[_SavedRound]) -> Diff:
         """Return the whole change; empty where a round that is still shown has just that."""
         before, now = _trees(self.state)
         if not before or not now or before == now:
             return Diff()
-        if self._told_whole(kept):
+        if self._reported_whole(kept):
             return Diff()
         return _diff(self.deps, before, now, self.budget.change, self.budget)
 
-    def _told_whole(self, kept: Sequence[_SavedRound]) -> str:
+    def _reported_whole(self, kept: Sequence[_SavedRound]) -> str:
         """Return the diff of a round that is still shown and was all that changed; else ""."""
         ends = _trees(self.state)
-        told = (one for one in kept[-STAY:] if (one.before, one.after) == ends)
-        return next((one.round.change for one in told if not one.round.cut), "")
+        rounds = (one for one in kept[-STAY:] if (one.before, one.after) == ends)
+        return next((one.round.change for one in rounds if not one.round.cut), "")
 
 
 def _diff(deps: Deps, before: str, now: str, most: int, budget: ContextBudget) -> Diff:
@@ -381,8 +381,8 @@ def _new_round(
         whole = kept[folded_until([one.round for one in kept], budget) :]
         view = without_diffed(view, change.text, [one.round.change for one in whole])
         # Only what stays in sight for as long as this report does, should older ones be folded.
-        told = [] if budget.known else [one.round.sources for one in whole[1 - STAY :]]
-        sources = sources_of(deps.snapshots, now, _reds(state), redact, known, told)
+        earlier = [] if budget.known else [one.round.sources for one in whole[1 - STAY :]]
+        sources = sources_of(deps.snapshots, now, _reds(state), redact, known, earlier)
     if budget.known:
         view = fitted(view, budget.report)
         sources = beginning(sources, budget.sources)

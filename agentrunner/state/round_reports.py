@@ -87,13 +87,13 @@ def _brief(test: Mapping[str, Any], reds: Sequence[Any]) -> View:
     The output of a run that is green, or of which each red test has its message, ends in a total:
     more of it is had by a look.
     """
-    told = {one.get("name") for one in reds}
+    named = {one.get("name") for one in reds}
     failing = test.get("failing", [])
-    brief = {**test, "failing": [name for name in failing if name not in told]}
+    brief = {**test, "failing": [name for name in failing if name not in named]}
     if "red" in test:
         brief["red"] = list(reds)
-    named = {one.get("name") for one in test.get("red", [])}
-    if test.get("green") or (failing and named.issuperset(failing)):
+    explained = {one.get("name") for one in test.get("red", [])}
+    if test.get("green") or (failing and explained.issuperset(failing)):
         brief["tail"] = _end(str(test.get("tail") or ""), TOTAL_CHARS)
     return brief
 
@@ -152,8 +152,8 @@ def report(
     if runs:
         view["worker_runs"] = [_brief_run(one) for one in runs]
         output = str(last.get("stdout_tail") or "")
-        told = runs[-1].get("outcome") == "completed" and runs[-1].get("summary")
-        view["worker_output_tail"] = _end(output, OUTPUT_CHARS) if told else output
+        summed_up = runs[-1].get("outcome") == "completed" and runs[-1].get("summary")
+        view["worker_output_tail"] = _end(output, OUTPUT_CHARS) if summed_up else output
         if errors := last.get("stderr_tail"):
             view["worker_stderr_tail"] = errors
     if refused := (facts.get("refused") or {}).get("completion"):

@@ -31,11 +31,11 @@ def sources_of(
     reds: Sequence[RedTest],
     redact: Redact,
     ids: Mapping[str, str] | None = None,
-    told: Sequence[str] = (),
+    earlier: Sequence[str] = (),
 ) -> str:
     """Each red test with its source, as far as it is found. Raises GitFailed.
 
-    The results tell why it is red. `ids` are what long names are called by, `told` are earlier
+    The results tell why it is red. `ids` are what long names are called by, `earlier` are
     answers that still stand: what they have is named only.
     """
     reds = list({one.name: one for one in reds}.values())[:MOST_TESTS]
@@ -60,7 +60,7 @@ def sources_of(
         name = clean_text((ids or {}).get(one.name, one.name), redact)
         text = f"=== {name}\n--- {shown_name(path)}\n"
         text += f"{_cut(clean_text(source, redact), TEST_CHARS)}\n"
-        if any(text in earlier for earlier in told):
+        if any(text in one_before for one_before in earlier):
             before.append(name)
             continue
         if len(text) > left:

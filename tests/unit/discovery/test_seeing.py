@@ -263,10 +263,10 @@ def test_the_source_of_a_red_test_is_shown_once_and_its_message_stands_in_the_re
     assert "assert 0 == 2" not in text and "line 19" in text and "line 35" not in text
     assert KEY not in text and "\x1b" not in text and "root:" not in text
     assert sources_of(place.snapshots, tree, [], redact) == ""
-    again = sources_of(place.snapshots, tree, reds, redact, told=[text])
+    again = sources_of(place.snapshots, tree, reds, redact, earlier=[text])
     assert again == "=== As shown before: tests/test_a.py::test_adds, shell\n"
     ids = {"tests/test_a.py::test_adds": "T1"}
-    mixed = sources_of(place.snapshots, tree, reds, redact, ids, told=[text])
+    mixed = sources_of(place.snapshots, tree, reds, redact, ids, earlier=[text])
     assert "=== T1\n--- tests/test_a.py\ndef test_adds" in mixed
     assert mixed.endswith("=== As shown before: shell\n")
     many = [RedTest(name=f"n{n}", message="m" * 600) for n in range(50)]
