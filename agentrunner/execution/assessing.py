@@ -122,9 +122,7 @@ async def quoted(
     )
     claim = message.payload
     assert isinstance(claim, CompletionAssessment)
-    found = {
-        one.id for one in claim.by_criterion if one.status == "passed" and view.shows(one.quote)
-    } - set(claim.failed_ids())
+    found = {one.id for one in claim.quotes if view.shows(one.quote)} - set(claim.failed_ids())
     missing = {one.id for one in open_} - found
     if not missing:
         return vote, counters

@@ -23,7 +23,6 @@ class Quoting:
     kind = "quoting"
     is_chat_model = True
     quote: ClassVar[str] = ""
-    status: ClassVar[str] = "passed"
     asked: ClassVar[list[PlannerRequest]] = []
 
     def __init__(self, spec: TaskSpec, environ: Any) -> None:
@@ -35,8 +34,7 @@ class Quoting:
     async def complete(self, request: PlannerRequest) -> Reply:
         self.asked.append(request)
         if '"quote"' in str(request.schema).replace("'", '"'):
-            verdict = {"id": "AC-2", "quote": self.quote, "status": self.status}
-            return reply(request.type, {"summary": "Quoted.", "by_criterion": [verdict]})
+            return reply(request.type, {"quotes": [{"id": "ac_2", "quote": self.quote}]})
         verdicts = [{"id": one, "status": "passed"} for one in ("AC-1", "AC-2")]
         payload = {"summary": "All met.", "all_criteria_satisfied": True}
         return reply(request.type, {**payload, "by_criterion": verdicts})
@@ -58,9 +56,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return Run(Project.make(tmp_path, SMALL))
 
 
-def judged(run: Run, quote: str, status: str = "passed", **meta: Any) -> list[Any]:
+def judged(run: Run, quote: str, **meta: Any) -> list[Any]:
     """Play a run; return the judgements."""
-    Quoting.quote, Quoting.status = quote, status
+    Quoting.quote = quote
     runner = {
         "profiles": {"assess": {"candidates": [{"kind": "quoting", "model": "m"}]}},
         "meta": {"max_loops": 0, **meta},
@@ -89,11 +87,6 @@ def test_what_stands_nowhere_meets_nothing(run: Run, quote: str) -> None:
     assert (assessment["passed"], assessment["failed"]) == (["AC-1"], ["AC-2"])
     assert assessment["satisfied"] is False
     assert "found no line" in assessment["comments"]["AC-2"]
-
-
-def test_who_quotes_and_then_says_failed_is_believed(run: Run) -> None:
-    assessment, *_ = judged(run, GOOD, "failed")
-    assert assessment["failed"] == ["AC-2"]
 
 
 def test_who_is_shown_no_code_quotes_none(run: Run) -> None:
