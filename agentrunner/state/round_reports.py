@@ -87,6 +87,8 @@ def _brief(test: Mapping[str, Any], reds: Sequence[Any]) -> View:
     The output of a run that is green, or of which each red test has its message, ends in a total:
     more of it is had by a look.
     """
+    if not test.get("executed"):
+        return dict(test)
     named = {one.get("name") for one in reds}
     failing = test.get("failing", [])
     brief = {**test, "failing": [name for name in failing if name not in named]}
@@ -223,7 +225,7 @@ def line_of(view: Mapping[str, Any], key: str) -> str:
     words = [
         f"report {key}",
         str(decided.get("action", "the plan")),
-        " ".join(str(decided.get("reason", "")).split())[:120],
+        " ".join(str(decided.get("reason") or decided.get("prompt") or "").split())[:120],
         *(f"{one.get('worker')} {one.get('outcome')}, {one.get('diff_stat')}" for one in runs),
     ]
     if test.get("executed"):
@@ -234,8 +236,15 @@ def line_of(view: Mapping[str, Any], key: str) -> str:
 
 
 def _decided(decision: Mapping[str, Any]) -> View:
+    # An order says by itself why it was made. Small models write the reason of the last decision
+    # again, word for word, after what it names has turned green, and order once more.
     kept = ("number", "action", "reason", "worker_run_id", "used_patterns", "prompt")
-    view = {key: decision[key] for key in kept if decision.get(key) not in (None, "", [])}
+    left_out = {"reason"} if decision.get("prompt") else set()
+    view = {
+        key: decision[key]
+        for key in kept
+        if key not in left_out and decision.get(key) not in (None, "", [])
+    }
     if len(prompt := str(view.get("prompt", ""))) > ORDER_CHARS:
         view["prompt"] = prompt[: ORDER_CHARS - 1] + "…"
     return view

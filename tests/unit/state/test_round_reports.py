@@ -7,6 +7,7 @@ from typing import Any
 from agentrunner.state.round_reports import (
     digests,
     in_lines,
+    line_of,
     report,
     sections,
     state_of_now,
@@ -98,3 +99,17 @@ def test_a_red_test_takes_a_line() -> None:
     found = in_lines(view)
     assert found["test_result"]["red"] == ["T1 (tests/test_a.py:3): 1 != 2"]
     assert found["evidence"] == {"red": True, "checks": [{"red": ["b"]}]}
+
+
+def test_an_order_is_told_without_its_reason_which_small_models_write_again() -> None:
+    order = {"number": 1, "action": "run_worker", "reason": "It is red.", "prompt": "Mend it."}
+    view = report(facts(), order, {}, ())
+    assert view["decided"] == {"number": 1, "action": "run_worker", "prompt": "Mend it."}
+    assert "Mend it." in line_of(view, "1-1")
+    asked = {"number": 2, "action": "ask_human", "reason": "Two prices.", "prompt": ""}
+    assert report(facts(), asked, {}, ())["decided"]["reason"] == "Two prices."
+
+
+def test_tests_that_did_not_run_are_not_told() -> None:
+    nothing = {"test_result": {"executed": False}, "baseline_test": {"executed": False}}
+    assert report(nothing, None, {}, ()) == {}
