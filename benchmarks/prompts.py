@@ -30,11 +30,20 @@ from agentrunner.config.spec import (
 )
 from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, load_patterns
 from agentrunner.prompts.as_yaml import to_yaml
-from agentrunner.prompts.context_budget import ROUNDS
+from agentrunner.prompts.context_budget import ROUNDS, UNKNOWN
+from agentrunner.prompts.rounds import not_reported
 from agentrunner.protocol import Choices
 from agentrunner.protocol.run_schema import run_schema
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.round_reports import digests, line_of, report, sections, state_of_now
+from agentrunner.state.round_reports import (
+    digests,
+    in_lines,
+    line_of,
+    report,
+    sections,
+    state_of_now,
+    without_diffed,
+)
 from agentrunner.state.run_state import (
     Baseline,
     CheckOutcome,
@@ -86,23 +95,28 @@ def spec() -> TaskSpec:
     )
 
 
-def after(rounds: int) -> TaskContext:
-    """The state after so many rounds of work."""
+def tested(rounds: int) -> TestOutcome:
+    """What the suite says after so many rounds."""
     red = [
         RedTest(name=f"tests/test_{n}.py::test_page", file=f"tests/test_{n}.py", line=12,
                 message=f"assert 500 == 404 ({rounds})")
         for n in range(min(10, rounds), 10)
     ]  # fmt: skip
-    test = TestOutcome(
+    return TestOutcome(
         command="pytest -q", exit_code=1, passed=110 + rounds, failed=len(red),
         failing=[one.name for one in red], red=red, tail="E  assert 500 == 404\n" * 20,
     )  # fmt: skip
+
+
+def after(rounds: int) -> TaskContext:
+    """The state after so many rounds of work."""
+    test = tested(rounds)
     check = Check(kind="command", run="pytest -q tests/test_pages.py")
     runs = [
         WorkerRun(
-            worker_run_id=f"1-{n:03}", worker="codex-cli", loop=n, outcome="completed", exit_code=0,
-            summary="Changed the page and its test. " * 4, changed_files=2,
-            diff_stat="2 files changed, +31 -2", changes=[f"app/module_{n}.py +19 -2"],
+            worker_run_id=f"1-{n + 1:03}", worker="codex-cli", loop=n, outcome="completed",
+            exit_code=0, summary="Changed the page and its test. " * 4, changed_files=2,
+            diff_stat="2 files changed, +31 -2", changes=[f"app/module_{n + 1}.py +19 -2"],
             commands=[CommandSeen(command="pytest -q", exit_code=1)],
         )
         for n in range(max(0, rounds - 5), rounds)
@@ -115,11 +129,11 @@ def after(rounds: int) -> TaskContext:
                       status="passed" if n <= rounds else "failed")
             for n in range(1, CRITERIA + 1)
         ],
-        "baseline": Baseline(tree="t0", test=test.model_copy(update={"exit_code": 1})),
+        "baseline": Baseline(tree="t0", test=tested(0)),
         "evidence": Evidence(
             tree=f"t{rounds}", test=test,
             checks=[CheckOutcome(criterion_id="AC-1", what="pytest", outcome="failed")],
-            changed_files=[f"app/module_{n}.py" for n in range(rounds)],
+            changed_files=[f"app/module_{n}.py" for n in range(1, rounds + 1)],
         ) if rounds else None,
         "recent": runs,
         "tail": f"Round {rounds}: looked at the page, changed it, ran the tests.\n" * 8,
@@ -152,7 +166,7 @@ def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]
         )  # fmt: skip
         criteria = tuple(f"AC-{n}" for n in range(1, CRITERIA + 1))
         choices = Choices(("codex-cli",), (), tuple(patterns), criteria, tests=tuple(ids))
-        now = shortened(state_of_now(facts, told), names)
+        now = in_lines(shortened(state_of_now(facts, told), names))
         return replace(made, rounds=tuple(kept), now=now, seen=Seen(whole), looks=True,
                        choices=choices)  # fmt: skip
 
@@ -167,11 +181,14 @@ def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]
         new = further(view, names)
         names |= {name: one for one, name in new.items()}
         view = {**({"test_ids": new} if new else {}), **shortened(view, names)}
+        view = without_diffed(view, change, [one.change for one in kept])
         key = f"1-{number}"
-        kept.append(Round(key, to_yaml(view), line_of(view, key), change, ""))
+        kept.append(Round(key, to_yaml(in_lines(view)), line_of(view, key), change, ""))
         told = digests(sections(facts))
-        whole = "".join(diff(n, lines) for n in range(1, number + 1))[:12_000]
-        asked.append(("next_action", prompt("next_action", facts, whole if number > 1 else "")))
+        files = [diff(n, lines) for n in range(1, number + 1)]
+        whole = not_reported(files, kept, UNKNOWN)[:12_000] if number > 1 else ""
+        asked.append(("next_action", prompt("next_action", facts, whole)))
+    whole = "".join(files)[:12_000]
     facts = summarize(after(rounds), task, patterns=patterns)
     asked.append(("completion_assessment", prompt("completion_assessment", facts, whole)))
     return asked

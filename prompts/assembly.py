@@ -68,6 +68,18 @@ class Seen:
 
 
 @dataclass(frozen=True)
+class Quotes:
+    """What a judge that passed criteria is asked to quote from."""
+
+    criteria: tuple[Mapping[str, Any], ...]
+    """The criteria that it passed and that nothing else decides; JSON-native."""
+    change: str
+    """The whole change as a diff."""
+    looked: str = ""
+    """What it looked at before it judged."""
+
+
+@dataclass(frozen=True)
 class PromptInput:
     """All inputs of a prompt; the same input gives the same bytes."""
 
@@ -100,6 +112,8 @@ class PromptInput:
     """What the planner may see of the code."""
     looks: bool = False
     """Whether it may look."""
+    quotes: Quotes | None = None
+    """Where set, a judge's second question: a short conversation of its own."""
     choices: Choices | None = None
     """What the task allows, for the schema of the reply."""
     after: Sequence[Repair | Looked] = ()
@@ -162,6 +176,8 @@ def assemble(prompt: PromptInput) -> tuple[PromptMessage, ...]:
     For a run: one system message for all types, the task, each round, the present state with the
     request, and what followed. All but the last parts are the same in the next call.
     """
+    if prompt.quotes is not None:
+        return (*_about_quotes(prompt, prompt.quotes), *_after(prompt))
     if prompt.type in ABOUT_PLANS:
         return (*_about_plan(prompt), *_after(prompt))
     system, contract = _system(prompt)
@@ -241,6 +257,30 @@ def _about_plan(prompt: PromptInput) -> tuple[PromptMessage, ...]:
     if mine and prompt.system_prompt_mode == "replace":
         return (PromptMessage("system", role), PromptMessage("user", f"{contract}\n\n{request}"))
     return (PromptMessage("system", f"{role}\n\n{contract}"), PromptMessage("user", request))
+
+
+def _about_quotes(prompt: PromptInput, quotes: Quotes) -> tuple[PromptMessage, ...]:
+    """Return the two messages of a judge's second question.
+
+    They are short and of their own: a small model that quotes from a few lines does it well, and
+    what it said before does not lead it.
+    """
+    block = _marker_of(prompt)
+    people = prompt.facts.get("people")
+    rules = render("rules", prompt.language, format=prompt.format)
+    request = render_part(
+        "quotes",
+        "request",
+        prompt.language,
+        criteria=block("criteria", to_yaml({"criteria": list(quotes.criteria)}), "quotes"),
+        people=block("people", to_yaml(people)) if people else "",
+        change=block("change", quotes.change, "whole"),
+        looked=block("looked", quotes.looked, "quotes") if quotes.looked else "",
+    )
+    return (
+        PromptMessage("system", render_part("quotes", "system", prompt.language, rules=rules)),
+        PromptMessage("user", re.sub(r"\n{3,}", "\n\n", request)),
+    )
 
 
 _fixed_part = lru_cache(maxsize=32)(render_part)

@@ -79,6 +79,19 @@ def messages_of(
     return [render("past", language, lines=block("past", _lines(rounds[:first], budget))), *texts]
 
 
+def not_reported(files: Sequence[str], rounds: Sequence[Round], budget: ContextBudget) -> str:
+    """Return a diff of these files, with a line for each whose diff a report shows that is still
+    whole.
+    """
+    whole = rounds[folded_until(rounds, budget) :]
+    texts = []
+    for text in files:
+        report = next((one.key for one in whole if text in one.change), "")
+        head = text.partition("\n")[0]
+        texts.append(f"{head}: as in report {report}\n" if report else f"{text}\n")
+    return "".join(texts).removesuffix("\n")
+
+
 def _lines(rounds: Sequence[Round], budget: ContextBudget) -> str:
     """Return a line for each round; of a short context's oldest ones, one for all."""
     lines: list[str] = []

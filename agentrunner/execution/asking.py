@@ -32,7 +32,7 @@ from agentrunner.planners.base import (
 from agentrunner.planners.cut import cut_of
 from agentrunner.planners.factory import reply_format
 from agentrunner.planners.panel import role_of
-from agentrunner.prompts import PromptInput, PromptType
+from agentrunner.prompts import PromptInput, PromptType, Quotes
 from agentrunner.protocol import Choices, Message
 from agentrunner.protocol.known_ids import with_known_ids
 from agentrunner.protocol.known_names import with_names
@@ -57,12 +57,14 @@ async def ask(
     vote: int = 0,
     view: Seeing | None = None,
     at_fault: tuple[str, ...] = (),
+    quotes: Quotes | None = None,
 ) -> tuple[Message, Counters]:
     """Return one message of the planner, and the counters after it.
 
     `vote` is the number of this vote among several on one thing: votes go round among the
     candidates. `view` is what the planner sees, for a caller who needs to know what it has seen.
     `at_fault` are the criteria that a plan is asked for once more; of others nothing is read.
+    `quotes` makes it a judge's second question, whose `view` has been asked with before.
     Raises NeedsPerson where the planner gives no answer and a person may help, TaskFailed where
     nobody can, BudgetSpent where no call is left, MustWait where the planner is unavailable for a
     while. The counters so far are on the error.
@@ -100,17 +102,22 @@ async def ask(
         patterns=deps.patterns,
     )
 
-    fields = await asyncio.to_thread(view.fields, type, facts)
-    if repository is not None:
-        fields["repository"] = repository
-    choices = _choices(state, deps, fields.get("repository"), at_fault)
-    prompt = replace(prompt, choices=choices, **fields)
+    if quotes is not None:
+        choices = Choices(criteria=tuple(str(one["id"]) for one in quotes.criteria), quotes=True)
+        prompt = replace(prompt, choices=choices, quotes=quotes)
+    else:
+        fields = await asyncio.to_thread(view.fields, type, facts)
+        if repository is not None:
+            fields["repository"] = repository
+        choices = _choices(state, deps, fields.get("repository"), at_fault)
+        prompt = replace(prompt, choices=choices, **fields)
 
     async def asked_of(client: PlannerClient) -> PlannerAnswer:
-        view.begin()
+        if quotes is None:
+            view.begin()
         asker = Asker(
             client,
-            look=view.answer if view.looks else None,
+            look=view.answer if view.looks and quotes is None else None,
             record=record,
             before_attempt=before_attempt,
             sleep=deps.clock.sleep,

@@ -10,8 +10,9 @@ from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.execution.asking import ask
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.seeing import Seeing, seeing
+from agentrunner.prompts import Quotes
 from agentrunner.protocol import CompletionAssessment, Message
-from agentrunner.state.run_state import Assessment, Criterion, TaskContext
+from agentrunner.state.run_state import Assessment, Counters, Criterion, TaskContext
 from agentrunner.verification.votes import merged
 
 MOST_UNSEEN = 20
@@ -35,7 +36,9 @@ async def assess(state: TaskContext, deps: Deps) -> Update:
         )  # fmt: skip
         vote = assessment_of(message, state["criteria"], evidence.tree)
         vote = without_doubt(vote, message, state["criteria"])
-        votes.append(as_seen(vote, state["criteria"], view))
+        vote = as_seen(vote, state["criteria"], view)
+        vote, counters = await quoted(state, deps, vote, view, counters, number)
+        votes.append(vote)
     assessment = merged(votes)
     by_criterion: dict[str, str] = dict.fromkeys(assessment.passed, "passed")
     by_criterion |= dict.fromkeys(assessment.failed, "failed")
@@ -93,6 +96,38 @@ def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message]
             raise ReplyInvalid("all_criteria_satisfied", text)
 
     return check
+
+
+async def quoted(
+    state: TaskContext, deps: Deps, vote: Assessment, view: Seeing, counters: Counters, number: int
+) -> tuple[Assessment, Counters]:
+    """Return the judgement without passes for which the judge quotes no line, and the counters.
+
+    It is asked once more, for all criteria that it passed and that nothing else decides: weak
+    judges pass what is not there, and seldom find a line that does it. Code looks whether the line
+    is there. Raises what `ask` raises.
+    """
+    open_ = [one for one in state["criteria"] if one.status == "unknown" and one.id in vote.passed]
+    if not open_ or not view.quotes or not view.whole_change:
+        return vote, counters
+    keys = ("id", "description", "detail")
+    views = (one.model_dump(include=set(keys)) for one in open_)
+    quotes = Quotes(
+        criteria=tuple({key: one[key] for key in keys if one[key]} for one in views),
+        change=view.whole_change,
+        looked="\n\n".join(view.answers),
+    )
+    message, counters = await ask(
+        state, deps, "completion_assessment", counters, view=view, vote=number, quotes=quotes
+    )
+    claim = message.payload
+    assert isinstance(claim, CompletionAssessment)
+    found = {one.id for one in claim.quotes if view.shows(one.quote)} - set(claim.failed_ids())
+    missing = {one.id for one in open_} - found
+    if not missing:
+        return vote, counters
+    why = "the judge passed it, and found no line that meets it when it was asked for one"
+    return _failed(vote, missing, state["criteria"], why), counters
 
 
 def _contradicts(claim: CompletionAssessment, criteria: list[Criterion]) -> bool:

@@ -15,6 +15,8 @@ class Looking(ABC):
     """Answers looks; what was looked at is forgotten when another candidate is asked."""
 
     looker: Looker | None = None
+    answers: tuple[str, ...] = ()
+    """What it was shown so far."""
 
     @abstractmethod
     def make_looker(self) -> Looker:
@@ -22,7 +24,7 @@ class Looking(ABC):
 
     def begin(self) -> None:
         """Forget earlier looks: another candidate is asked, and it has seen none of them."""
-        self.looker = None
+        self.looker, self.answers = None, ()
 
     async def answer(self, looks: Sequence[Look]) -> str:
         """Return what the planner wants to see; raise what `make_looker` raises."""
@@ -33,4 +35,6 @@ class Looking(ABC):
     def _answer(self, looks: Sequence[Look]) -> str:
         if self.looker is None:
             self.looker = self.make_looker()
-        return self.looker.answer(looks)
+        found = self.looker.answer(looks)
+        self.answers = (*self.answers, found)
+        return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -17,18 +18,31 @@ from agentrunner.discovery.seeing.reds import sources_of
 from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.looking import Looking
+from agentrunner.planners.panel import role_candidates
 from agentrunner.prompts import ContextBudget, PromptType, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import NOW, fitted
-from agentrunner.prompts.rounds import STAY, folded_until
+from agentrunner.prompts.rounds import STAY, folded_until, not_reported
 from agentrunner.protocol.known_names import TEST_ID
-from agentrunner.state.round_reports import digests, line_of, report, sections, state_of_now
+from agentrunner.state.round_reports import (
+    digests,
+    in_lines,
+    line_of,
+    report,
+    sections,
+    state_of_now,
+    without_diffed,
+)
 from agentrunner.state.run_state import RedTest, TaskContext
 from agentrunner.state.short_names import further, shortened, used
 from agentrunner.state.state_model import FileRef
 from agentrunner.state.summary import without_host
 from agentrunner.text.tokens import beginning, tokens
 
+LEAST_QUOTE = 4
+"""Characters of a line that is worth something as a quote."""
+_MARK = re.compile(r"^(?:\s*>)?\s*(?:[+-](?![+-])|\d+:)?\s*")
+"""What may stand before a quoted line: the marks of a diff, or the number of a look."""
 CONTEXT_FILE = "repository.json"
 """File name in the run's folder: what the planner was shown of the repository, and of which
 tree."""
@@ -61,6 +75,8 @@ class Seeing(Looking):
     """The whole change as it is shown."""
     names: dict[str, str] = field(default_factory=dict)
     """Long names of tests by the ids that the prompt has for them."""
+    whole_change: str = ""
+    """The whole change as a diff, wherever the prompt shows it."""
 
     @cached_property
     def budget(self) -> ContextBudget:
@@ -76,6 +92,28 @@ class Seeing(Looking):
     def blind(self) -> bool:
         """Whether nothing of the change is shown to a planner that would read it."""
         return self.see == "nothing" and not reads_nothing(self.deps.spec)
+
+    @property
+    def quotes(self) -> bool:
+        """Whether a judge is asked for a quote of what meets a criterion that only it decides.
+
+        It has to be a model behind an API that is shown code. Weak models are such; a CLI starts a
+        process for each question, and what a program answers is written once and for all.
+        """
+        candidates = role_candidates(self.deps.spec, "assess")[1]
+        models = all(planner_kind(one.kind).is_chat_model for one in candidates)
+        return models and self.see != "nothing"
+
+    def shows(self, quote: str) -> bool:
+        """Whether a text stands in what the judge was shown of the code.
+
+        Of several lines the longest has to be there; marks of a diff at its beginning do not count.
+        """
+        lines = [_MARK.sub("", line).strip() for line in quote.splitlines()]
+        longest = max(lines, key=len, default="")
+        if len(longest) < LEAST_QUOTE:
+            return False
+        return any(longest in text for text in (self.whole_change, *self.answers))
 
     @property
     def missing(self) -> list[str]:
@@ -139,10 +177,13 @@ class Seeing(Looking):
         if type_ != "plan_task" and self.see != "nothing":
             whole = self._whole_change(kept)
         self.change = whole
+        self.whole_change = whole.text or self._reported_whole(kept)
         return {
             "rounds": tuple(one.round for one in kept),
             "now": self._now(type_, facts, shown, kept, listed),
-            "seen": Seen(whole.text, whole.left_out, bool(whole.to_look_at)),
+            "seen": Seen(
+                self._shown_change(type_, whole, kept), whole.left_out, bool(whole.to_look_at)
+            ),
             "looks": self.looks,
             "see": self.see,
             "repository": repository,
@@ -169,18 +210,30 @@ class Seeing(Looking):
             one for round_ in whole for one in TEST_ID.findall(round_.round.report)
         }
         again = {one: self.names[one] for one in sorted(in_use - known) if one in self.names}
-        return {**view, **({"test_ids": again} if again else {})}
+        return {**in_lines(view), **({"test_ids": again} if again else {})}
+
+    def _shown_change(self, type_: PromptType, whole: Diff, kept: Sequence[_SavedRound]) -> str:
+        """Return the whole change as a decision reads it, without what reports show; a judge gets
+        all of it in one place.
+        """
+        if type_ != "next_action":
+            return whole.text
+        return not_reported(whole.files, [one.round for one in kept], self.budget)
 
     def _whole_change(self, kept: Sequence[_SavedRound]) -> Diff:
         """Return the whole change; empty where a round that is still shown has just that."""
         before, now = _trees(self.state)
         if not before or not now or before == now:
             return Diff()
-        for one in kept[-STAY:]:
-            same = (one.before, one.after) == (before, now)
-            if same and one.round.change and not one.round.cut:
-                return Diff()
+        if self._reported_whole(kept):
+            return Diff()
         return _diff(self.deps, before, now, self.budget.change, self.budget)
+
+    def _reported_whole(self, kept: Sequence[_SavedRound]) -> str:
+        """Return the diff of a round that is still shown and was all that changed; else ""."""
+        ends = _trees(self.state)
+        rounds = (one for one in kept[-STAY:] if (one.before, one.after) == ends)
+        return next((one.round.change for one in rounds if not one.round.cut), "")
 
 
 def _diff(deps: Deps, before: str, now: str, most: int, budget: ContextBudget) -> Diff:
@@ -325,14 +378,18 @@ def _new_round(
     if see != "nothing" and now:
         if before and before != now:
             change = _diff(deps, before, now, budget.round_change, budget)
-        sources = sources_of(deps.snapshots, now, _reds(state), redact, known)
+        whole = kept[folded_until([one.round for one in kept], budget) :]
+        view = without_diffed(view, change.text, [one.round.change for one in whole])
+        # Only what stays in sight for as long as this report does, should older ones be folded.
+        earlier = [] if budget.known else [one.round.sources for one in whole[1 - STAY :]]
+        sources = sources_of(deps.snapshots, now, _reds(state), redact, known, earlier)
     if budget.known:
         view = fitted(view, budget.report)
         sources = beginning(sources, budget.sources)
     runs = [str(one["worker_run_id"]) for one in facts.get("recent_worker_runs", [])]
     shown_round = Round(
         key=key,
-        report=redact(to_yaml(view)),
+        report=redact(to_yaml(in_lines(view))),
         line=redact(line_of(view, key)),
         change=change.text,
         sources=sources,

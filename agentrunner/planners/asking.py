@@ -27,7 +27,7 @@ from agentrunner.planners.base import (
 from agentrunner.planners.retry import capped, wait_before_retry
 from agentrunner.prompts import Looked, PromptInput, Repair, assemble
 from agentrunner.prompts.marking import numbers_in, without_numbers
-from agentrunner.protocol import Look, Looks, Message, message_schema, take_reply
+from agentrunner.protocol import Choices, Look, Looks, Message, message_schema, take_reply
 from agentrunner.protocol.looks import AT_ONCE
 from agentrunner.protocol.run_schema import MESSAGES, run_schema
 from agentrunner.protocol.schema_parts import Schema
@@ -198,7 +198,9 @@ class Asker:
                 for message in assembled
             ),
             schema=message_schema(prompt.type, prompt.choices, looks=looks),
-            simpler=message_schema(prompt.type, looks=looks) if prompt.choices else None,
+            simpler=message_schema(prompt.type, _plain(prompt), looks=looks)
+            if prompt.choices
+            else None,
             alike=_alike(prompt, progress),
             facts=prompt.facts,
             call_number=number,
@@ -290,13 +292,19 @@ class Asker:
         )
 
 
+def _plain(prompt: PromptInput) -> Choices | None:
+    """Return what a simpler schema has to keep: which keys a judge's second question asks for."""
+    return Choices(quotes=True) if prompt.quotes is not None else None
+
+
 def _alike(prompt: PromptInput, progress: _Progress) -> Schema | None:
     """Return the run's schema; None where the schema of this one message is the better guide.
 
     That is the case after an unusable answer, and when the planner may look no more.
     """
     refused = any(isinstance(one, Repair) for one in progress.after)
-    if prompt.type not in MESSAGES or refused or progress.looked >= LOOKS:
+    own = prompt.type not in MESSAGES or prompt.quotes is not None
+    if own or refused or progress.looked >= LOOKS:
         return None
     return run_schema(prompt.choices, looks=prompt.looks)
 

@@ -42,7 +42,9 @@ def with_known_ids(message: Message, known: Collection[str]) -> tuple[Message, l
         passed = [taken(one) for one in payload.details.passed_criteria]
         details = payload.details.model_copy(update={"passed_criteria": passed})
         verdicts = [_with_id(one, taken) for one in payload.by_criterion]
-        payload = payload.model_copy(update={"details": details, "by_criterion": verdicts})
+        quotes = [_with_id(one, taken) for one in payload.quotes]
+        update = {"details": details, "by_criterion": verdicts, "quotes": quotes}
+        payload = payload.model_copy(update=update)
     if not notices:
         return message, []
     return replace(message, payload=payload), notices

@@ -315,6 +315,14 @@ class CriterionVerdict(Wire):
     comment: Remark = ""
 
 
+class CriterionQuote(Wire):
+    """What a judge copies from the change for a criterion that it passed."""
+
+    id: Id
+    quote: Remark = ""
+    """The line that meets the criterion; empty where there is none."""
+
+
 class AssessmentDetails(Wire):
     """The older shape of an assessment."""
 
@@ -331,6 +339,15 @@ class CompletionAssessment(Wire):
     details: AssessmentDetails = AssessmentDetails()
     all_criteria_satisfied: Flag | None = None
     by_criterion: list[CriterionVerdict] = Field([], max_length=MAX_ITEMS)
+    quotes: list[CriterionQuote] = Field([], max_length=MAX_ITEMS)
+    """The answer to a judge's second question, which has nothing else; it passes nothing."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _quotes_need_no_summary(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("quotes") and "summary" not in data:
+            return {**data, "summary": "Quotes only."}
+        return data
 
     @property
     def passed_criteria(self) -> list[str]:

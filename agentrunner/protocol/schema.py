@@ -88,6 +88,9 @@ _CRITERION = closed(
     new_test=nullable(closed(file=LINE, name=LINE)),
 )
 
+QUOTE_CHARS = 300
+"""Of a line that a judge quotes."""
+
 _PAYLOADS: dict[MessageType, Schema] = {
     "plan_task": closed(acceptance_criteria=list_of(_CRITERION, MAX_CRITERIA, least=1)),
     "next_action": closed(
@@ -134,6 +137,8 @@ class Choices:
     """Ids of tests that were red before the run; the keys are left out where there are none."""
     new_tests: bool = True
     """Whether a test can be named that is still to be written."""
+    quotes: bool = False
+    """Whether a judge is asked for quotes only, of `criteria`."""
     own_checks: tuple[str, ...] = ()
     """Ids of criteria whose checks the planner wrote; only these can be withdrawn or replaced."""
     at_fault: tuple[str, ...] = ()
@@ -247,6 +252,12 @@ def _split_by_action(payload: Schema, *, may_complete: bool) -> Schema:
 
 
 def _narrow_assessment(payload: Schema, choices: Choices) -> None:
+    if choices.quotes:
+        # No verdict beside it: small models that are asked for one say "passed" to any line.
+        id_ = words_of(choices.criteria) or ID
+        quote = closed(id=id_, quote=text(QUOTE_CHARS))
+        payload.update(closed(quotes=list_of(quote, MAX_CRITERIA, least=1)))
+        return
     if words := words_of(choices.criteria):
         payload["properties"]["by_criterion"]["items"]["properties"]["id"] = words
 

@@ -14,7 +14,13 @@ from typing import Any, Literal
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.execution.asking import CUT, AskFailed, NeedsPerson, ask
-from agentrunner.execution.assessing import as_seen, assessment_of, clear_verdict, without_doubt
+from agentrunner.execution.assessing import (
+    as_seen,
+    assessment_of,
+    clear_verdict,
+    quoted,
+    without_doubt,
+)
 from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import seeing
@@ -147,9 +153,10 @@ async def play(named: Named, stage: Stage) -> Played:
     ) as error:
         why = _why_unusable(error)
         given = None
-    if not plans:
+    if plans:
+        calls.looks = max(0, calls.calls - len(calls.faults) - 1) if given is not None else 0
+    else:
         _count(stage.deps, calls)
-    calls.looks = max(0, calls.calls - len(calls.faults) - 1) if given is not None else 0
     if given is None:
         return _to_played(named, calls, "unusable", why, "")
     given = replace(given, looks=calls.looks)
@@ -187,7 +194,7 @@ async def _about_run(named: Named, stage: Stage) -> Given:
         assert isinstance(message.payload, NextAction)
         return Given(action=message.payload, orders=orders)
     view, criteria = seeing(state, deps), state["criteria"]
-    message, _ = await ask(
+    message, counters = await ask(
         state,
         deps,
         "completion_assessment",
@@ -196,7 +203,8 @@ async def _about_run(named: Named, stage: Stage) -> Given:
         check=clear_verdict(criteria, view),
     )
     vote = without_doubt(assessment_of(message, criteria, state["tree"]), message, criteria)
-    return Given(assessment=as_seen(vote, criteria, view))
+    vote, _ = await quoted(state, deps, as_seen(vote, criteria, view), view, counters, 0)
+    return Given(assessment=vote)
 
 
 # -- results --------------------------------------------------------------------------------------
@@ -208,6 +216,7 @@ def _count(deps: Deps, calls: Calls) -> None:
             calls.cut = str(record.data["message"])
     for record in deps.log.records("meta_call"):
         used = record.data["usage"]["output_tokens"]
+        calls.looks += bool(record.data["looks"])
         calls.add(record.data, answered=bool(record.data["response"]["size"] or used))
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 View = dict[str, Any]
@@ -24,6 +25,11 @@ NOW = (
 )  # fmt: skip
 ORDER_CHARS = 4_000
 LINE_CHARS = 300
+TOTAL_CHARS = 300
+"""Of the end of a test run whose red tests are told by name."""
+OUTPUT_CHARS = 1_000
+"""Of the end of a worker run that ended in order and has a summary."""
+_COUNTS = re.compile(r" [+]\d+ -\d+$")
 
 
 def sections(facts: Mapping[str, Any]) -> View:
@@ -42,8 +48,88 @@ def sections(facts: Mapping[str, Any]) -> View:
 
 
 def digests(parts: Mapping[str, Any]) -> dict[str, str]:
-    """Return a short digest of each part."""
-    return {name: _digest(value) for name, value in parts.items()}
+    """Return a short digest of each part, and of why each test of the suite is red."""
+    found = {name: _digest(value) for name, value in parts.items()}
+    return found | {f"red {_digest(one.get('name'))}": _digest(one) for one in _reds(parts)}
+
+
+def _reds(parts: Mapping[str, Any]) -> list[Any]:
+    return list((parts.get("test_result") or {}).get("red", []))
+
+
+def _new_parts(facts: Mapping[str, Any], known: Mapping[str, str]) -> View:
+    """Return what `known` does not show as it is now.
+
+    A test that is red for the reason that was told before is named only, and whose reason is told
+    now, is named with it only.
+    """
+    parts = sections(facts)
+    new = {
+        name: parts[name]
+        for name, digest in digests(parts).items()
+        if name in parts and known.get(name) != digest
+    }
+    reds = [
+        one for one in _reds(parts) if known.get(f"red {_digest(one.get('name'))}") != _digest(one)
+    ]
+    if test := new.get("test_result"):
+        new["test_result"] = _brief(test, reds)
+    elif reds:  # the report that told them is folded
+        new["test_result"] = {"red": reds}
+    if before := new.get("test_before_the_task"):
+        new["test_before_the_task"] = _brief(before, before.get("red", []))
+    return new
+
+
+def _brief(test: Mapping[str, Any], reds: Sequence[Any]) -> View:
+    """Return a test result with the messages of these tests, without what it says twice.
+
+    The output of a run that is green, or of which each red test has its message, ends in a total:
+    more of it is had by a look.
+    """
+    if not test.get("executed"):
+        return dict(test)
+    named = {one.get("name") for one in reds}
+    failing = test.get("failing", [])
+    brief = {**test, "failing": [name for name in failing if name not in named]}
+    if "red" in test:
+        brief["red"] = list(reds)
+    explained = {one.get("name") for one in test.get("red", [])}
+    if test.get("green") or (failing and explained.issuperset(failing)):
+        brief["tail"] = _end(str(test.get("tail") or ""), TOTAL_CHARS)
+    return brief
+
+
+def _end(text: str, most: int) -> str:
+    return text if len(text) <= most else f"…{text[-most:]}"
+
+
+def _brief_run(run: Mapping[str, Any]) -> View:
+    """Return a worker run without what its other fields say, or the rules."""
+    twice = {"meaning"} if run.get("outcome") == "completed" else set()
+    twice |= {"changed_files"} if run.get("diff_stat") else set()
+    return {name: value for name, value in run.items() if name not in twice}
+
+
+def in_lines(view: Mapping[str, Any]) -> View:
+    """Return a report with each red test in one text: its name, its place, its message."""
+    return {name: _red_lines(name, part) for name, part in view.items()}
+
+
+def _red_lines(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _red_lines(key, part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_red_line(one) if name == "red" else _red_lines("", one) for one in value]
+    return value
+
+
+def _red_line(test: Any) -> Any:
+    if not isinstance(test, Mapping) or "name" not in test:
+        return test
+    place = ":".join(str(one) for key in ("file", "line") if (one := test.get(key)))
+    head = f"{test['name']} ({place})" if place else str(test["name"])
+    return f"{head}: {test['message']}" if test.get("message") else head
 
 
 def report(
@@ -61,21 +147,39 @@ def report(
         run for run in facts.get("recent_worker_runs", []) if run["worker_run_id"] not in known_runs
     ]
     last = facts.get("last_worker_result", {})
-    parts = sections(facts)
-    new = {
-        name: parts[name] for name, digest in digests(parts).items() if known.get(name) != digest
-    }
+    new = _new_parts(facts, known)
     view: View = {}
     if decision is not None:
         view["decided"] = _decided(decision)
     if runs:
-        view["worker_runs"] = runs
-        view["worker_output_tail"] = last.get("stdout_tail", "")
+        view["worker_runs"] = [_brief_run(one) for one in runs]
+        output = str(last.get("stdout_tail") or "")
+        summed_up = runs[-1].get("outcome") == "completed" and runs[-1].get("summary")
+        view["worker_output_tail"] = _end(output, OUTPUT_CHARS) if summed_up else output
         if errors := last.get("stderr_tail"):
             view["worker_stderr_tail"] = errors
     if refused := (facts.get("refused") or {}).get("completion"):
         view["refused"] = refused
     return _filled({**view, **_without_empty(new)}) or {}
+
+
+def without_diffed(view: Mapping[str, Any], change: str, earlier: Sequence[str]) -> View:
+    """Return a report without the names of files that a diff shows: its own, or an earlier one."""
+    found = dict(view)
+    if runs := found.get("worker_runs"):
+        found["worker_runs"] = [_without_names(one, "changes", [change]) for one in runs]
+    if changed := found.get("changed_files"):
+        found["changed_files"] = _without_names(changed, "paths", [change, *earlier])
+    return found
+
+
+def _without_names(view: Mapping[str, Any], key: str, diffs: Sequence[str]) -> View:
+    heads = {line for diff in diffs for line in diff.split("\n") if line.startswith("=== ")}
+    shown = {line.removeprefix("=== ").rpartition(" (")[0] for line in heads}
+    # A name in the list of a run has its counts of lines behind it.
+    rest = [one for one in view.get(key, ()) if {one, _COUNTS.sub("", one)}.isdisjoint(shown)]
+    return {name: rest if name == key else part for name, part in view.items()
+            if name != key or rest}  # fmt: skip
 
 
 def state_of_now(
@@ -98,11 +202,7 @@ def state_of_now(
         }
         for worker in facts.get("workers", [])
     ]
-    parts = sections(facts)
-    new = {
-        name: parts[name] for name, digest in digests(parts).items() if known.get(name) != digest
-    }
-    return _filled({**view, **_without_empty(new)}) or {}
+    return _filled({**view, **_without_empty(_new_parts(facts, known))}) or {}
 
 
 def _filled(value: Any) -> Any:
@@ -125,7 +225,7 @@ def line_of(view: Mapping[str, Any], key: str) -> str:
     words = [
         f"report {key}",
         str(decided.get("action", "the plan")),
-        " ".join(str(decided.get("reason", "")).split())[:120],
+        " ".join(str(decided.get("reason") or decided.get("prompt") or "").split())[:120],
         *(f"{one.get('worker')} {one.get('outcome')}, {one.get('diff_stat')}" for one in runs),
     ]
     if test.get("executed"):
@@ -136,8 +236,15 @@ def line_of(view: Mapping[str, Any], key: str) -> str:
 
 
 def _decided(decision: Mapping[str, Any]) -> View:
+    # An order says by itself why it was made. Small models write the reason of the last decision
+    # again, word for word, after what it names has turned green, and order once more.
     kept = ("number", "action", "reason", "worker_run_id", "used_patterns", "prompt")
-    view = {key: decision[key] for key in kept if decision.get(key) not in (None, "", [])}
+    left_out = {"reason"} if decision.get("prompt") else set()
+    view = {
+        key: decision[key]
+        for key in kept
+        if key not in left_out and decision.get(key) not in (None, "", [])
+    }
     if len(prompt := str(view.get("prompt", ""))) > ORDER_CHARS:
         view["prompt"] = prompt[: ORDER_CHARS - 1] + "…"
     return view

@@ -48,6 +48,8 @@ class Diff:
     """The same files, all of them, as the tree names them."""
     to_look_at: tuple[str, ...] = ()
     """Those of them that are text, of which a look shows more."""
+    files: tuple[str, ...] = ()
+    """The text of each file; all of them together are `text`."""
 
     @property
     def whole(self) -> bool:
@@ -89,12 +91,13 @@ def diff_of(
     files, named = _compared(snapshots, before, after, changes, redact)
     shown, cut = _shared(files, budget)
     missing = {**named, **cut}
-    text = "\n".join(shown[path] for path in sorted(shown))
+    texts = tuple(shown[path] for path in sorted(shown))
     names = [f"{shown_name(path)}: {why}" for path, why in sorted(missing.items())]
     if len(names) > MOST_NAMED:
         names = [*names[:MOST_NAMED], f"… and {len(names) - MOST_NAMED} more files"]
     to_look_at = [path for path, why in missing.items() if not why.endswith(_NO_TEXT)]
-    return Diff(text, tuple(names), tuple(sorted(missing)), tuple(sorted(to_look_at)))
+    paths = tuple(sorted(missing))
+    return Diff("\n".join(texts), tuple(names), paths, tuple(sorted(to_look_at)), texts)
 
 
 def _compared(

@@ -31,10 +31,12 @@ def sources_of(
     reds: Sequence[RedTest],
     redact: Redact,
     ids: Mapping[str, str] | None = None,
+    earlier: Sequence[str] = (),
 ) -> str:
-    """Each red test with its message and its source, as far as it is found. Raises GitFailed.
+    """Each red test with its source, as far as it is found. Raises GitFailed.
 
-    `ids` are what long names are called by.
+    The results tell why it is red. `ids` are what long names are called by, `earlier` are
+    answers that still stand: what they have is named only.
     """
     reds = list({one.name: one for one in reds}.values())[:MOST_TESTS]
     if not reds:
@@ -45,6 +47,7 @@ def sources_of(
     files = {name: "" if path in ignored else path for name, path in files.items()}
     contents = snapshots.read_many(tree, {path for path in files.values() if path})
     parts: list[str] = []
+    before: list[str] = []
     left = MOST_CHARS
     for one in reds:
         path = files[one.name]
@@ -52,16 +55,21 @@ def sources_of(
         source = ""
         if path and data is not None and not is_binary(data):
             source = "" if holds_credentials(path, data) else _source(one, path, data)
-        name = (ids or {}).get(one.name, one.name)
-        message = clean_text(f"{name}\n{one.message}".strip(), redact)
-        text = f"=== {message}\n"
-        if source:
-            text += f"--- {shown_name(path)}\n{_cut(clean_text(source, redact), TEST_CHARS)}\n"
+        if not source:
+            continue
+        name = clean_text((ids or {}).get(one.name, one.name), redact)
+        text = f"=== {name}\n--- {shown_name(path)}\n"
+        text += f"{_cut(clean_text(source, redact), TEST_CHARS)}\n"
+        if any(text in one_before for one_before in earlier):
+            before.append(name)
+            continue
         if len(text) > left:
-            parts.append(f"… ({len(reds) - len(parts)} more red tests are not shown)\n")
+            parts.append("… (further red tests are not shown)\n")
             break
         left -= len(text)
         parts.append(text)
+    if before:
+        parts.append(f"=== As shown before: {', '.join(before)}\n")
     return "\n".join(parts)
 
 

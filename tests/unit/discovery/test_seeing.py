@@ -244,7 +244,9 @@ def test_outputs_are_cut_and_clean(place: Place) -> None:
     assert "no such output" in looker.answer([Look.model_validate({"output": "9-999"})])
 
 
-def test_the_source_of_a_red_test_with_its_message(place: Place) -> None:
+def test_the_source_of_a_red_test_is_shown_once_and_its_message_stands_in_the_results(
+    place: Place,
+) -> None:
     source = (
         "import a\n\n\ndef helper():\n    pass\n\n\ndef test_adds():\n    assert a.add(1) == 2\n"
     )
@@ -258,9 +260,15 @@ def test_the_source_of_a_red_test_with_its_message(place: Place) -> None:
     ]
     text = sources_of(place.snapshots, tree, reds, redact)
     assert "def test_adds():\n    assert a.add(1) == 2" in text and "def helper" not in text
-    assert "assert 0 == 2" in text and "line 19" in text and "line 35" not in text
+    assert "assert 0 == 2" not in text and "line 19" in text and "line 35" not in text
     assert KEY not in text and "\x1b" not in text and "root:" not in text
     assert sources_of(place.snapshots, tree, [], redact) == ""
+    again = sources_of(place.snapshots, tree, reds, redact, earlier=[text])
+    assert again == "=== As shown before: tests/test_a.py::test_adds, shell\n"
+    ids = {"tests/test_a.py::test_adds": "T1"}
+    mixed = sources_of(place.snapshots, tree, reds, redact, ids, earlier=[text])
+    assert "=== T1\n--- tests/test_a.py\ndef test_adds" in mixed
+    assert mixed.endswith("=== As shown before: shell\n")
     many = [RedTest(name=f"n{n}", message="m" * 600) for n in range(50)]
     assert len(sources_of(place.snapshots, tree, many, redact)) < 7_000
 
