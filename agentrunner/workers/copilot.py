@@ -7,7 +7,7 @@ its JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
@@ -98,39 +98,34 @@ class CopilotWorker(CliWorker):
             watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
-        return facts_of(record)
-
-
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in one event; most ephemeral events are pieces of a later complete one."""
-    kind, data = record.get("type"), dict_of(record.get("data"))
-    if kind == "model.call_failure":
-        status = data.get("statusCode")
-        message = text_of(data.get("errorMessage")) or "a model call failed"
-        yield Retrying(f"{_digits(status)}{message}", kind_of_status(status))
-    elif record.get("ephemeral") is True:
-        return
-    elif kind == "user.message":
-        yield TurnBegan()
-    elif kind == "assistant.message":
-        yield Model(text_of(data.get("model")))
-        if text := text_of(data.get("content")):
-            yield WorkerMessage(text)
-    elif kind == "tool.execution_start":
-        given = dict_of(data.get("arguments"))
-        yield ToolBegan(
-            text_of(data.get("toolCallId")), _tool(text_of(data.get("toolName")), given)
-        )
-    elif kind == "tool.execution_complete":
-        yield from _of_tool_end(data)
-    elif kind == "session.error":
-        status = data.get("statusCode")
-        yield Trouble(text_of(data.get("message")) or "it failed", kind_of_status(status))
-    elif kind == "result":
-        yield Session(text_of(record.get("sessionId")))
-        yield Finished(record.get("exitCode") == 0)
+    def facts(self, record: dict[str, Any]) -> Iterator[Fact]:
+        """Yield the facts in one event; most ephemeral ones are pieces of a later complete one."""
+        kind, data = record.get("type"), dict_of(record.get("data"))
+        if kind == "model.call_failure":
+            status = data.get("statusCode")
+            message = text_of(data.get("errorMessage")) or "a model call failed"
+            yield Retrying(f"{_digits(status)}{message}", kind_of_status(status))
+        elif record.get("ephemeral") is True:
+            return
+        elif kind == "user.message":
+            yield TurnBegan()
+        elif kind == "assistant.message":
+            yield Model(text_of(data.get("model")))
+            if text := text_of(data.get("content")):
+                yield WorkerMessage(text)
+        elif kind == "tool.execution_start":
+            given = dict_of(data.get("arguments"))
+            yield ToolBegan(
+                text_of(data.get("toolCallId")), _tool(text_of(data.get("toolName")), given)
+            )
+        elif kind == "tool.execution_complete":
+            yield from _of_tool_end(data)
+        elif kind == "session.error":
+            status = data.get("statusCode")
+            yield Trouble(text_of(data.get("message")) or "it failed", kind_of_status(status))
+        elif kind == "result":
+            yield Session(text_of(record.get("sessionId")))
+            yield Finished(record.get("exitCode") == 0)
 
 
 def _tool(name: str, given: dict[str, Any]) -> Tool:

@@ -7,7 +7,7 @@ the sandbox, and the sandbox must reach these hosts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
@@ -77,35 +77,30 @@ class CursorWorker(CliWorker):
             watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
-        return facts_of(record)
-
-
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in one event."""
-    kind, subtype = record.get("type"), record.get("subtype")
-    if kind == "system" and subtype == "init":
-        yield Session(text_of(record.get("session_id")))
-        yield Model(text_of(record.get("model")))
-        yield TurnBegan()
-    elif kind == "assistant":
-        parts = map(dict_of, list_of(dict_of(record.get("message")).get("content")))
-        yield WorkerMessage("".join(text_of(part.get("text")) for part in parts))
-    elif kind == "tool_call" and subtype in ("started", "completed"):
-        name, use = _named(record)
-        tool = _tool(name, dict_of(use.get("args")))
-        if subtype == "started":
-            yield ToolBegan(text_of(record.get("call_id")), tool)
-        else:
-            yield from _of_tool_end(text_of(record.get("call_id")), tool, use)
-    elif kind == "result":
-        text = text_of(record.get("result"))
-        clean = subtype == "success" and record.get("is_error") is False
-        if not clean:
-            yield Trouble(text or text_of(subtype) or "it failed")
-        yield Session(text_of(record.get("session_id")))
-        yield Finished(clean, text if clean and text else None)
+    def facts(self, record: dict[str, Any]) -> Iterator[Fact]:
+        """Yield the facts in one event."""
+        kind, subtype = record.get("type"), record.get("subtype")
+        if kind == "system" and subtype == "init":
+            yield Session(text_of(record.get("session_id")))
+            yield Model(text_of(record.get("model")))
+            yield TurnBegan()
+        elif kind == "assistant":
+            parts = map(dict_of, list_of(dict_of(record.get("message")).get("content")))
+            yield WorkerMessage("".join(text_of(part.get("text")) for part in parts))
+        elif kind == "tool_call" and subtype in ("started", "completed"):
+            name, use = _named(record)
+            tool = _tool(name, dict_of(use.get("args")))
+            if subtype == "started":
+                yield ToolBegan(text_of(record.get("call_id")), tool)
+            else:
+                yield from _of_tool_end(text_of(record.get("call_id")), tool, use)
+        elif kind == "result":
+            text = text_of(record.get("result"))
+            clean = subtype == "success" and record.get("is_error") is False
+            if not clean:
+                yield Trouble(text or text_of(subtype) or "it failed")
+            yield Session(text_of(record.get("session_id")))
+            yield Finished(clean, text if clean and text else None)
 
 
 def _named(record: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
@@ -90,37 +90,32 @@ class GeminiWorker(CliWorker):
             watch=OutputWatch(final=FINAL, retry=RETRY, retries=4, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
-        return facts_of(record)
-
-
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in one event."""
-    kind, failed = record.get("type"), record.get("status") != "success"
-    if kind == "init":
-        yield Session(text_of(record.get("session_id")))
-        yield Model(text_of(record.get("model")))
-        yield TurnBegan()
-    elif kind == "message" and record.get("role") == "assistant":
-        yield WorkerMessage(text_of(record.get("content")), joins=record.get("delta") is True)
-    elif kind == "tool_use":
-        given = dict_of(record.get("parameters"))
-        yield ToolBegan(
-            text_of(record.get("tool_id")), _tool(text_of(record.get("tool_name")), given)
-        )
-    elif kind == "tool_result":
-        status = "failed" if failed else "completed"
-        yield ToolEnded(text_of(record.get("tool_id")), failed, status=status)
-    elif kind == "error":
-        fatal = record.get("severity") == "error"
-        yield Trouble(text_of(record.get("message")), fatal=fatal)
-    elif kind == "result":
-        stats = dict_of(record.get("stats"))
-        yield Tokens(count_of(stats.get("input_tokens")), count_of(stats.get("output_tokens")))
-        if failed:
-            yield Trouble(text_of(dict_of(record.get("error")).get("message")) or "it failed")
-        yield Finished(not failed)
+    def facts(self, record: dict[str, Any]) -> Iterator[Fact]:
+        """Yield the facts in one event."""
+        kind, failed = record.get("type"), record.get("status") != "success"
+        if kind == "init":
+            yield Session(text_of(record.get("session_id")))
+            yield Model(text_of(record.get("model")))
+            yield TurnBegan()
+        elif kind == "message" and record.get("role") == "assistant":
+            yield WorkerMessage(text_of(record.get("content")), joins=record.get("delta") is True)
+        elif kind == "tool_use":
+            given = dict_of(record.get("parameters"))
+            yield ToolBegan(
+                text_of(record.get("tool_id")), _tool(text_of(record.get("tool_name")), given)
+            )
+        elif kind == "tool_result":
+            status = "failed" if failed else "completed"
+            yield ToolEnded(text_of(record.get("tool_id")), failed, status=status)
+        elif kind == "error":
+            fatal = record.get("severity") == "error"
+            yield Trouble(text_of(record.get("message")), fatal=fatal)
+        elif kind == "result":
+            stats = dict_of(record.get("stats"))
+            yield Tokens(count_of(stats.get("input_tokens")), count_of(stats.get("output_tokens")))
+            if failed:
+                yield Trouble(text_of(dict_of(record.get("error")).get("message")) or "it failed")
+            yield Finished(not failed)
 
 
 def _tool(name: str, given: dict[str, Any]) -> Tool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +98,16 @@ class MiniWorker(CliWorker):
             watch=OutputWatch(retry=RETRY),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in a trajectory."""
-        return facts_of(record)
+    def facts(self, record: dict[str, Any]) -> Iterator[Fact]:
+        """Yield the facts in a trajectory."""
+        for message in map(dict_of, list_of(record.get("messages"))):
+            extra = dict_of(message.get("extra"))
+            if message.get("role") == "assistant":
+                yield from _of_round(message, extra)
+            elif message.get("role") == "tool":
+                yield _of_result(message, extra)
+            elif message.get("role") == "exit":
+                yield from _of_end(message, extra)
 
     def events(self) -> EventReader:
         """Return a reader that yields each line as text."""
@@ -108,20 +115,8 @@ class MiniWorker(CliWorker):
 
     def read(self, ended: Ended) -> WorkerReading:
         """Return the facts in its trajectory."""
-        reading = reading_of(ended, facts_of(_trajectory(ended.home)))
+        reading = reading_of(ended, self.facts(_trajectory(ended.home)))
         return self.with_refused_flags(ended, reading)
-
-
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in a trajectory."""
-    for message in map(dict_of, list_of(record.get("messages"))):
-        extra = dict_of(message.get("extra"))
-        if message.get("role") == "assistant":
-            yield from _of_round(message, extra)
-        elif message.get("role") == "tool":
-            yield _of_result(message, extra)
-        elif message.get("role") == "exit":
-            yield from _of_end(message, extra)
 
 
 def _of_round(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:

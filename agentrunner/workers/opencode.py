@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
@@ -94,9 +94,24 @@ class OpencodeWorker(CliWorker):
             ),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
-        return facts_of(record)
+    def facts(self, record: dict[str, Any]) -> Iterator[Fact]:
+        """Yield the facts in one event. A tool is reported once, when it has ended."""
+        kind, part = record.get("type"), dict_of(record.get("part"))
+        if kind == "step_start":
+            yield Session(text_of(record.get("sessionID")))
+            yield TurnBegan()
+        elif kind == "text" and part.get("synthetic") is not True:
+            yield WorkerMessage(text_of(part.get("text")))
+        elif kind == "tool_use":
+            yield from _of_tool(part)
+        elif kind == "step_finish":
+            yield from _of_step(part)
+        elif kind == "error":
+            error = dict_of(record.get("error"))
+            name, data = text_of(error.get("name")), dict_of(error.get("data"))
+            message = text_of(data.get("message")) or name or "it failed"
+            yield Session(text_of(record.get("sessionID")))
+            yield Trouble(message, _KINDS.get(name) or kind_of_status(data.get("statusCode")))
 
 
 _XDG = ("CONFIG", "DATA", "CACHE", "STATE")
@@ -119,26 +134,6 @@ def _settings(model: str, url: str, *, sandboxed: bool) -> dict[str, Any]:
         "small_model": f"ar/{model}",
         "provider": {"ar": provider},
     }
-
-
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in one event. A tool is reported once, when it has ended."""
-    kind, part = record.get("type"), dict_of(record.get("part"))
-    if kind == "step_start":
-        yield Session(text_of(record.get("sessionID")))
-        yield TurnBegan()
-    elif kind == "text" and part.get("synthetic") is not True:
-        yield WorkerMessage(text_of(part.get("text")))
-    elif kind == "tool_use":
-        yield from _of_tool(part)
-    elif kind == "step_finish":
-        yield from _of_step(part)
-    elif kind == "error":
-        error = dict_of(record.get("error"))
-        name, data = text_of(error.get("name")), dict_of(error.get("data"))
-        message = text_of(data.get("message")) or name or "it failed"
-        yield Session(text_of(record.get("sessionID")))
-        yield Trouble(message, _KINDS.get(name) or kind_of_status(data.get("statusCode")))
 
 
 def _of_tool(part: dict[str, Any]) -> Iterator[Fact]:

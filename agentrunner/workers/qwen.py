@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
@@ -92,23 +92,18 @@ class QwenWorker(CliWorker):
             watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
-        return facts_of(record)
-
-
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in one event."""
-    kind = record.get("type")
-    if kind == "system" and record.get("subtype") == "init":
-        yield Session(text_of(record.get("session_id")))
-        yield Model(text_of(record.get("model")))
-        yield TurnBegan()
-    elif kind in ("assistant", "user"):
-        for part in map(dict_of, list_of(dict_of(record.get("message")).get("content"))):
-            yield from _of_part(part)
-    elif kind == "result":
-        yield from _of_end(record)
+    def facts(self, record: dict[str, Any]) -> Iterator[Fact]:
+        """Yield the facts in one event."""
+        kind = record.get("type")
+        if kind == "system" and record.get("subtype") == "init":
+            yield Session(text_of(record.get("session_id")))
+            yield Model(text_of(record.get("model")))
+            yield TurnBegan()
+        elif kind in ("assistant", "user"):
+            for part in map(dict_of, list_of(dict_of(record.get("message")).get("content"))):
+                yield from _of_part(part)
+        elif kind == "result":
+            yield from _of_end(record)
 
 
 def _of_part(part: dict[str, Any]) -> Iterator[Fact]:
