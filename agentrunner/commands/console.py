@@ -6,7 +6,6 @@ Progress and logs go to stderr, the last screen to stdout; with --json stdout ha
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import os
 import shutil
@@ -27,6 +26,7 @@ from agentrunner.screens.layout import (
     wants_colour,
     wrap,
 )
+from agentrunner.text.times import stamp_now
 
 if TYPE_CHECKING:
     from agentrunner.commands.notify import Notifier
@@ -233,8 +233,7 @@ class Console:
     def finish(self, result: Result) -> None:
         """Show what was held back, then the single `result` of --json."""
         self.write(self._view.flush(time.monotonic()) if self._view else [], last=True)
-        stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        head = {"ts": stamp, "seq": self._seq + 1, "run_id": result.run_id}
+        head = {"ts": stamp_now(), "seq": self._seq + 1, "run_id": result.run_id}
         whole = {**head, **(self._result or {}), "event": "result", **result.as_dict()}
         self._record(whole)
         self._lines.close()
@@ -317,11 +316,3 @@ def _identifying_facts(result: Result) -> dict[str, object]:
     names = ("task_id", "title", "repo", "state", "exit_code", "reason", "note")
     values = result.as_dict()
     return {name: values[name] for name in names if values[name] is not None}
-
-
-def who() -> str:
-    """Return the user's name, which is kept with their decisions."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())  # a uid without a name, as in many containers

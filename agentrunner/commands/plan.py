@@ -14,9 +14,11 @@ import typer
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, paint_for, show, width_of
 from agentrunner.commands.index import CONTEXT, Entries, Index, index_app
-from agentrunner.commands.plan_place import Setting, author, now, repository, store_of, task_called
+from agentrunner.commands.plan_place import Setting, repository, store_of, task_called
+from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import NoProposal
+from agentrunner.text.times import stamp_now
 
 if TYPE_CHECKING:
     from agentrunner.plans.plan import Plan
@@ -122,7 +124,7 @@ def accept(
             f"The proposal that waits is {waiting.id}, not {proposal}.",
             remedy='agentrunner plan "what you want" shows a new one',
         )
-    plan = conversation.accept(store, waiting, at=now(), author=author())
+    plan = conversation.accept(store, waiting, at=stamp_now(), author=user_name())
     return applied(waiting, plan, store, as_json=as_json)
 
 
@@ -203,7 +205,7 @@ def answered(
     found = answers.asked_by(store, question)
     if found.task_id == BUDGET:
         _raise_budget(store, text, repo, state_dir)
-    store.answer(found.id, text, now())
+    store.answer(found.id, text, stamp_now())
     plan = store.load()
     left = sum(one.answer is None and is_living(one, plan) for one in store.questions())
     more = f" {left} more to go." if left else ""
@@ -242,5 +244,5 @@ def undo(
 
     store = store_of(repo, state_dir)
     before = store.load()
-    after, change = store.undo(at=now(), author=author(), force=force)
+    after, change = store.undo(at=stamp_now(), author=user_name(), force=force)
     return undone(before, after, change, as_json=as_json)

@@ -26,7 +26,8 @@ from agentrunner.commands.console import (
     width_of,
 )
 from agentrunner.commands.control import act_on
-from agentrunner.commands.plan_place import Setting, author, repository
+from agentrunner.commands.plan_place import Setting, repository
+from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
@@ -75,7 +76,7 @@ async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPla
     refuse_inside(state_dir, repo)
     spec = planning_spec(spec, os.environ, state_dir, setting.policy)
     folder = plan_folder(state_dir, repo)
-    async with open_conversation(spec, folder, state_dir, os.environ, author=author()) as talk:
+    async with open_conversation(spec, folder, state_dir, os.environ, author=user_name()) as talk:
         yield talk
 
 
