@@ -237,7 +237,7 @@ class Chat:
 
     def _answer(self, text: str) -> None:
         """Handle `/answer 2 TEXT`; the number may be omitted if there is only one question."""
-        from agentrunner.commands.plan import answered
+        from agentrunner.commands.plan_commands import answered
 
         asked = {str(one.id): one.task_id.casefold() for one in self._talk.open_questions()}
         name, _, rest = text.partition(" ")

@@ -78,7 +78,7 @@ def _show(file: str | None, everything: bool, as_json: bool) -> int:
     from agentrunner.config.config_files import PROJECT_FILE, own_settings, user_file
     from agentrunner.config.load import load_settings
     from agentrunner.config.origins import settings_of
-    from agentrunner.screens.workers import settings_screen
+    from agentrunner.screens.worker_table import settings_screen
 
     if file is None:
         repo = here()

@@ -52,7 +52,7 @@ def list_runs(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The runs of this repository, the newest first."""
-    from agentrunner.screens.runs import runs_table
+    from agentrunner.screens.run_table import runs_table
     from agentrunner.storage.index import RunIndex
 
     index = RunIndex(environment.state_dir(state_dir))

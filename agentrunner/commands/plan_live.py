@@ -286,7 +286,7 @@ def answering(repo: str | None, state_dir: str | None) -> Callable[[OpenQuestion
     """Return a function that keeps answers in the plan's store, as `plan answer` does."""
 
     def answer(question: OpenQuestion, text: str) -> str:
-        from agentrunner.commands.plan import answered
+        from agentrunner.commands.plan_commands import answered
         from agentrunner.execution.credentials import secrets_in
         from agentrunner.text.redaction import Redactor
 

@@ -23,7 +23,7 @@ def workers(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> int:
     """Every worker CLI: version, what its sandbox needs, what it reports, key and login."""
-    from agentrunner.screens.workers import workers_screen
+    from agentrunner.screens.worker_table import workers_screen
 
     rows = list_workers(here(), os.environ)
     if as_json:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
 
 COMMANDS: Entries = {
-    "list": ("planners:list_kinds", "The kinds of planner, and which are ready here."),
+    "list": ("planner_commands:list_kinds", "The kinds of planner, and which are ready here."),
     "try": (
-        "planners:try_out",
+        "planner_commands:try_out",
         "Play scenes with a known right answer; see what it is fit for.",
     ),
 }
@@ -63,7 +63,7 @@ def list_kinds(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Every kind of planner: whether it is ready here, what it lacks, and which one is set."""
-    from agentrunner.screens.planners import planners_screen
+    from agentrunner.screens.planner_table import planners_screen
 
     settled, why = settled_planner(os.environ, environment.state_dir(state_dir), policy)
     rows = rows_of(settled, why, os.environ)

@@ -25,17 +25,23 @@ if TYPE_CHECKING:
     from agentrunner.plans.store import PlanStore
 
 COMMANDS: Entries = {
-    "say": ("plan:say", "Say something to the planner, also where it is the name of a command."),
-    "accept": ("plan:accept", "Apply the proposal that was shown last, exactly as it was shown."),
-    "show": ("plan:show_plan", "The tree, or all that the plan says of one task."),
+    "say": (
+        "plan_commands:say",
+        "Say something to the planner, also where it is the name of a command.",
+    ),
+    "accept": (
+        "plan_commands:accept",
+        "Apply the proposal that was shown last, exactly as it was shown.",
+    ),
+    "show": ("plan_commands:show_plan", "The tree, or all that the plan says of one task."),
     "run": ("plan_run:run", "Carry the plan out, each task as a run of its own."),
     "status": ("plan_status:status", "How it stands, also while it is carried out."),
-    "answer": ("plan:answer", "Answer a question of the planner about the plan."),
+    "answer": ("plan_commands:answer", "Answer a question of the planner about the plan."),
     "new": ("plan_shelf:new", "Put the current plan aside, to begin another."),
     "list": ("plan_shelf:list_plans", "The plans of this repository; one is current."),
     "switch": ("plan_shelf:switch", "Make another of them the current one."),
     "archive": ("plan_shelf:archive", "Put a plan away for good; nothing of it is deleted."),
-    "undo": ("plan:undo", "Take the latest change of the plan back."),
+    "undo": ("plan_commands:undo", "Take the latest change of the plan back."),
     "export": ("plan_files:export", "Write the plan as JSON files."),
     "import": ("plan_files:import_plan", "Take the plan in such files in place of this one."),
 }
