@@ -132,7 +132,6 @@ class EventLines:
             self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
         if self._file:
             self._file.close()
 
@@ -253,7 +252,6 @@ class Console:
         self._notifier.send(kind, {**self._about, **facts, "text": text, "next": command})
 
     def poll(self) -> None:
-        """Check on the command of --notify; a failure is reported once."""
         if self._notifier is not None and (problem := self._notifier.poll()):
             self._say_problem(problem)
 

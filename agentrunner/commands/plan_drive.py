@@ -106,7 +106,6 @@ class PlanConsole:
             self._notifier.send(kind, {**about, **facts, "text": text, "next": command})
 
     def poll(self) -> None:
-        """Check on the command of --notify; a failure is reported once."""
         if self._notifier is not None and (problem := self._notifier.poll()):
             self._say_problem(problem)
 

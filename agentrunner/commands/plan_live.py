@@ -100,7 +100,6 @@ class PlanView:
         self.asking = False
 
     def say(self, lines: Sequence[str]) -> None:
-        """Write permanent lines."""
         if self.asking:
             self._held += lines
         else:

@@ -41,7 +41,6 @@ class RepositoryView(Looking):
 
     @property
     def looks(self) -> bool:
-        """Whether the planner may look."""
         return self.see == "repo"
 
     def facts(self, asked: str) -> dict[str, Any] | None:

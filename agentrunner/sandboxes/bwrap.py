@@ -105,7 +105,6 @@ class BwrapSandbox(HostSandbox):
         return f"bwrap{self._version and ' '}{self._version}; " + "; ".join(filter(None, parts))
 
     def isolation(self) -> Mapping[str, str]:
-        """Return what it isolates and by what means."""
         host = "" if self._spec.network == "none" else "; the host's for commands that ask for it"
         calls = f"seccomp: {len(DENIED)} denied, no new namespaces, four socket families"
         return {

@@ -118,7 +118,6 @@ class AiderWorker(CliWorker):
         return ()
 
     def events(self) -> EventReader:
-        """Return a reader that yields each line as text."""
         return TextEvents()
 
     def read(self, ended: Ended) -> WorkerReading:

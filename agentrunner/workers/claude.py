@@ -84,7 +84,6 @@ class ClaudeWorker(CliWorker):
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
         return facts_of(record)
 
 

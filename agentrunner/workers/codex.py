@@ -85,7 +85,6 @@ class CodexWorker(CliWorker):
         )
 
     def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
         return facts_of(record)
 
 

@@ -110,7 +110,6 @@ class MiniWorker(CliWorker):
                 yield from _of_end(message, extra)
 
     def events(self) -> EventReader:
-        """Return a reader that yields each line as text."""
         return TextEvents()
 
     def read(self, ended: Ended) -> WorkerReading:

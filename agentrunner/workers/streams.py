@@ -72,7 +72,6 @@ class TextEvents:
         self._splitter = LineSplitter()
 
     def feed(self, chunk: bytes) -> list[WorkerEvent]:
-        """Return the events that this chunk completes."""
         return [
             WorkerEvent("text", {"text": clip(line)})
             for line in self._splitter.feed(chunk)
