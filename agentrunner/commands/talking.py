@@ -38,6 +38,7 @@ from agentrunner.plans.store import PlanChange, PlanStore
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import count, flat, wrap
 from agentrunner.screens.plan_diff import diff_lines, proposal_screen
+from agentrunner.text.cut import cut
 
 if TYPE_CHECKING:
     from agentrunner.plans.conversation import Conversation
@@ -258,15 +259,11 @@ def undone(before: Plan, after: Plan, change: PlanChange, *, as_json: bool = Fal
         show(json.dumps(values))
         return 0
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    head = f'Taken back: version {change.version} by {flat(change.author)}, "{_short(change)}"'
+    message = cut(flat(change.message), 60)
+    head = f'Taken back: version {change.version} by {flat(change.author)}, "{message}"'
     show("\n".join(wrap(head, width)))
     show("\n".join(diff_lines(before, after, width=width, paint=paint)))
     return 0
-
-
-def _short(change: PlanChange) -> str:
-    text = flat(change.message)
-    return text if len(text) <= 60 else text[:59] + "…"
 
 
 # -- as JSON --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agentrunner.text.cut import cut
 from agentrunner.text.unicode import clean
 from agentrunner.workers.base import CommandRun, WorkerEvent
 
@@ -107,8 +108,7 @@ def last_lines(text: str, count: int = _SUMMARY_LINES) -> str:
 
 def clip(text: str, limit: int = MAX_TEXT_CHARS) -> str:
     """Return text that is safe in the state: no lone surrogates, no NUL, not over `limit`."""
-    text = clean(text.strip())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return cut(clean(text.strip()), limit)
 
 
 def parse_object(line: str) -> dict[str, Any] | None:
