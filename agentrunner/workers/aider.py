@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import (
@@ -113,7 +112,7 @@ class AiderWorker(CliWorker):
             watch=OutputWatch(retry=RETRY, retries=9),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterable[Fact]:
         """Return no facts: it prints no records."""
         return ()
 

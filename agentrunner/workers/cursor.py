@@ -7,13 +7,12 @@ the sandbox, and the sandbox must reach these hosts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.prompt_argument import prompt_argument
-from agentrunner.workers.streams import dict_of, list_of, text_of
+from agentrunner.workers.streams import code_of, dict_of, list_of, text_of
 from agentrunner.workers.transcript import (
     Fact,
     Finished,
@@ -77,7 +76,7 @@ class CursorWorker(CliWorker):
             watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterator[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
         """Yield the facts in one event."""
         kind, subtype = record.get("type"), record.get("subtype")
         if kind == "system" and subtype == "init":
@@ -103,14 +102,14 @@ class CursorWorker(CliWorker):
             yield Finished(clean, text if clean and text else None)
 
 
-def _named(record: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _named(record: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
     """Return the name and the data of the only entry of `tool_call`."""
     calls = dict_of(record.get("tool_call"))
     name = next((name for name in calls if name.endswith("ToolCall")), "")
     return name, dict_of(calls.get(name))
 
 
-def _tool(name: str, given: dict[str, Any]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> Tool:
     short = name.removesuffix("ToolCall")
     if name == _SHELL:
         return Tool(short, command=text_of(given.get("command")))
@@ -119,15 +118,15 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
     return Tool(short)
 
 
-def _of_tool_end(name: str, tool: Tool, use: dict[str, Any]) -> Iterator[Fact]:
+def _of_tool_end(name: str, tool: Tool, use: Mapping[str, object]) -> Iterator[Fact]:
     """Yield the end of a tool. Its result has one key, such as `success`, with the details."""
     result = dict_of(use.get("result"))
     failed = "success" not in result
-    code = dict_of(result.get("success") or result.get("failure")).get("exitCode")
+    code = code_of(dict_of(result.get("success") or result.get("failure")).get("exitCode"))
     yield ToolEnded(
         name,
         failed,
-        code if isinstance(code, int) else None,
+        code,
         "failed" if failed or code else "completed",
         tool,
     )

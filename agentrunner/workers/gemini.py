@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
@@ -90,7 +89,7 @@ class GeminiWorker(CliWorker):
             watch=OutputWatch(final=FINAL, retry=RETRY, retries=4, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterator[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
         """Yield the facts in one event."""
         kind, failed = record.get("type"), record.get("status") != "success"
         if kind == "init":
@@ -118,7 +117,7 @@ class GeminiWorker(CliWorker):
             yield Finished(not failed)
 
 
-def _tool(name: str, given: dict[str, Any]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> Tool:
     if name == "run_shell_command":
         return Tool(name, command=text_of(given.get("command")))
     return Tool(name, path=text_of(given.get("file_path")) if name in _CHANGES else "")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import FailureKind, OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
-from agentrunner.workers.streams import count_of, dict_of, text_of
+from agentrunner.workers.streams import code_of, count_of, dict_of, text_of
 from agentrunner.workers.transcript import (
     Fact,
     Finished,
@@ -94,7 +93,7 @@ class OpencodeWorker(CliWorker):
             ),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterator[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
         """Yield the facts in one event. A tool is reported once, when it has ended."""
         kind, part = record.get("type"), dict_of(record.get("part"))
         if kind == "step_start":
@@ -117,7 +116,7 @@ class OpencodeWorker(CliWorker):
 _XDG = ("CONFIG", "DATA", "CACHE", "STATE")
 
 
-def _settings(model: str, url: str, *, sandboxed: bool) -> dict[str, Any]:
+def _settings(model: str, url: str, *, sandboxed: bool) -> Mapping[str, object]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "ar",
@@ -136,15 +135,15 @@ def _settings(model: str, url: str, *, sandboxed: bool) -> dict[str, Any]:
     }
 
 
-def _of_tool(part: dict[str, Any]) -> Iterator[Fact]:
+def _of_tool(part: Mapping[str, object]) -> Iterator[Fact]:
     state = dict_of(part.get("state"))
     name, given = text_of(part.get("tool")), dict_of(state.get("input"))
     failed = state.get("status") != "completed"
-    code = dict_of(state.get("metadata")).get("exit")
+    code = code_of(dict_of(state.get("metadata")).get("exit"))
     yield ToolEnded(
         text_of(part.get("callID")),
         failed,
-        code if isinstance(code, int) else None,
+        code,
         "failed" if failed or code else "completed",
         _tool(name, given),
     )
@@ -152,13 +151,13 @@ def _of_tool(part: dict[str, Any]) -> Iterator[Fact]:
         yield ToolDenied(name)
 
 
-def _tool(name: str, given: dict[str, Any]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> Tool:
     if name == "bash":
         return Tool(name, command=text_of(given.get("command")))
     return Tool(name, path=text_of(given.get("filePath")) if name in ("write", "edit") else "")
 
 
-def _of_step(part: dict[str, Any]) -> Iterator[Fact]:
+def _of_step(part: Mapping[str, object]) -> Iterator[Fact]:
     tokens = dict_of(part.get("tokens"))
     cache = dict_of(tokens.get("cache"))
     read = (tokens.get("input"), cache.get("read"), cache.get("write"))

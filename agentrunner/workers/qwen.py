@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
@@ -92,7 +91,7 @@ class QwenWorker(CliWorker):
             watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterator[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
         """Yield the facts in one event."""
         kind = record.get("type")
         if kind == "system" and record.get("subtype") == "init":
@@ -106,7 +105,7 @@ class QwenWorker(CliWorker):
             yield from _of_end(record)
 
 
-def _of_part(part: dict[str, Any]) -> Iterator[Fact]:
+def _of_part(part: Mapping[str, object]) -> Iterator[Fact]:
     kind = part.get("type")
     if kind == "text" and not _API_ERROR.search(text_of(part.get("text"))):
         yield WorkerMessage(text_of(part.get("text")))
@@ -119,7 +118,7 @@ def _of_part(part: dict[str, Any]) -> Iterator[Fact]:
         yield ToolEnded(text_of(part.get("tool_use_id")), failed, status=status)
 
 
-def _tool(name: str, given: dict[str, Any]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> Tool:
     if name == "run_shell_command":
         return Tool(name, command=text_of(given.get("command")))
     return Tool(
@@ -127,7 +126,7 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
     )
 
 
-def _of_end(record: dict[str, Any]) -> Iterator[Fact]:
+def _of_end(record: Mapping[str, object]) -> Iterator[Fact]:
     usage = dict_of(record.get("usage"))
     # Unlike with Claude Code, whose stream this resembles, the input includes cached tokens and the
     # usage of the session's earlier runs.
