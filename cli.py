@@ -37,7 +37,7 @@ from agentrunner.errors import UsageError
 GROUPS: Mapping[str, Entries] = {
     "Work": {
         "run": ("start:run", "Work on a task until it is proven done, fails, or needs you."),
-        "resume": ("respond:resume", "Go on where a run was, or start its next attempt."),
+        "resume": ("respond:resume", "Continue a run, or start its next attempt."),
         "cancel": ("respond:cancel", "End a run; the files stay as they are."),
         "undo": ("look:undo", "Put the files back as they were before a run."),
     },

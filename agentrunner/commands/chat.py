@@ -27,7 +27,7 @@ Say what you want, or what should be different about the plan. Commands:
   /run              carry the plan out while you talk
   /status           how the work stands
   /pause  /resume   begin no further task; go on
-  /stop             end the tasks that are at work; /run goes on where they were
+  /stop             end the tasks that are at work; /run resumes them
   /quit             leave; the plan is kept
 These words do the same without a slash: stop, pause, continue, status, help, quit and exit,
 and 停止, 一時停止, 再開 and 状況."""

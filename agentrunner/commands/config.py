@@ -46,7 +46,7 @@ def config(
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="show: also those at their default.")
+        bool, typer.Option("--all", help="show: also settings at their default.")
     ] = False,
     project: Annotated[
         bool,

@@ -112,7 +112,8 @@ def say(
 
 def accept(
     proposal: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Only if it is exactly this one.")
+        str | None,
+        typer.Option("--id", metavar="ID", help="Accept only the proposal with this id."),
     ] = None,
     repo: opt.PlanRepo = None,
     as_json: opt.OneJson = False,
@@ -239,7 +240,7 @@ def _raise_budget(store: PlanStore, text: str, repo: str | None, state_dir: str 
 
 def undo(
     force: Annotated[
-        bool, typer.Option("--force", help="Also where it takes away a task at work.")
+        bool, typer.Option("--force", help="Even if it removes a task that is at work.")
     ] = False,
     repo: opt.PlanRepo = None,
     as_json: opt.OneJson = False,

@@ -86,7 +86,7 @@ class PlanConsole:
         if self.result is None:
             return
         self._lines.write(self.result)
-        self._ring("the plan has come to a rest")
+        self._ring("the plan run has ended")
         from agentrunner.results import PlanResult
         from agentrunner.screens.plan_events import end_line
 

@@ -256,7 +256,7 @@ class PlanQuestions:
                 self.left.add(question.id)
                 _write(
                     "\n" * (line is None)
-                    + f"It goes on waiting:  agentrunner plan answer {question.id} TEXT\n"
+                    + f"It still waits:  agentrunner plan answer {question.id} TEXT\n"
                 )
                 return
             try:

@@ -24,7 +24,7 @@ NEXT = 'Next:  agentrunner plan "what you want"   begins a new one'
 def new(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="What the plan that is there is kept under."),
+        typer.Argument(metavar="[NAME]", help="The name that the current plan gets."),
     ] = None,
     repo: opt.PlanRepo = None,
     as_json: opt.OneJson = False,

@@ -58,7 +58,7 @@ def _about() -> None:
 
 @opt.with_file
 def list_kinds(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
     policy: opt.PolicyFile = None,
     state_dir: opt.StateDir = None,
 ) -> int:
@@ -90,7 +90,7 @@ def try_out(
     ] = None,
     scenes: Annotated[
         Path | None,
-        typer.Option("--scenes", metavar="DIR", help="Scenes of your own, beside ours."),
+        typer.Option("--scenes", metavar="DIR", help="Also play scenes of your own."),
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="ID", help="This scene; may be repeated.")
@@ -100,7 +100,7 @@ def try_out(
         typer.Option("--reference", help="Play the scenes' own answers, to try scenes of yours."),
     ] = False,
     afresh: Annotated[
-        bool, typer.Option("--afresh", help="Do not go on with a trial that was interrupted.")
+        bool, typer.Option("--afresh", help="Do not resume an interrupted trial.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about the price.")] = False,
     overrides: opt.Overrides = None,

@@ -55,7 +55,7 @@ def resume(
     *,
     output: Output,
 ) -> int:
-    """Go on where a run was, or start the next attempt of one that ended."""
+    """Continue a run, or start the next attempt of one that ended."""
 
     def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
         run_id = run_for("resume", run, output.state_dir, output)
@@ -262,7 +262,7 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
         tell(f"\n{settled}\nNext:  agentrunner show {run_id}", sys.stderr)
         return 0
     if answer is None:
-        tell(f"It goes on waiting:  agentrunner answer {run_id}", sys.stderr)
+        tell(f"It still waits:  agentrunner answer {run_id}", sys.stderr)
         return 4
     return give(run_id, answer, output)
 

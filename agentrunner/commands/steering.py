@@ -135,7 +135,7 @@ class PlanSteering:
         assert self._work is not None
         self._halt.set()
         await asyncio.wait({self._work})
-        return "Stopped. /run goes on where it was."
+        return "Stopped. /run resumes the tasks."
 
     def status(self) -> str:
         paused = "\n\nPaused: no further task is begun. /resume goes on."
