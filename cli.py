@@ -37,7 +37,7 @@ from agentrunner.errors import UsageError
 GROUPS: Mapping[str, Entries] = {
     "Work": {
         "run": ("start:run", "Work on a task until it is proven done, fails, or needs you."),
-        "resume": ("respond:resume", "Go on where a run was, or start its next attempt."),
+        "resume": ("respond:resume", "Continue a run, or start its next attempt."),
         "cancel": ("respond:cancel", "End a run; the files stay as they are."),
         "undo": ("look:undo", "Put the files back as they were before a run."),
     },
@@ -56,15 +56,21 @@ GROUPS: Mapping[str, Entries] = {
         "accept": ("respond:accept", "Say yes, after looking, to what nothing can prove."),
     },
     "Plan": {
-        "plan": ("plan:app", "Make a plan by saying what you want, change it, carry it out."),
+        "plan": (
+            "plan_commands:app",
+            "Make a plan by saying what you want, change it, carry it out.",
+        ),
         "chat": ("chat:chat", "Talk about the plan, and steer the work on it."),
     },
     "Set up": {
         "init": ("init:init", "Write a first task for this repository."),
         "validate": ("start:validate", "Check a task file or PRD; show what will be executed."),
         "doctor": ("setup:doctor", "What works on this machine, found out by trying."),
-        "workers": ("workers:workers", "The worker CLIs: versions, needs, what each can report."),
-        "planners": ("planners:app", "Who can plan here; try one before you trust it."),
+        "workers": (
+            "worker_list:workers",
+            "The worker CLIs: versions, needs, what each can report.",
+        ),
+        "planners": ("planner_commands:app", "Who can plan here; try one before you trust it."),
         "config": ("config:config", "The settings in force, where each comes from; change them."),
         "image": ("images:image", "Build the images that workers run in."),
         "completion": ("completion:completion", "Completion of commands, runs and files by Tab."),

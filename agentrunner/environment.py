@@ -33,6 +33,16 @@ def home_of(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("HOME") or Path.home())
 
 
+def user_name() -> str:
+    """Return the name of the user, which is kept with their decisions and commits."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())  # a uid without a name, as in many containers
+
+
 def how_to_add(extra: str) -> str:
     """The command that adds one of our extras. No registry has the package, only a checkout."""
     return f"uv tool install '.[{extra}]' or pip install '.[{extra}]' in AgentRunner's folder"

@@ -25,7 +25,7 @@ class Event(BaseModel):
     """UTC, ISO 8601, milliseconds."""
     event: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Plain JSON values."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
@@ -417,7 +417,7 @@ def checked_event(line: Mapping[str, Any]) -> Event:
     return (_RUN if of_run else _PLAN).validate_python(dict(line))
 
 
-def event_schema() -> dict[str, Any]:
+def event_schema() -> dict[str, object]:
     """The JSON Schema of all events."""
     both: TypeAdapter[Any] = TypeAdapter(AnyRunEvent | AnyPlanEvent)
     schema = both.json_schema(by_alias=True)

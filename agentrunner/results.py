@@ -24,6 +24,12 @@ class Contract(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
+    @classmethod
+    def of(cls, source: object, **others: object) -> Self:
+        """Make one of the attributes of `source` with the same names, and of `others`."""
+        alike = {name: getattr(source, name) for name in cls.model_fields if hasattr(source, name)}
+        return cls.model_validate({**alike, **others}, from_attributes=True)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values, keys in the order of the model."""
         return self.model_dump(mode="json", by_alias=True)
@@ -206,27 +212,9 @@ class InboxItem(Contract):
     options: list[str]
     subject: str = "{}"
 
-    @classmethod
-    def of(cls, question: Question) -> Self:
-        """The question as it is shown."""
-        return cls(
-            id=question.id,
-            kind=question.kind,
-            text=question.text,
-            options=question.options,
-            subject=question.subject,
-        )
-
     def question(self) -> Question:
         """The same as the engine takes it; the state is that of any run that waits."""
-        return Question(
-            id=self.id,
-            kind=self.kind,
-            text=self.text,
-            options=self.options,
-            subject=self.subject,
-            state=TaskState.PENDING,
-        )
+        return Question(**dict(self), state=TaskState.PENDING)
 
 
 class Result(Contract):

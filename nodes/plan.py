@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import CriterionSpec, TestSpec
-from agentrunner.discovery.context import repository_context
+from agentrunner.discovery.planning_context import repository_context
 from agentrunner.discovery.services import lacking, likely_lacking
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.errors.replies import ReplyInvalid

@@ -27,7 +27,7 @@ Say what you want, or what should be different about the plan. Commands:
   /run              carry the plan out while you talk
   /status           how the work stands
   /pause  /resume   begin no further task; go on
-  /stop             end the tasks that are at work; /run goes on where they were
+  /stop             end the tasks that are at work; /run resumes them
   /quit             leave; the plan is kept
 These words do the same without a slash: stop, pause, continue, status, help, quit and exit,
 and 停止, 一時停止, 再開 and 状況."""
@@ -237,7 +237,7 @@ class Chat:
 
     def _answer(self, text: str) -> None:
         """Handle `/answer 2 TEXT`; the number may be omitted if there is only one question."""
-        from agentrunner.commands.plan import answered
+        from agentrunner.commands.plan_commands import answered
 
         asked = {str(one.id): one.task_id.casefold() for one in self._talk.open_questions()}
         name, _, rest = text.partition(" ")

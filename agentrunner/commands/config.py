@@ -46,7 +46,7 @@ def config(
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="show: also those at their default.")
+        bool, typer.Option("--all", help="show: also settings at their default.")
     ] = False,
     project: Annotated[
         bool,
@@ -78,7 +78,7 @@ def _show(file: str | None, everything: bool, as_json: bool) -> int:
     from agentrunner.config.config_files import PROJECT_FILE, own_settings, user_file
     from agentrunner.config.load import load_settings
     from agentrunner.config.origins import settings_of
-    from agentrunner.screens.workers import settings_screen
+    from agentrunner.screens.worker_table import settings_screen
 
     if file is None:
         repo = here()

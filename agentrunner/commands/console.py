@@ -6,7 +6,6 @@ Progress and logs go to stderr, the last screen to stdout; with --json stdout ha
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import os
 import shutil
@@ -27,6 +26,7 @@ from agentrunner.screens.layout import (
     wants_colour,
     wrap,
 )
+from agentrunner.text.times import stamp_now
 
 if TYPE_CHECKING:
     from agentrunner.commands.notify import Notifier
@@ -132,7 +132,6 @@ class EventLines:
             self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
         if self._file:
             self._file.close()
 
@@ -233,8 +232,7 @@ class Console:
     def finish(self, result: Result) -> None:
         """Show what was held back, then the single `result` of --json."""
         self.write(self._view.flush(time.monotonic()) if self._view else [], last=True)
-        stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        head = {"ts": stamp, "seq": self._seq + 1, "run_id": result.run_id}
+        head = {"ts": stamp_now(), "seq": self._seq + 1, "run_id": result.run_id}
         whole = {**head, **(self._result or {}), "event": "result", **result.as_dict()}
         self._record(whole)
         self._lines.close()
@@ -254,7 +252,6 @@ class Console:
         self._notifier.send(kind, {**self._about, **facts, "text": text, "next": command})
 
     def poll(self) -> None:
-        """Check on the command of --notify; a failure is reported once."""
         if self._notifier is not None and (problem := self._notifier.poll()):
             self._say_problem(problem)
 
@@ -317,11 +314,3 @@ def _identifying_facts(result: Result) -> dict[str, object]:
     names = ("task_id", "title", "repo", "state", "exit_code", "reason", "note")
     values = result.as_dict()
     return {name: values[name] for name in names if values[name] is not None}
-
-
-def who() -> str:
-    """Return the user's name, which is kept with their decisions."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())  # a uid without a name, as in many containers

@@ -16,9 +16,7 @@ from agentrunner.storage.process_time import start_time
 if TYPE_CHECKING:
     from agentrunner.plans.control_words import ControlWord
 
-STOPPED = (
-    "The tasks at work are ended in order.\nNext:  agentrunner plan run   goes on where they were"
-)
+STOPPED = "The tasks at work are ended gracefully.\nNext:  agentrunner plan run   resumes them"
 NOTHING = "Nothing is under way.\nNext:  agentrunner plan run   carries the plan out"
 UNDER_WAY = "The plan is under way.\nNext:  agentrunner plan status -f"
 

@@ -13,11 +13,11 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
 from agentrunner.commands.console import Output, show, width_of
+from agentrunner.text.times import stamp_now
 
 OUTPUT = "output.txt"
 """Output of detached work, in the folder of the run or the plan."""
@@ -47,8 +47,7 @@ def in_background(work: Callable[[Begun], int], output: Output, text: Callable[[
             return 128 - code if code < 0 else code
     begun = json.loads(line)
     if output.json:
-        stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        show(json.dumps({"ts": stamp, "event": "detached", **begun}))
+        show(json.dumps({"ts": stamp_now(), "event": "detached", **begun}))
     else:
         show(text(str(begun["run_id"] or "")))
     return 0

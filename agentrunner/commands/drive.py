@@ -24,13 +24,13 @@ from agentrunner.commands.console import (
     paint_for,
     show,
     tell,
-    who,
     width_of,
 )
 from agentrunner.commands.fail import named
 from agentrunner.commands.log_lines import logging_to
 from agentrunner.commands.question_prompt import ask_inline, ask_yes, prompt_of
 from agentrunner.commands.which_run import git_of, name_needed
+from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError
 from agentrunner.results import Problem, Result
 from agentrunner.screens.errors import error_screen
@@ -244,4 +244,4 @@ def as_error(error: Problem) -> AgentRunnerError:
 
 def this_machine() -> str:
     """Return `hana@devbox`: where the state of a waiting run is."""
-    return f"{who()}@{socket.gethostname()}"
+    return f"{user_name()}@{socket.gethostname()}"

@@ -86,7 +86,7 @@ def hand_over(
 
 def _checked(folder: RunFolder, answer: Answer) -> Answer:
     """The answer checked against the pending question, without secrets; raises UsageError."""
-    from agentrunner.engine.answers import checked_answer
+    from agentrunner.engine.answer_checks import checked_answer
     from agentrunner.engine.attempts import read_sync
     from agentrunner.engine.commits import load_task_of
     from agentrunner.execution.credentials import secrets_in

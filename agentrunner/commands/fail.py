@@ -20,6 +20,7 @@ from agentrunner.errors.runs import DiskFull, StateUnwritable
 from agentrunner.results import PlanResult, Result
 from agentrunner.screens.errors import error_screen
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.times import stamp_now
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
@@ -85,8 +86,7 @@ def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str])
 
 def failed_plan(error: AgentRunnerError) -> dict[str, object]:
     """Return the event that ends a `plan run` without a `plan_result`."""
-    stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return {"ts": stamp, "event": "plan_result", **PlanResult.of_error(error).as_dict()}
+    return {"ts": stamp_now(), "event": "plan_result", **PlanResult.of_error(error).as_dict()}
 
 
 def tell(

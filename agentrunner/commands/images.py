@@ -49,7 +49,7 @@ def image(
         ),
     ] = None,
     base: Annotated[
-        str | None, typer.Option("--base", metavar="IMAGE", help="In place of the usual base.")
+        str | None, typer.Option("--base", metavar="IMAGE", help="Use this base image.")
     ] = None,
     build_args: Annotated[
         list[str] | None,
@@ -58,9 +58,7 @@ def image(
     own: Annotated[
         bool, typer.Option("--self", help="An image with this AgentRunner in it, to run it in.")
     ] = False,
-    tag: Annotated[
-        str | None, typer.Option("--tag", metavar="NAME", help="In place of the usual name.")
-    ] = None,
+    tag: Annotated[str | None, typer.Option("--tag", metavar="NAME", help="Use this name.")] = None,
 ) -> int:
     """Build an image on the container engine, with its progress on stderr.
 

@@ -79,7 +79,6 @@ class DocumentedCommand(TyperCommand):
                     write_rows(formatter, lines)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write examples, and the page of the documentation."""
         write_examples(ctx.command_path, formatter)
 
 
@@ -226,7 +225,6 @@ class Index(TyperGroup):
             write_rows(formatter, rows)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write examples, and the page of the documentation."""
         write_examples(ctx.command_path, formatter)
 
 

@@ -42,7 +42,7 @@ def init(
         bool | None,
         typer.Option(
             "--gitignore/--no-gitignore",
-            help="Whether .gitignore is to name the folder of the notes. Left out: you are asked.",
+            help="Add the folder of notes to .gitignore, or not. Default: you are asked.",
         ),
     ] = None,
     no_input: opt.NoInput = False,

@@ -40,7 +40,7 @@ STATES = ("waiting", "review", "stopped", "running", "complete", "failed")
 
 @opt.with_file
 def list_runs(
-    everywhere: Annotated[bool, typer.Option("--all", help="Of all repositories.")] = False,
+    everywhere: Annotated[bool, typer.Option("--all", help="Runs of all repositories.")] = False,
     state: Annotated[
         str | None,
         typer.Option("--state", metavar="STATE", help=f"Only those that are {', '.join(STATES)}."),
@@ -48,11 +48,11 @@ def list_runs(
     number: Annotated[
         int | None, typer.Option("--number", "-n", min=1, metavar="N", help="The newest N.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """The runs of this repository, the newest first."""
-    from agentrunner.screens.runs import runs_table
+    from agentrunner.screens.run_table import runs_table
     from agentrunner.storage.index import RunIndex
 
     index = RunIndex(environment.state_dir(state_dir))
@@ -172,14 +172,18 @@ def show_run(
 @opt.with_file
 def logs(
     run: opt.Run = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until it ends.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Follow it until it ends.")
+    ] = False,
     number: Annotated[
-        int | None, typer.Option("--round", min=1, metavar="N", help="Of this round only.")
+        int | None, typer.Option("--round", min=1, metavar="N", help="Only this round.")
     ] = None,
     tests: Annotated[
-        bool, typer.Option("--tests", help="All that the test command printed, of the last time.")
+        bool, typer.Option("--tests", help="All that the test command printed last.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The events, one JSON a line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The events, one JSON object per line.")
+    ] = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """What happened in a run, and what its workers said and did."""
@@ -243,7 +247,7 @@ def _parse(line: str) -> EventLine | None:
 def diff(
     run: opt.Run = None,
     number: Annotated[
-        int | None, typer.Option("--round", min=1, metavar="N", help="Of this round only.")
+        int | None, typer.Option("--round", min=1, metavar="N", help="Only this round.")
     ] = None,
     stat: Annotated[bool, typer.Option("--stat", help="Only file names and counts.")] = False,
     as_json: opt.OneJson = False,
@@ -276,7 +280,7 @@ def diff(
 def undo(
     run: opt.FittingRun = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Also files that were edited after the run.")
+        bool, typer.Option("--force", help="Also undo files that were edited since.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
     no_input: opt.NoInput = False,
@@ -348,11 +352,15 @@ def _listed(paths: Sequence[str]) -> str:
 def gc(
     older_than: Annotated[
         float | None,
-        typer.Option("--older-than", metavar="DAYS", min=0, help="In place of each run's own."),
+        typer.Option(
+            "--older-than", metavar="DAYS", min=0, help="Instead of each run's own retention."
+        ),
     ] = None,
     max_size: Annotated[
         str | None,
-        typer.Option("--max-size", metavar="SIZE", help="Ended runs go until no more is taken."),
+        typer.Option(
+            "--max-size", metavar="SIZE", help="Delete ended runs until it takes no more."
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
     no_input: opt.NoInput = False,

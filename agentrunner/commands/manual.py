@@ -47,7 +47,7 @@ STDIN_CODES = (("0", "COMPLETE"), ("1", "everything else, a run that waits inclu
 def man(
     context: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Of section 1, e.g. ~/.local/share/man/man1.")
+        Path, typer.Argument(metavar="DIR", help="For man section 1, e.g. ~/.local/share/man/man1.")
     ],
 ) -> int:
     """Write a man page of the program and of each command into a folder; made where missing."""

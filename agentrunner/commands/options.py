@@ -64,14 +64,14 @@ WaitingRun = Annotated[
 ]
 QuestionId = Annotated[
     str | None,
-    typer.Option("--id", metavar="ID", help="The question's id: the answer is to exactly this."),
+    typer.Option("--id", metavar="ID", help="Answer exactly the question with this id."),
 ]
 StateDir = Annotated[
     str | None, typer.Option("--state-dir", metavar="DIR", help="Where runs are kept.")
 ]
 PolicyFile = Annotated[
     Path | None,
-    typer.Option("--policy", metavar="FILE", help="Cap tasks by this file, beside the machine's."),
+    typer.Option("--policy", metavar="FILE", help="Limit tasks by this policy file, too."),
 ]
 Test = Annotated[
     str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
@@ -115,7 +115,7 @@ PlanRepo = Annotated[
 ]
 Detach = Annotated[
     bool,
-    typer.Option("--detach", "-d", help="Go on without this terminal; watch shows it."),
+    typer.Option("--detach", "-d", help="Continue without this terminal."),
 ]
 OneJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 NoInput = Annotated[bool, typer.Option("--no-input", help="Never ask.")]

@@ -16,7 +16,7 @@ from agentrunner.screens.layout import count, flat
 
 def overview() -> int:
     """Show how everything in this repository stands; nothing is started."""
-    from agentrunner.screens.runs import overview_screen
+    from agentrunner.screens.run_table import overview_screen
     from agentrunner.storage.index import RunIndex
 
     state = environment.state_dir()

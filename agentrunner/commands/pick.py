@@ -20,7 +20,7 @@ from agentrunner.commands.which_run import here, is_driven
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun, UnknownRun
 from agentrunner.screens.layout import fit, flat
-from agentrunner.screens.runs import facts_of
+from agentrunner.screens.run_table import facts_of
 from agentrunner.state.lifecycle import NextStep, end_of
 from agentrunner.text.terminal import cell_width
 

@@ -86,7 +86,7 @@ class PlanConsole:
         if self.result is None:
             return
         self._lines.write(self.result)
-        self._ring("the plan has come to a rest")
+        self._ring("the plan run has ended")
         from agentrunner.results import PlanResult
         from agentrunner.screens.plan_events import end_line
 
@@ -106,7 +106,6 @@ class PlanConsole:
             self._notifier.send(kind, {**about, **facts, "text": text, "next": command})
 
     def poll(self) -> None:
-        """Check on the command of --notify; a failure is reported once."""
         if self._notifier is not None and (problem := self._notifier.poll()):
             self._say_problem(problem)
 

@@ -16,8 +16,10 @@ import typer
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import tell
-from agentrunner.commands.plan_place import author, now, repository, store_of
+from agentrunner.commands.plan_place import repository, store_of
+from agentrunner.environment import user_name
 from agentrunner.errors.plans import BadExportFolder, NoPlan
+from agentrunner.text.times import stamp_now
 
 PARTS = {"wbs.json", "design", "state", "tasks", "history"}
 """The entries of an exported folder."""
@@ -67,16 +69,16 @@ def import_plan(
     place = plan_folder(environment.state_dir(state_dir), repository(repo))
     place.make()
     lock = place.lock()
-    lock.acquire(me("", now()))  # held by the process that executes the plan
+    lock.acquire(me("", stamp_now()))  # held by the process that executes the plan
     with contextlib.closing(lock):
         store = PlanStore(place.plan)
         taken = take_over(store.load(), found)
         # Before saving: if we are killed, a task that is now another one must not count as done.
         for task_id in store.standings().keys() & set(taken.anew):
             detail = "It came with another plan."
-            store.note(StoredTask(task_id, PlanTaskStatus.PENDING, detail=detail), now())
+            store.note(StoredTask(task_id, PlanTaskStatus.PENDING, detail=detail), stamp_now())
         message = f"Imported from {folder}"
-        store.save(taken.plan, at=now(), kind="import", author=author(), message=message)
+        store.save(taken.plan, at=stamp_now(), kind="import", author=user_name(), message=message)
     tell(f"Version {taken.plan.version}, {count(len(taken.plan.tasks), 'task')}.")
     tell("Next:  agentrunner plan show   |   agentrunner plan undo")
     return 0

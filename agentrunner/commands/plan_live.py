@@ -100,7 +100,6 @@ class PlanView:
         self.asking = False
 
     def say(self, lines: Sequence[str]) -> None:
-        """Write permanent lines."""
         if self.asking:
             self._held += lines
         else:
@@ -257,7 +256,7 @@ class PlanQuestions:
                 self.left.add(question.id)
                 _write(
                     "\n" * (line is None)
-                    + f"It goes on waiting:  agentrunner plan answer {question.id} TEXT\n"
+                    + f"It still waits:  agentrunner plan answer {question.id} TEXT\n"
                 )
                 return
             try:
@@ -286,7 +285,7 @@ def answering(repo: str | None, state_dir: str | None) -> Callable[[OpenQuestion
     """Return a function that keeps answers in the plan's store, as `plan answer` does."""
 
     def answer(question: OpenQuestion, text: str) -> str:
-        from agentrunner.commands.plan import answered
+        from agentrunner.commands.plan_commands import answered
         from agentrunner.execution.credentials import secrets_in
         from agentrunner.text.redaction import Redactor
 

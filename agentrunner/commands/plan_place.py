@@ -1,11 +1,8 @@
-"""Which plan and task a command is about, where the plan is kept, and who changes it when."""
+"""Which plan and task a command is about, where the plan is kept."""
 
 from __future__ import annotations
 
-import getpass
-import os
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,16 +66,3 @@ def task_called(plan: Plan, name: str) -> str:
 def task_id_of(name: str) -> str:
     """Return the task id that a person means, who may give only the number."""
     return f"TASK-{int(name):04d}" if name.isascii() and name.isdecimal() else name.upper()
-
-
-def author() -> str:
-    """Return the name of the user who changes a plan here."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())  # a uid without a name, as in many containers
-
-
-def now() -> str:
-    """Return the current time: UTC, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

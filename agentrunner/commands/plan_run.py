@@ -44,7 +44,7 @@ def run(
             min=1,
             max=1000,
             metavar="N",
-            help="Tasks at once, 1 to 1000. Default: one a core.",
+            help="Tasks at once, 1 to 1000. Default: one per core.",
         ),
     ] = None,
     only: Annotated[
@@ -56,22 +56,24 @@ def run(
     ] = False,
     test: opt.Test = None,
     setup: Annotated[
-        str | None, typer.Option("--setup", metavar="CMD", help="Makes a work tree ready.")
+        str | None, typer.Option("--setup", metavar="CMD", help="Prepares each work tree.")
     ] = None,
     meta: opt.Meta = None,
     worker: opt.Worker = None,
     sandbox: opt.Sandbox = None,
     budget: Annotated[
         list[str] | None,
-        typer.Option("--budget", metavar="NAME=AMOUNT", help="Of the whole plan, e.g. usd=5."),
+        typer.Option(
+            "--budget", metavar="NAME=AMOUNT", help="A limit of the whole plan, e.g. usd=5."
+        ),
     ] = None,
     overrides: opt.Overrides = None,
     include_uncommitted: Annotated[
-        bool, typer.Option("--include-uncommitted", help="Begin with what is not committed, too.")
+        bool, typer.Option("--include-uncommitted", help="Include uncommitted changes.")
     ] = False,
     git_init: Annotated[
         bool,
-        typer.Option("--git-init", help="No git yet: begin it, with one commit."),
+        typer.Option("--git-init", help="No git yet: make a repository."),
     ] = False,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="No git: one after another, in the folder itself.")
@@ -80,17 +82,18 @@ def run(
         bool, typer.Option("--pr", help="Push the result, open a pull or merge request.")
     ] = False,
     onto: Annotated[
-        str | None, typer.Option("--onto", metavar="BRANCH", help="Bring the result onto it.")
+        str | None,
+        typer.Option("--onto", metavar="BRANCH", help="Bring the result onto this branch."),
     ] = None,
     squash: Annotated[
         bool, typer.Option("--squash", help="One commit for the whole plan.")
     ] = False,
     author: Annotated[
-        str | None, typer.Option("--author", metavar="NAME <EMAIL>", help="Of the commits.")
+        str | None, typer.Option("--author", metavar="NAME <EMAIL>", help="Author of the commits.")
     ] = None,
     message: Annotated[
         str | None,
-        typer.Option("--commit-message", metavar="TEMPLATE", help="Of each task's commit."),
+        typer.Option("--commit-message", metavar="TEMPLATE", help="Message of each task's commit."),
     ] = None,
     detach: opt.Detach = False,
     repo: opt.PlanRepo = None,
@@ -100,7 +103,7 @@ def run(
 ) -> int:
     """Carry the plan out: each task as a run in a work tree of its own, landed on a branch.
 
-    Settings are kept with the plan for the next time. Run again, it goes on where it was.
+    Settings are kept with the plan for the next time. If you run it again, it resumes.
     """
     from agentrunner.plans.execution.delivery import DeliveryOptions
     from agentrunner.plans.execution.plan_settings import save_settings

@@ -12,7 +12,8 @@ import typer
 from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import show, tell, width_of
-from agentrunner.commands.plan_place import now, repository
+from agentrunner.commands.plan_place import repository
+from agentrunner.text.times import stamp_now
 
 if TYPE_CHECKING:
     from agentrunner.plans.plan import Plan
@@ -23,7 +24,7 @@ NEXT = 'Next:  agentrunner plan "what you want"   begins a new one'
 def new(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="What the plan that is there is kept under."),
+        typer.Argument(metavar="[NAME]", help="The name that the current plan gets."),
     ] = None,
     repo: opt.PlanRepo = None,
     as_json: opt.OneJson = False,
@@ -173,4 +174,4 @@ def _put_current_aside(state_dir: Path, repo: Path, name: str | None, *, archive
         return ""
     goal = PlanStore(folder.plan).load().goal.strip().splitlines()
     wanted = name or free_name(state_dir, repo, slug(goal[0] if goal else "") or "plan")
-    return put_aside(state_dir, repo, wanted, me("", now()), archived=archived).name
+    return put_aside(state_dir, repo, wanted, me("", stamp_now()), archived=archived).name

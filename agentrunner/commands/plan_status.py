@@ -26,7 +26,7 @@ FOLLOW_SEC = 1.0
 @opt.with_file
 def status(
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Until it comes to a rest.")
+        bool, typer.Option("--follow", "-f", help="Follow it until it stops.")
     ] = False,
     repo: opt.PlanRepo = None,
     as_json: opt.OneJson = False,

@@ -119,7 +119,7 @@ class ScenesTrial:
         self, played: Sequence[Played], company: Company, *, as_json: bool, whole: bool
     ) -> bool:
         from agentrunner.scenes.verdict import summed
-        from agentrunner.screens.planners import trial_screen
+        from agentrunner.screens.planner_table import trial_screen
 
         trial = summed(played)
         if as_json:

@@ -15,7 +15,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
 from agentrunner.commands.command_line import is_no, is_yes
-from agentrunner.commands.console import Console, columns_of, show, tell, who, width_of
+from agentrunner.commands.console import Console, columns_of, show, tell, width_of
+from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.command_line import NoEditor
 from agentrunner.results import InboxItem, Result
@@ -148,7 +149,7 @@ def _answer(question: Question) -> Answer | None:
         except ValueError as error:
             tell(f"{error} Other answers are words.", sys.stderr)
             continue
-        return Answer(id=question.id, kind=question.kind, text=text, by=who())
+        return Answer(id=question.id, kind=question.kind, text=text, by=user_name())
     return None
 
 
@@ -199,7 +200,9 @@ def _decision_answer(
     from agentrunner.state.people import Answer
 
     kind = question.kind
-    return Answer(id=question.id, kind=kind, decision=decision, text=text, edit=edit, by=who())
+    return Answer(
+        id=question.id, kind=kind, decision=decision, text=text, edit=edit, by=user_name()
+    )
 
 
 def _run_state(folder: Path) -> Result | None:

@@ -12,10 +12,11 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, interactive, tell, who
+from agentrunner.commands.console import Output, interactive, tell
 from agentrunner.commands.drive import drive
 from agentrunner.commands.pick import run_for
 from agentrunner.commands.which_run import here, is_driven, resolve
+from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import HasEnded, NotWaiting
 from agentrunner.screens.layout import flat
@@ -54,7 +55,7 @@ def resume(
     *,
     output: Output,
 ) -> int:
-    """Go on where a run was, or start the next attempt of one that ended."""
+    """Continue a run, or start the next attempt of one that ended."""
 
     def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
         run_id = run_for("resume", run, output.state_dir, output)
@@ -67,7 +68,7 @@ def resume(
             message=message,
             on_change=change if on_change else None,
             budget=budget or (),
-            by=who(),
+            by=user_name(),
             planner=planner,
             planner_model=planner_model,
         )
@@ -118,7 +119,12 @@ def _answer(
 
     # The engine determines the kind of question under the run's lock.
     return Answer(
-        id=identifier or "", kind="ask_human", decision=decision, text=text, edit=edit, by=who()
+        id=identifier or "",
+        kind="ask_human",
+        decision=decision,
+        text=text,
+        edit=edit,
+        by=user_name(),
     )
 
 
@@ -256,7 +262,7 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
         tell(f"\n{settled}\nNext:  agentrunner show {run_id}", sys.stderr)
         return 0
     if answer is None:
-        tell(f"It goes on waiting:  agentrunner answer {run_id}", sys.stderr)
+        tell(f"It still waits:  agentrunner answer {run_id}", sys.stderr)
         return 4
     return give(run_id, answer, output)
 
@@ -303,13 +309,18 @@ def accept(
             run_id, more = _run_of(given, output)
             names = [*known_red, *more]
             result = await engine.accept(
-                run_id, reason, known_red=names, by=by or who(), how=options
+                run_id, reason, known_red=names, by=by or user_name(), how=options
             )
             line.append(await asyncio.to_thread(_line_for, options.state_dir, run_id))
             return result
         run_id, criteria = await asyncio.to_thread(_run_and_criteria, given, output)
         return await engine.accept(
-            run_id, reason, criteria=criteria, unchanged=unchanged, by=by or who(), how=options
+            run_id,
+            reason,
+            criteria=criteria,
+            unchanged=unchanged,
+            by=by or user_name(),
+            how=options,
         )
 
     code = drive(work, output)

@@ -77,7 +77,7 @@ def run(
     ] = None,
     replay: Annotated[
         Path | None,
-        typer.Option("--replay", metavar="FILE", help="Let a recording answer in their place."),
+        typer.Option("--replay", metavar="FILE", help="Answer from a recording, not from a model."),
     ] = None,
     policy: opt.PolicyFile = None,
     worktree: Annotated[
@@ -89,7 +89,7 @@ def run(
         ),
     ] = None,
     clean: Annotated[
-        bool, typer.Option("--clean", help="Take nothing uncommitted along to there.")
+        bool, typer.Option("--clean", help="Leave uncommitted changes out of it.")
     ] = False,
     commit: Annotated[
         bool, typer.Option("--commit", help="COMPLETE ends in one commit on this branch.")

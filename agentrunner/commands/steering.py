@@ -115,14 +115,12 @@ class PlanSteering:
         return "The plan is under way. Talk on, or /status."
 
     def pause(self) -> str:
-        """Begin no further task; those at work continue."""
         if not self.running:
             return "Nothing is under way."
         self._paused = True
         return "No further task is begun; those at work go on to their end. /resume goes on."
 
     def resume(self) -> str:
-        """Begin tasks again."""
         if not self._paused and self.running:
             return "The plan is under way."
         if not self.running:
@@ -137,10 +135,9 @@ class PlanSteering:
         assert self._work is not None
         self._halt.set()
         await asyncio.wait({self._work})
-        return "Stopped. /run goes on where it was."
+        return "Stopped. /run resumes the tasks."
 
     def status(self) -> str:
-        """Return the status."""
         paused = "\n\nPaused: no further task is begun. /resume goes on."
         return self._look() + (paused if self.running and self._paused else "")
 

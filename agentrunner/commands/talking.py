@@ -26,7 +26,8 @@ from agentrunner.commands.console import (
     width_of,
 )
 from agentrunner.commands.control import act_on
-from agentrunner.commands.plan_place import Setting, author, repository
+from agentrunner.commands.plan_place import Setting, repository
+from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
@@ -37,6 +38,7 @@ from agentrunner.plans.store import PlanChange, PlanStore
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import count, flat, wrap
 from agentrunner.screens.plan_diff import diff_lines, proposal_screen
+from agentrunner.text.cut import cut
 
 if TYPE_CHECKING:
     from agentrunner.plans.conversation import Conversation
@@ -75,7 +77,7 @@ async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPla
     refuse_inside(state_dir, repo)
     spec = planning_spec(spec, os.environ, state_dir, setting.policy)
     folder = plan_folder(state_dir, repo)
-    async with open_conversation(spec, folder, state_dir, os.environ, author=author()) as talk:
+    async with open_conversation(spec, folder, state_dir, os.environ, author=user_name()) as talk:
         yield talk
 
 
@@ -257,15 +259,11 @@ def undone(before: Plan, after: Plan, change: PlanChange, *, as_json: bool = Fal
         show(json.dumps(values))
         return 0
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    head = f'Taken back: version {change.version} by {flat(change.author)}, "{_short(change)}"'
+    message = cut(flat(change.message), 60)
+    head = f'Taken back: version {change.version} by {flat(change.author)}, "{message}"'
     show("\n".join(wrap(head, width)))
     show("\n".join(diff_lines(before, after, width=width, paint=paint)))
     return 0
-
-
-def _short(change: PlanChange) -> str:
-    text = flat(change.message)
-    return text if len(text) <= 60 else text[:59] + "…"
 
 
 # -- as JSON --------------------------------------------------------------------------------------

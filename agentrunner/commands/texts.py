@@ -70,7 +70,7 @@ def _bytes_of(file: str) -> bytes:
 @opt.with_file
 def schema(
     of: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Default: the names there are.")
+        str | None, typer.Argument(metavar="[NAME]", help="Default: list the names.")
     ] = None,
 ) -> int:
     """A JSON Schema: of the task file, a policy file, the result, the events, or a message."""
@@ -121,9 +121,7 @@ def graph() -> int:
 def explain(
     code: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[CODE | PAGE]", help="As in error[CODE]. Default: the codes there are."
-        ),
+        typer.Argument(metavar="[CODE | PAGE]", help="As in error[CODE]. Default: list all codes."),
     ] = None,
     as_json: opt.OneJson = False,
 ) -> int:

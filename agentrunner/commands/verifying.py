@@ -31,7 +31,7 @@ def verify(
         bool, typer.Option("--mutants", help="See also how many small changes a test notices.")
     ] = False,
     mutants_sec: Annotated[
-        float | None, typer.Option("--mutants-sec", help="For so many seconds at most (600).")
+        float | None, typer.Option("--mutants-sec", help="At most this many seconds (600).")
     ] = None,
     as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,

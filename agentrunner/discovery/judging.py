@@ -14,6 +14,7 @@ from typing import Literal
 
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.services import lacking
+from agentrunner.text.cut import cut
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.rooms.start_up import NO_TESTS, why_no_test_says_anything
 
@@ -116,7 +117,7 @@ def judge(
     )
     if ran.timed_out:
         last = next((line for line in reversed(output.splitlines()[:-1]) if line.strip()), "")
-        note = f"it printed: {_short(last.strip())}" if last else "nothing printed yet"
+        note = f"it printed: {cut(last.strip(), _LINE)}" if last else "nothing printed yet"
         return replace(seen, kind="running", summary=f"still running after {took}, {note}")
     code = _inner_code(ran.exit_code, output)
     meaning = _meaning([found.command, *runners], code, output)
@@ -198,11 +199,7 @@ def telling_line(output: str) -> str:
     found = (pattern.search(end) for pattern in _TELLING)
     hits = [hit[hit.lastindex or 0] for hit in found if hit]
     lines = hits or output.strip().splitlines()[-1:]
-    return _short(lines[0].strip()) if lines else ""
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LINE else text[: _LINE - 1] + "…"
+    return cut(lines[0].strip(), _LINE) if lines else ""
 
 
 _OF_MAKE = re.compile(r"(?m)^g?make(?:\[\d+\])?: \*\*\* .*\bError (\d+)")

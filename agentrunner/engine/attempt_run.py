@@ -16,7 +16,7 @@ from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command
 
-from agentrunner.engine.answers import checked_answer
+from agentrunner.engine.answer_checks import checked_answer
 from agentrunner.engine.attempts import stop_workers, with_unseen
 from agentrunner.engine.planner_change import renewed, take_over
 from agentrunner.errors import UsageError

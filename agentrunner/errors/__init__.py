@@ -12,7 +12,7 @@ it means, `advice` what to do. `reference.py` makes the pages of them.
 A non-zero exit code of a worker or a test is a result, not an error.
 """
 
-from agentrunner.errors.base import AgentRunnerError, InfraError, TaskFailed, UsageError
+from agentrunner.errors.error import AgentRunnerError, InfraError, TaskFailed, UsageError
 from agentrunner.errors.replies import ProtocolError
 from agentrunner.errors.runs import CheckpointCorrupt, LockHeld
 from agentrunner.errors.sandboxes import EnvironmentNotReady, SandboxUnavailable

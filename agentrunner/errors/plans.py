@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.errors.base import AgentRunnerError, InfraError, TaskFailed, UsageError
+from agentrunner.errors.error import AgentRunnerError, InfraError, TaskFailed, UsageError
 
 
 class BadCommitAuthor(UsageError):

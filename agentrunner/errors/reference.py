@@ -8,7 +8,7 @@ from importlib import import_module
 from inspect import cleandoc
 
 from agentrunner import errors
-from agentrunner.errors.base import AgentRunnerError
+from agentrunner.errors.error import AgentRunnerError
 
 HEADING = """# Error codes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from agentrunner.errors.base import UsageError
+from agentrunner.errors.error import UsageError
 
 
 class ProtocolError(UsageError):

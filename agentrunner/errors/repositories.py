@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.errors.base import InfraError, UsageError
+from agentrunner.errors.error import InfraError, UsageError
 from agentrunner.errors.runs import DiskFull
 
 

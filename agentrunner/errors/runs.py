@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.errors.base import InfraError, TaskFailed, UsageError
+from agentrunner.errors.error import InfraError, TaskFailed, UsageError
 
 
 class AmbiguousRun(UsageError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.errors.base import UsageError
+from agentrunner.errors.error import UsageError
 
 
 class BadCheck(UsageError):

@@ -88,29 +88,7 @@ async def ask(
         deps.record(state, "meta_begun", str(number), {"number": number, "type": type})
 
     view = view or seeing(state, deps)
-    facts = summarize(
-        state, deps.spec, patterns=deps.patterns, workers=[member.name for member in deps.members]
-    )
-    prompt = PromptInput.of(
-        deps.spec,
-        type,
-        facts=facts,
-        repository=repository,
-        salt=state["run"].salt,
-        call_number=counters.meta_calls,
-        format=reply_format(deps.spec),
-        patterns=deps.patterns,
-    )
-
-    if quotes is not None:
-        choices = Choices(criteria=tuple(str(one["id"]) for one in quotes.criteria), quotes=True)
-        prompt = replace(prompt, choices=choices, quotes=quotes)
-    else:
-        fields = await asyncio.to_thread(view.fields, type, facts)
-        if repository is not None:
-            fields["repository"] = repository
-        choices = _choices(state, deps, fields.get("repository"), at_fault)
-        prompt = replace(prompt, choices=choices, **fields)
+    prompt = await _prompt(state, deps, type, view, repository, at_fault, quotes)
 
     async def asked_of(client: PlannerClient) -> PlannerAnswer:
         if quotes is None:
@@ -147,14 +125,56 @@ async def ask(
         raise AskFailed(error, accounting.counters) from error
     except TaskFailed as error:
         raise AskFailed(error, accounting.counters) from error
+    return _with_known_names(state, deps, type, asked.message, view), accounting.counters
+
+
+async def _prompt(
+    state: TaskContext,
+    deps: Deps,
+    type_: PromptType,
+    view: Seeing,
+    repository: Mapping[str, Any] | None,
+    at_fault: tuple[str, ...],
+    quotes: Quotes | None,
+) -> PromptInput:
+    """Return what the planner is asked with: the summary of the run, and what it sees.
+
+    Where it is asked for lines alone (`quotes`), it sees what it saw before.
+    """
+    workers = [member.name for member in deps.members]
+    facts = summarize(state, deps.spec, patterns=deps.patterns, workers=workers)
+    prompt = PromptInput.of(
+        deps.spec,
+        type_,
+        facts=facts,
+        repository=repository,
+        salt=state["run"].salt,
+        call_number=0,  # of each attempt, as it is made
+        format=reply_format(deps.spec),
+        patterns=deps.patterns,
+    )
+    if quotes is not None:
+        choices = Choices(criteria=tuple(str(one["id"]) for one in quotes.criteria), quotes=True)
+        return replace(prompt, choices=choices, quotes=quotes)
+    fields = await asyncio.to_thread(view.fields, type_, facts)
+    if repository is not None:
+        fields["repository"] = repository
+    choices = _choices(state, deps, fields.get("repository"), at_fault)
+    return replace(prompt, choices=choices, **fields)
+
+
+def _with_known_names(
+    state: TaskContext, deps: Deps, type_: PromptType, message: Message, view: Seeing
+) -> Message:
+    """Return the message with the names that its ids stand for; warn of what was adapted."""
     ids = [criterion.id for criterion in state["criteria"]]
     by_id = {id_: name for id_, name in view.names.items() if id_ not in ids}
-    message, adapted = with_known_ids(with_names(asked.message, by_id), ids)
+    message, adapted = with_known_ids(with_names(message, by_id), ids)
     for sentence in adapted:
-        deps.warn(state, "reply-taken", f"{type}: {sentence}")
+        deps.warn(state, "reply-taken", f"{type_}: {sentence}")
     for warning in message.warnings:
-        deps.warn(state, f"reply-{warning.code}", f"{type} {warning.path}: {warning.message}")
-    return message, accounting.counters
+        deps.warn(state, f"reply-{warning.code}", f"{type_} {warning.path}: {warning.message}")
+    return message
 
 
 class _Progress:

@@ -25,6 +25,7 @@ from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.times import stamp
 from agentrunner.text.unicode import clean
 from agentrunner.verification.proof.proving import Prover
 from agentrunner.verification.verifier import Verifier
@@ -47,7 +48,7 @@ class Clock:
 
     def stamp(self) -> str:
         """Return the time in UTC as ISO 8601 with milliseconds."""
-        return self.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return stamp(self.now())
 
     def monotonic(self) -> float:
         """Return monotonic time in seconds."""

@@ -19,8 +19,9 @@ from agentrunner.errors.workers import (
     WorkerServerFailed,
     WorkerUnreachable,
 )
-from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, cooling_until, moment, next_try, stamp
+from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, cooling_until, moment, next_try
 from agentrunner.state.worker_runs import Outcome, Wait, WorkerOrder, WorkerRun
+from agentrunner.text.times import stamp
 
 FAULT_BACKOFF_SEC = (10.0, 30.0, 90.0)
 """Waits for a provider that fails or cannot be reached; after them a person is asked."""

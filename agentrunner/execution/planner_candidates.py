@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from agentrunner.errors.planners import PlannerQuotaSpent
 from agentrunner.execution.deps import Deps
-from agentrunner.execution.quota import MustWait, cooling_until, next_try, seconds_of, stamp
+from agentrunner.execution.quota import MustWait, cooling_until, next_try, seconds_of
 from agentrunner.money.counters import Accounting
 from agentrunner.planners.base import (
     MessageType,
@@ -23,6 +23,7 @@ from agentrunner.planners.faults import is_outage, words_of_failure
 from agentrunner.planners.panel import Candidate, Panel, RoleCandidates, pick, role_of
 from agentrunner.state.run_state import TaskContext
 from agentrunner.state.worker_runs import Wait
+from agentrunner.text.times import stamp
 
 Silence = PlannerUnavailable | PlannerUnusable
 """Why a candidate gave no usable answer."""

@@ -45,12 +45,7 @@ async def settled(
     _keep(state, deps, tried, 0)
     reported: set[str] = set()
     for number in range(1, MOST_LISTED + 1):
-        faults = [
-            one
-            for one in tried
-            if one.standing == "cannot_run"
-            or (one.standing == "green" and one.criterion_id not in reported)
-        ]
+        faults = [one for one in tried if _is_at_fault(one, reported)]
         if not faults or not _planner_can_react(deps, counters):
             break
         reported |= {one.criterion_id for one in faults}
@@ -82,23 +77,34 @@ async def settled(
         baseline, again = await try_checks(deps.verifier, fresh, baseline, asked_by_people(deps))
         _keep(state, deps, again, number)
         tried = [one for one in tried if one.criterion_id not in changed] + again
-    dropped = {one.criterion_id for one in tried if one.standing == "cannot_run"}
-    if dropped:
-        lost = [one for one in tried if one.criterion_id in dropped]
+    lost = [one for one in tried if one.standing == "cannot_run"]
+    if lost:
         gone = [f"{one.criterion_id}: {one.what} ({one.output})" for one in lost]
         deps.warn(
             state,
             "check-dropped",
             f"Checks of the planner that cannot run here are dropped: {'; '.join(gone)}",
         )
-    awaits = {one.criterion_id: one.awaits for one in tried}
-    criteria = [
-        one.model_copy(update={"check": None, "check_origin": "task"})
-        if one.id in dropped
-        else one.model_copy(update={"awaits": awaits.get(one.id)})
-        for one in criteria
-    ]
-    return [_mark_late(one, late=late) for one in criteria], without(baseline, dropped), counters
+    dropped = {one.criterion_id for one in lost}
+    criteria = [_as_tried(one, tried, dropped, late=late) for one in criteria]
+    return criteria, without(baseline, dropped), counters
+
+
+def _is_at_fault(tried: Proposal, reported: Collection[str]) -> bool:
+    """Whether the planner should hear of a check: each time that it cannot run, once if green."""
+    green = tried.standing == "green" and tried.criterion_id not in reported
+    return tried.standing == "cannot_run" or green
+
+
+def _as_tried(
+    criterion: Criterion, tried: Sequence[Proposal], dropped: Collection[str], *, late: bool
+) -> Criterion:
+    """Return the criterion with what its check awaits, or without a check that was dropped."""
+    update: dict[str, object] = {"check": None, "check_origin": "task"}
+    if criterion.id not in dropped:
+        awaits = {one.criterion_id: one.awaits for one in tried}
+        update = {"awaits": awaits.get(criterion.id)}
+    return _mark_late(criterion.model_copy(update=update), late=late)
 
 
 def asked_by_people(deps: Deps) -> str:

@@ -42,11 +42,6 @@ def moment(text: str) -> datetime | None:
         return None
 
 
-def stamp(at: datetime) -> str:
-    """Return a time as the state keeps it: UTC, ISO 8601, milliseconds."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def cooling_until(
     cooling: Mapping[str, str], role: Role, name: str, now: datetime
 ) -> datetime | None:

@@ -22,12 +22,13 @@ from agentrunner.execution.failure_policy import (
     waits_in_a_row,
 )
 from agentrunner.execution.questions import answered, question, subject_of
-from agentrunner.execution.quota import cooled, seconds_of, stamp
+from agentrunner.execution.quota import cooled, seconds_of
 from agentrunner.execution.tries import begun_again, ordered_as
 from agentrunner.launching.access import worker_key
 from agentrunner.state.people import Question
 from agentrunner.state.run_state import TaskContext, Verdict
 from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
+from agentrunner.text.times import stamp
 from agentrunner.workers.login import login_for
 from agentrunner.workers.member import Member
 

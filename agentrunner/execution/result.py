@@ -14,11 +14,9 @@ from agentrunner.results import (
     CriterionResult,
     DecisionEntry,
     FindingEntry,
-    FormerCheckEntry,
     InboxItem,
     PeopleSummary,
     ProofEntry,
-    RedTestEntry,
     Result,
     TestSummary,
     TokenCount,
@@ -27,9 +25,9 @@ from agentrunner.results import (
 from agentrunner.state.decisions import words_of
 from agentrunner.state.evidence_words import Origin
 from agentrunner.state.lifecycle import END_STATES, KEPT_EXIT, TERMINAL, WAITING_EXIT, TaskState
-from agentrunner.state.people import People, PersonDecision, Question
+from agentrunner.state.people import People, Question
 from agentrunner.state.red_tests import shown_red
-from agentrunner.state.run_state import Counters, Criterion, Evidence, Finding, Proof, TaskContext
+from agentrunner.state.run_state import Counters, Criterion, Evidence, TaskContext
 from agentrunner.verification.verdict import worker_trouble
 
 NEVER_LET_IN = ("auth", "model")
@@ -99,8 +97,8 @@ def build_result(
         acceptance_criteria=[criterion_result(one) for one in state.get("criteria", [])],
         test=_test(state),
         proof=evidence.proof,
-        proofs=[_proof(one) for one in evidence.proofs],
-        findings=[_finding(one) for one in evidence.findings],
+        proofs=[ProofEntry.of(one) for one in evidence.proofs],
+        findings=[FindingEntry.of(one) for one in evidence.findings],
         changed_files=evidence.changed_files,
         deleted_files=evidence.deleted_files,
         lines_added=evidence.lines_added,
@@ -135,22 +133,9 @@ def _missing(state: TaskContext) -> list[str]:
 def _people(people: People) -> PeopleSummary:
     """Return what people decided: the last twenty in full, older ones in one line each."""
     return PeopleSummary(
-        decisions=[_decision(one) for one in people.recent],
+        decisions=[DecisionEntry.of(one, text=words_of(one)) for one in people.recent],
         older=[one.line for one in people.older],
         omitted=people.omitted,
-    )
-
-
-def _decision(decision: PersonDecision) -> DecisionEntry:
-    return DecisionEntry(
-        id=decision.id,
-        kind=decision.kind,
-        asked=decision.asked,
-        decision=decision.decision,
-        text=words_of(decision),
-        at=decision.at,
-        by=decision.by,
-        round=decision.round,
     )
 
 
@@ -191,52 +176,11 @@ _MAPPED_BY: Mapping[Origin, Literal["person", "planner"]] = {
 
 def criterion_result(criterion: Criterion) -> CriterionResult:
     """Return a criterion, as results have it."""
-    return CriterionResult(
-        id=criterion.id,
-        description=criterion.description,
-        critical=criterion.critical,
-        status=criterion.status,
-        evidence=criterion.evidence,
-        grade=criterion.grade,
-        author=criterion.author,
-        tests=criterion.tests,
+    return CriterionResult.of(
+        criterion,
         mapped_by=_MAPPED_BY[criterion.tests_origin] if criterion.tests else None,
-        origin=criterion.origin,
         detail=criterion.proof or criterion.comment,
-        former_checks=[
-            FormerCheckEntry(
-                what=former.what,
-                outcome=former.outcome,
-                detail=former.detail,
-                reason=former.reason,
-                by=former.by,
-                replaced=former.replaced,
-                worker_runs=former.worker_runs,
-            )
-            for former in criterion.former
-        ],
-    )
-
-
-def _proof(proof: Proof) -> ProofEntry:
-    return ProofEntry(
-        target=proof.target,
-        author=proof.author,
-        grade=proof.grade,
-        text=proof.text,
-        tests=proof.tests,
-        notes=proof.notes,
-    )
-
-
-def _finding(finding: Finding) -> FindingEntry:
-    return FindingEntry(
-        code=finding.code,
-        message=finding.message,
-        paths=finding.paths,
-        blocks=finding.blocks,
-        remedy=finding.remedy,
-        tests=finding.tests,
+        former_checks=criterion.former,
     )
 
 
@@ -246,24 +190,10 @@ def _test(state: TaskContext) -> TestSummary | None:
     now = evidence.test if evidence and evidence.test else at_baseline
     if now is None:
         return None
-    return TestSummary(
-        command=now.command,
-        exit_code=now.exit_code,
-        passed=now.passed,
-        failed=now.failed,
-        finding=now.finding,
-        failing=now.failing,
+    return TestSummary.of(
+        now,
         reader=now.reader or None,
-        red=[
-            RedTestEntry(name=red.name, file=red.file, line=red.line, message=red.message)
-            for red in shown_red(now)
-        ],
-        known_red=now.known_red,
-        turned=now.turned,
-        still_red=now.still_red,
-        newly_red=now.newly_red,
-        gone=now.gone,
-        flaky=now.flaky,
+        red=shown_red(now),
         baseline_exit_code=at_baseline.exit_code if at_baseline else None,
         baseline_passed=at_baseline.passed if at_baseline else None,
         baseline_failed=at_baseline.failed if at_baseline else None,

@@ -85,7 +85,6 @@ class Seeing(Looking):
 
     @property
     def looks(self) -> bool:
-        """Whether the planner may look."""
         return self.see == "repo"
 
     @property

@@ -72,7 +72,6 @@ class Direct:
         self._connect = connect
 
     async def open(self, target: HostAndPort, pin: str | None) -> tuple[TunnelSide, str]:
-        """See Dialer."""
         addresses = [ip_address(pin)] if pin else await self.public(target)
         host = await self._connect(addresses, target.port)
         return host, str(host.writer.get_extra_info("peername")[0])
@@ -108,7 +107,6 @@ class ThroughProxy:
             self._headers.append(("Proxy-Authorization", f"Basic {word}"))
 
     async def open(self, target: HostAndPort, pin: str | None) -> tuple[TunnelSide, str]:
-        """See Dialer."""
         if pin or self._bypass(target.host):
             return await self._direct.open(target, pin)
         with contextlib.suppress(socket.gaierror):  # then only the proxy knows it

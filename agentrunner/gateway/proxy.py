@@ -15,7 +15,6 @@ from asyncio import StreamReader, StreamWriter
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from agentrunner.config.hosts import AllowedHost, find_host, parse_host
 from agentrunner.gateway.dial import Dialer, Direct, NotPublic, way_out
@@ -25,6 +24,7 @@ from agentrunner.gateway.listeners import Close
 from agentrunner.gateway.order import GatewayOrder
 from agentrunner.gateway.tunnel import BUFFER, Tunnel, TunnelSide
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.times import stamp_now
 
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 LINGER_SEC = 1.0
@@ -230,7 +230,7 @@ def make_proxy(order: GatewayOrder, ask: Ask) -> Proxy:
     """Return the proxy of an order; raises ValueError for an invalid host, and OSError."""
     return Proxy(
         [parse_host(text) for text in order.allow or ()],
-        EgressLog(order.egress_log, order.label, _utc_now),
+        EgressLog(order.egress_log, order.label, stamp_now),
         setting=order.setting,
         ask_after=order.ask_after,
         ask=ask,
@@ -238,7 +238,3 @@ def make_proxy(order: GatewayOrder, ask: Ask) -> Proxy:
         redact=Redactor(order.secrets, any_case=True).redact,
         way_out=way_out(os.environ),
     )
-
-
-def _utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

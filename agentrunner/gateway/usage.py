@@ -115,7 +115,6 @@ class UsageLog:
         os.write(self._file, json.dumps(line).encode() + b"\n")
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._file)
 
 

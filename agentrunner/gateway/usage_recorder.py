@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import UTC, datetime
+from datetime import datetime
 
 from agentrunner.gateway.order import Allowance, GatewayOrder
 from agentrunner.gateway.prices import Prices
@@ -11,6 +11,7 @@ from agentrunner.gateway.upstream_errors import UpstreamError
 from agentrunner.gateway.usage import Call, UsageLog, read_log
 from agentrunner.gateway.wires import CallTokens
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.times import stamp
 
 
 class UsageRecorder:
@@ -54,7 +55,7 @@ class UsageRecorder:
         """Record that a call is sent on, and return its number."""
         self._calls += 1
         call = Call(
-            ts=_stamp(started), label=self._label, n=self._calls, path=path,
+            ts=stamp(started), label=self._label, n=self._calls, path=path,
             model=self._redactor.redact(model[:200]), status=0, duration_ms=0,
             input_tokens=None, cached_tokens=None, output_tokens=None, usd=None,
             detail="nobody saw the end of this call",
@@ -90,7 +91,7 @@ class UsageRecorder:
         self._usd += usd or 0
         reset_at = error.reset_at if error else None
         call = Call(
-            ts=_stamp(ended),
+            ts=stamp(ended),
             label=self._label,
             n=number,
             path=path,
@@ -102,7 +103,7 @@ class UsageRecorder:
             output_tokens=tokens.output if tokens else None,
             usd=usd,
             error=error.kind if error else None,
-            reset_at=_stamp(reset_at) if reset_at else None,
+            reset_at=stamp(reset_at) if reset_at else None,
             detail=self._redactor.redact(error.detail) if error else "",
             metered=metered,
         )
@@ -113,7 +114,3 @@ class UsageRecorder:
     def close(self) -> None:
         """Close the log."""
         self._log.close()
-
-
-def _stamp(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -54,7 +54,7 @@ class WireFormat:
     """Returns the usage fields of a reply or of one event of its stream; {} if it has none."""
     tokens: Callable[[Json], CallTokens | None]
     """Returns the counts from the usage fields of all events; None if any is missing."""
-    error_body: Callable[[int, str, str], dict[str, Any]]
+    error_body: Callable[[int, str, str], dict[str, object]]
     """Returns an error in this API's format from status, our class of error, and a sentence."""
 
     def route(self, method: str, path: str) -> Route | None:
@@ -129,7 +129,7 @@ def _openai_tokens(usage: Json) -> CallTokens | None:
     )
 
 
-def _openai_error(status: int, kind: str, message: str) -> dict[str, Any]:
+def _openai_error(status: int, kind: str, message: str) -> dict[str, object]:
     return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
 
@@ -180,7 +180,7 @@ _ANTHROPIC_ERRORS = {
 }
 
 
-def _anthropic_error(status: int, kind: str, message: str) -> dict[str, Any]:
+def _anthropic_error(status: int, kind: str, message: str) -> dict[str, object]:
     name = _ANTHROPIC_ERRORS.get(status, "api_error")
     return {"type": "error", "error": {"type": name, "message": message}}
 
@@ -232,7 +232,7 @@ _GEMINI_ERRORS = {
 }
 
 
-def _gemini_error(status: int, kind: str, message: str) -> dict[str, Any]:
+def _gemini_error(status: int, kind: str, message: str) -> dict[str, object]:
     name = _GEMINI_ERRORS.get(status, "INTERNAL")
     return {"error": {"code": status, "message": message, "status": name}}
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import getpass
-import os
 import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from agentrunner.environment import home_of
+from agentrunner.environment import home_of, user_name
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.private_clone import CloneStore, Identity
 
@@ -28,7 +26,7 @@ def identity_of(clone: CloneStore, environ: Mapping[str, str]) -> Identity:
             break
         found = _read(clone, file)
         name, email = name or found.get(NAMES[0], ""), email or found.get(NAMES[1], "")
-    login = _login()
+    login = user_name()
     return Identity(_line(name) or login, _line(email) or f"{login}@{platform.node()}")
 
 
@@ -65,13 +63,6 @@ def _read(clone: CloneStore, file: Path) -> dict[str, str]:
         return {}
     pairs = (pair.partition(b"\n") for pair in out.split(b"\0") if pair)
     return {key.decode(): value.decode("utf-8", "replace") for key, _, value in pairs}
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())  # a uid without a name, as in many containers
 
 
 def _line(text: str) -> str:

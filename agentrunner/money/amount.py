@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # screens that add up start without these
@@ -119,15 +119,5 @@ def amount_of_call(call: Call) -> Amount:
 
 def amount_of_entry(entry: BillEntry) -> Amount:
     """Return the amount of a line of a bill."""
-    return Amount(
-        model=entry.model,
-        calls=entry.calls,
-        input_tokens=entry.input_tokens,
-        cached_tokens=entry.cached_tokens,
-        output_tokens=entry.output_tokens,
-        usd=entry.usd or 0,
-        unpriced_calls=entry.unpriced_calls,
-        unknown_calls=entry.unknown_calls,
-        known=entry.known,
-        subscription=entry.subscription,
-    )
+    alike = {field.name: getattr(entry, field.name) for field in fields(Amount)}
+    return Amount(**{**alike, "usd": entry.usd or 0})

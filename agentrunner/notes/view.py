@@ -32,6 +32,7 @@ from agentrunner.state.red_tests import as_values, first_line, how_many, shown_r
 from agentrunner.state.run_state import RedTest, TaskContext
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History
+from agentrunner.text.cut import cut
 from agentrunner.text.terminal import cell_width, sanitize
 
 MAX_CRITERIA = 200
@@ -142,7 +143,7 @@ def prd_summary(text: str, limit: int = 400) -> str:
         if paragraph:
             break
     summary = _joined(paragraph) or (headings[0] if headings else "")
-    return summary if len(summary) <= limit else summary[: limit - 1] + "…"
+    return cut(summary, limit)
 
 
 def _joined(lines: Sequence[str]) -> str:

@@ -108,7 +108,6 @@ class ChatPlanner:
         return self._model if self._near else ""
 
     def describe(self) -> str:
-        """Return a text for the header."""
         return f"{self.kind} {self._model} of {self._provider}"
 
     async def open(self, workplace: Workplace) -> None:
@@ -116,7 +115,6 @@ class ChatPlanner:
         workplace.redactor.learn(self._secrets)
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """Make one attempt; raises PlannerUnavailable."""
         constrained = effective(request, self._constrain)
         options = self._form(request, constrained)
         if request.max_output_tokens is not None:

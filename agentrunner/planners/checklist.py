@@ -37,7 +37,6 @@ class ChecklistPlanner:
         self._spec = spec
 
     def describe(self) -> str:
-        """Return a text for the header."""
         return "checklist (no model)"
 
     async def complete(self, request: PlannerRequest) -> Reply:

@@ -125,7 +125,6 @@ class CliSandbox:
         return CliOutcome(result, used)
 
     async def close(self) -> None:
-        """End all processes and remove the sandbox."""
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
             await sandbox.close()

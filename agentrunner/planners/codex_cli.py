@@ -8,6 +8,7 @@ link.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from agentrunner.planners.cli_base import CliAnswer, CliCall, CliPlanner
 from agentrunner.workers.base import WorkerCommand
@@ -77,7 +78,7 @@ class CodexPlanner(CliPlanner):
     def read(self, stdout: bytes) -> CliAnswer:
         """Return the last message of a completed turn."""
         text, error, completed = "", "", False
-        usage: dict[str, object] = {}
+        usage: Mapping[str, object] = {}
         for line in stdout.decode("utf-8", "replace").splitlines():
             event = parse_object(line) or {}
             item = dict_of(event.get("item"))

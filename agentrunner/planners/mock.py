@@ -23,7 +23,6 @@ class MockPlanner:
         self._worker_kind = spec.runner.worker.kind
 
     def describe(self) -> str:
-        """Return a text for the header."""
         return "mock (no model)"
 
     async def complete(self, request: PlannerRequest) -> Reply:

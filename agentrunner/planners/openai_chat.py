@@ -122,11 +122,9 @@ class OpenAIChatPlanner:
         return self._endpoint.model if self._endpoint.near else ""
 
     def describe(self) -> str:
-        """Return a text for the header."""
         return f"{self.kind} {self._endpoint.model} at {self._endpoint.host}"
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        """Make one attempt; raises PlannerUnavailable."""
         import asyncio  # not for who only asks what kind of planner this is
 
         chat = self._chat
@@ -176,7 +174,6 @@ class OpenAIChatPlanner:
         return False
 
     async def close(self) -> None:
-        """Release connections."""
         chat, self._chat = self._chat, None
         if chat is not None:
             await chat.root_async_client.close()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agentrunner.gateway.upstream_errors import classify
 from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.text.server_errors import in_words
+from agentrunner.text.times import stamp
 
 if TYPE_CHECKING:
     from agentrunner.workers.base import FailureKind
@@ -79,11 +80,6 @@ def http_failure(
         reason=error.kind,
         status=status if status >= 300 else None,
     )
-
-
-def stamp(moment: datetime) -> str:
-    """Format a time as ISO 8601 in UTC, as states and notes have it."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def seconds_until(moment: str, now: datetime) -> float | None:

@@ -100,7 +100,6 @@ class ScriptPlanner:
         self._clock = clock
 
     def describe(self) -> str:
-        """Return a text for the header."""
         number = len(self._items)
         return f"script with {number} {'reply' if number == 1 else 'replies'} (no model)"
 

@@ -19,12 +19,19 @@ from agentrunner.planners.factory import reply_format
 from agentrunner.plans import proposal as proposals
 from agentrunner.plans import remarks
 from agentrunner.plans.plan import Plan
-from agentrunner.plans.planner_view import ConversationMessage, View, cut, plan_facts, plan_ids
+from agentrunner.plans.planner_view import (
+    MAX_MESSAGE_CHARS,
+    ConversationMessage,
+    View,
+    plan_facts,
+    plan_ids,
+)
 from agentrunner.plans.proposal import Proposal
 from agentrunner.plans.store import OpenQuestion, PlanChange, PlanStore
 from agentrunner.prompts import Language, PromptInput
 from agentrunner.protocol import Choices, Decompose, Message, PlanPatch
 from agentrunner.protocol.known_ids import with_plan_ids
+from agentrunner.text.cut import cut
 
 TIMEOUT_SEC = 15 * 60.0
 """For one message with all its re-asks. A single call of a CLI has a limit of 10 minutes."""
@@ -233,7 +240,7 @@ def question_facts(questions: Sequence[OpenQuestion]) -> View:
     items: list[dict[str, object]] = [
         {
             "id": question.id,
-            "question": cut(question.text),
+            "question": cut(question.text, MAX_MESSAGE_CHARS),
             "answer": None if question.answer is None else cut(question.answer, MAX_ANSWER_CHARS),
         }
         for question in kept

@@ -14,7 +14,8 @@ from agentrunner.errors.plans import BadPatch
 from agentrunner.plans.draft import Draft
 from agentrunner.plans.edits import PlanEdit, SiblingPlace
 from agentrunner.plans.plan import AT_WORK, ROOT, NodeDesign, Plan, PotentialConflict
-from agentrunner.plans.planner_view import MAX_CRITERION_CHARS, cut
+from agentrunner.plans.planner_view import MAX_CRITERION_CHARS
+from agentrunner.text.cut import cut
 
 MAX_EDITS = 200
 MAX_PLAN_TASKS = 20_000

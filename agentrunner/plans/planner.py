@@ -38,7 +38,6 @@ from agentrunner.money.counters import allowance, caught_up, cost_of
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerUnavailable, Written
 from agentrunner.planners.panel import Panel, RoleCandidates, make_panel, pick
-from agentrunner.planners.retry import stamp
 from agentrunner.planners.workplace import Workplace
 from agentrunner.plans.conversation import Check, Conversation
 from agentrunner.plans.repository_view import RepositoryView
@@ -53,6 +52,7 @@ from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, make_private, write_new, write_private
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.times import stamp
 from agentrunner.workers.member import make_members
 
 ATTEMPT = 1

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlanTaskStatus
 from agentrunner.state.lifecycle import END_STATES, NextStep
+from agentrunner.text.cut import cut
 
 if TYPE_CHECKING:
     from agentrunner.protocol.plan_schema import PlanIds
@@ -124,9 +125,6 @@ def _tree(plan: Plan) -> View:
 
 def _history(history: Sequence[ConversationMessage]) -> View:
     latest = history[-MAX_MESSAGES:]
-    return _listed([{"role": m.role, "text": cut(m.text)} for m in latest], len(history))
-
-
-def cut(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
-    """Return at most `limit` code points; where a text is cut, the last one is `…`."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return _listed(
+        [{"role": m.role, "text": cut(m.text, MAX_MESSAGE_CHARS)} for m in latest], len(history)
+    )

@@ -6,7 +6,7 @@ Without them the planner would assume that every change ever proposed is in the 
 from __future__ import annotations
 
 from agentrunner.config.markdown import detect_language
-from agentrunner.plans.planner_view import cut
+from agentrunner.text.cut import cut
 
 MAX_QUOTED_CHARS = 200
 """Characters of the message that the change was made for."""

@@ -9,7 +9,7 @@ from typing import Any
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery.context import repository_context
+from agentrunner.discovery.planning_context import repository_context
 from agentrunner.discovery.seeing.looks import Looker
 from agentrunner.execution.context_length import servers_of, shortest
 from agentrunner.execution.looking import Looking
@@ -41,7 +41,6 @@ class RepositoryView(Looking):
 
     @property
     def looks(self) -> bool:
-        """Whether the planner may look."""
         return self.see == "repo"
 
     def facts(self, asked: str) -> dict[str, Any] | None:

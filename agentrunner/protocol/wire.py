@@ -14,6 +14,8 @@ from typing import Annotated, Any, ClassVar, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from agentrunner.text.cut import cut
+
 MAX_ID = 128
 MAX_LINE = 1_000
 MAX_TEXT = 20_000
@@ -105,8 +107,7 @@ def _wire_in(annotation: Any) -> type[Wire] | None:
 
 def shown(value: object, limit: int = 60) -> str:
     """Return a value as error messages quote it: one line, no control characters, cut."""
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return cut(repr(value), limit)
 
 
 def is_placeholder(text: str) -> bool:

@@ -36,12 +36,10 @@ class AutoSandbox:
 
     @property
     def byte_code(self) -> Path | None:
-        """See Sandbox."""
         return self._current.byte_code
 
     @property
     def image(self) -> str:
-        """See Sandbox."""
         return self._current.image
 
     @property
@@ -57,11 +55,9 @@ class AutoSandbox:
         return text
 
     def isolation(self) -> Mapping[str, str]:
-        """See Sandbox."""
         return self._current.isolation()
 
     def mounts(self) -> list[Mount]:
-        """See Sandbox."""
         return self._current.mounts()
 
     async def open(self) -> None:
@@ -99,27 +95,21 @@ class AutoSandbox:
         return True
 
     def launch(self, request: Request) -> Launch:
-        """See Sandbox."""
         return self._current.launch(request)
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
-        """See Sandbox."""
         return await self._current.run(request, on_output)
 
     async def pause(self) -> None:
-        """See Sandbox."""
         await self._current.pause()
 
     async def unpause(self) -> None:
-        """See Sandbox."""
         await self._current.unpause()
 
     async def kill_all(self) -> None:
-        """See Sandbox."""
         await self._current.kill_all()
 
     async def close(self) -> None:
-        """See Sandbox."""
         if self._sandbox is not None:
             await self._sandbox.close()
 

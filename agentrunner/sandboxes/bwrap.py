@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from signal import SIGCONT, SIGSTOP
 
 from agentrunner.environment import how_to_add
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
@@ -29,6 +28,7 @@ from agentrunner.sandboxes.base import (
     Mount,
     OnOutput,
     Request,
+    ResourceLimit,
     SandboxError,
     SandboxOrder,
 )
@@ -40,16 +40,10 @@ from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
 from agentrunner.sandboxes.homes import command_environment, home_mounts, shared, without_large
 from agentrunner.sandboxes.layers import LAYERS, remove_tree, sweep_layers
-from agentrunner.sandboxes.limits import hold_limits, memory_bytes, watch_disk
+from agentrunner.sandboxes.limits import HeldLimits, hold_limits, memory_bytes
+from agentrunner.sandboxes.on_host import HostSandbox, not_executed
 from agentrunner.sandboxes.overlays import Layers, Overlays
-from agentrunner.sandboxes.process import (
-    GRACE_SEC,
-    STATUS_FD,
-    RunningLaunch,
-    kill_live,
-    run_launch,
-    signal_live,
-)
+from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
 from agentrunner.sandboxes.requests import check_request
 from agentrunner.sandboxes.seccomp import DENIED, MACHINES
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS, Toolchain, find_toolchain
@@ -76,10 +70,9 @@ USUAL_FOLDERS = ("/usr/bin", "/usr/local/bin")
 _NOT_STARTED = re.compile(rb"bwrap: execvp (.*): ([^\n]+)\n", re.DOTALL)
 
 
-class BwrapSandbox:
+class BwrapSandbox(HostSandbox):
     """A bubblewrap sandbox. `environ` and `host_home` are only used to find toolchains."""
 
-    image = ""
     kind = "bwrap"
     isolates = True
     byte_code = Path("/tmp/pycache")
@@ -94,15 +87,15 @@ class BwrapSandbox:
         overlays: bool = True,
     ) -> None:
         """Without `overlays`, layers are copies, as where the kernel supports no overlays."""
-        self._spec = spec
+        super().__init__(spec, environ=environ, host_home=host_home, grace_sec=grace_sec)
         self._may_overlay = overlays
-        self._environ = environ
-        self._host_home = host_home
-        self._grace_sec = grace_sec
-        self._held = hold_limits(spec.limits, hierarchies())
         self._filtered = os.uname().machine in MACHINES
         self._version = ""
-        self._live: set[RunningLaunch] = set()
+
+    @staticmethod
+    def hold(limits: ResourceLimit) -> HeldLimits:
+        """Hold the limits by a cgroup where one can be had."""
+        return hold_limits(limits, hierarchies())
 
     def describe(self) -> str:
         """Return one line: version, network, what is writable, limits."""
@@ -112,7 +105,6 @@ class BwrapSandbox:
         return f"bwrap{self._version and ' '}{self._version}; " + "; ".join(filter(None, parts))
 
     def isolation(self) -> Mapping[str, str]:
-        """Return what it isolates and by what means."""
         host = "" if self._spec.network == "none" else "; the host's for commands that ask for it"
         calls = f"seccomp: {len(DENIED)} denied, no new namespaces, four socket families"
         return {
@@ -179,15 +171,7 @@ class BwrapSandbox:
         """
         launch = await asyncio.to_thread(self.launch, request)
         try:
-            tree = request.repo_copy or self._spec.repo
-            ended = await run_launch(
-                launch,
-                request,
-                live=self._live,
-                disk=await asyncio.to_thread(watch_disk, self._spec.limits, tree, self._spec.home),
-                on_output=on_output,
-                grace_sec=self._grace_sec,
-            )
+            ended = await self._run_launch(launch, request, on_output)
         except OSError as error:
             raise SandboxError(ErrorKind.INFRA, "run", f"{launch.argv[0]}: {error}") from error
         finally:
@@ -202,18 +186,6 @@ class BwrapSandbox:
             layers = self._spec.home.parent / LAYERS
             for work in layers.glob("*-work-*"):
                 remove_tree(str(work))
-
-    async def pause(self) -> None:
-        """Stop every process that `run` has started. Deadlines keep running."""
-        await signal_live(self._live, SIGSTOP)
-
-    async def unpause(self) -> None:
-        """Resume the stopped processes."""
-        await signal_live(self._live, SIGCONT)
-
-    async def kill_all(self) -> None:
-        """Kill what `run` has started; a worker is ended by its supervisor."""
-        await kill_live(self._live)
 
     async def close(self) -> None:
         """Kill everything, and remove its remains on the host.
@@ -417,15 +389,12 @@ def _not_started(result: CommandResult) -> CommandResult:
         raise SandboxError(
             ErrorKind.INFRA, "run", words or "the sandbox ended without a word", result=result
         )
-    code = 127 if match[2] == b"No such file or directory" else 126
-    return CommandResult(
-        exit_code=code,
-        stdout=b"",
-        stderr=match[1] + b": " + match[2] + b"\n",
-        started_at=result.started_at,
-        ended_at=result.ended_at,
+    return not_executed(
+        match[1] + b": " + match[2] + b"\n",
+        result.started_at,
+        result.ended_at,
+        missing=match[2] == b"No such file or directory",
         duration_sec=result.duration_sec,
-        stderr_bytes=result.stderr_bytes,
     )
 
 

@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import os
 import stat
+from collections.abc import Callable
 
 LAYERS = "layers"
 """The folder of the layers, below a run's folder."""
@@ -35,31 +36,35 @@ def make_layers(folder: str, sources: list[str]) -> int:
 
     Close it after `remove_layers`. Raises OSError, and TooLarge; then nothing is left behind.
     """
-    os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-    keeper = _hold_lock(folder + _LOCK)
-    try:
-        os.mkdir(folder, 0o700)
+
+    def copy() -> None:
         remaining = MOST_COPIED
         for number, source in enumerate(sources):
             remaining = copy_tree(source, f"{folder}/{number}", remaining)
-    except BaseException:
-        remove_layers(folder)
-        os.close(keeper)
-        raise
-    return keeper
+
+    return _make(folder, copy)
 
 
 def make_uppers(folder: str, sources: list[str]) -> int:
     """Make folders for overlays over each source, `folder`/0, /1, …; like `make_layers`."""
-    os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-    keeper = _hold_lock(folder + _LOCK)
-    try:
-        os.mkdir(folder, 0o700)
+
+    def make() -> None:
         for number, source in enumerate(sources):
             os.mkdir(f"{folder}/{number}", 0o700)
             os.mkdir(f"{folder}/{number}/{WORK}", 0o700)
             os.mkdir(f"{folder}/{number}/{UPPER}", 0o700)
             _copy_attributes(f"{folder}/{number}/{UPPER}", os.stat(source))
+
+    return _make(folder, make)
+
+
+def _make(folder: str, fill: Callable[[], None]) -> int:
+    """Make a folder under its lock and fill it; return the lock's descriptor."""
+    os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+    keeper = _hold_lock(folder + _LOCK)
+    try:
+        os.mkdir(folder, 0o700)
+        fill()
     except BaseException:
         remove_layers(folder)
         os.close(keeper)

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from errno import ENOENT
 from functools import cached_property
 from pathlib import Path
-from signal import SIGCONT, SIGSTOP
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.base import (
@@ -19,24 +18,17 @@ from agentrunner.sandboxes.base import (
     Mount,
     OnOutput,
     Request,
-    SandboxOrder,
 )
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.homes import command_environment, git_identity
 from agentrunner.sandboxes.layers import LAYERS, make_layers, sweep_layers
-from agentrunner.sandboxes.limits import hold_by_rlimits, watch_disk
-from agentrunner.sandboxes.process import (
-    GRACE_SEC,
-    RunningLaunch,
-    kill_live,
-    run_launch,
-    signal_live,
-)
+from agentrunner.sandboxes.limits import hold_by_rlimits
+from agentrunner.sandboxes.on_host import HostSandbox, not_executed
 from agentrunner.sandboxes.requests import check_request, host_workdir, invalid
 from agentrunner.sandboxes.toolchain import find_toolchain
 
 
-class LocalSandbox:
+class LocalSandbox(HostSandbox):
     """Runs commands as this user with this user's rights and network.
 
     The environment is built from nothing here too, and HOME is the run's own folder. A request with
@@ -44,25 +36,10 @@ class LocalSandbox:
     installs still lead to the original. The network cannot be taken away.
     """
 
-    image = ""
     kind = "none"
     isolates = False
     byte_code = None
-
-    def __init__(
-        self,
-        spec: SandboxOrder,
-        *,
-        environ: Mapping[str, str],
-        host_home: Path,
-        grace_sec: float = GRACE_SEC,
-    ) -> None:
-        self._spec = spec
-        self._environ = environ
-        self._host_home = host_home
-        self._grace_sec = grace_sec
-        self._held = hold_by_rlimits(spec.limits)
-        self._live: set[RunningLaunch] = set()
+    hold = staticmethod(hold_by_rlimits)
 
     def describe(self) -> str:
         """Return one line that says what is missing."""
@@ -141,43 +118,13 @@ class LocalSandbox:
         died cannot be found.
         """
         launch = await asyncio.to_thread(self.launch, request)
-        tree = request.repo_copy or self._spec.repo
-        disk = await asyncio.to_thread(watch_disk, self._spec.limits, tree, self._spec.home)
-        started_at = datetime.now(UTC)
+        began = datetime.now(UTC)
         try:
-            ended = await run_launch(
-                launch,
-                request,
-                live=self._live,
-                disk=disk,
-                on_output=on_output,
-                grace_sec=self._grace_sec,
-            )
+            return (await self._run_launch(launch, request, on_output)).result
         except OSError as error:
-            code = 127 if error.errno == ENOENT else 126
-            text = f"{request.command[0]}: {error.strerror}\n".encode()
-            return CommandResult(
-                exit_code=code,
-                stdout=b"",
-                stderr=text,
-                started_at=started_at,
-                ended_at=datetime.now(UTC),
-                duration_sec=0,
-                stderr_bytes=len(text),
-            )
-        return ended.result
-
-    async def pause(self) -> None:
-        """Stop every process that `run` has started. Deadlines keep running."""
-        await signal_live(self._live, SIGSTOP)
-
-    async def unpause(self) -> None:
-        """Resume the stopped processes."""
-        await signal_live(self._live, SIGCONT)
-
-    async def kill_all(self) -> None:
-        """Kill what `run` has started; a worker is ended by its supervisor."""
-        await kill_live(self._live)
+            message = f"{request.command[0]}: {error.strerror}\n".encode()
+            missing = error.errno == ENOENT
+            return not_executed(message, began, datetime.now(UTC), missing=missing)
 
     async def close(self) -> None:
         """Kill everything, and remove the copies of homes."""

@@ -356,22 +356,3 @@ async def run_launch(
             ErrorKind.UNKNOWN, "run", "the sandbox was told to end it", result=ended.result
         )
     return ended
-
-
-async def kill_live(live: set[RunningLaunch]) -> None:
-    """Kill everything in `live`, and wait for it."""
-    ending = list(live)
-    for running in ending:
-        await running.started.wait()
-        running.stopped = True
-        running.kill()
-    for running in ending:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(running.exited.wait(), DRAIN_SEC)
-
-
-async def signal_live(live: set[RunningLaunch], signum: signal.Signals) -> None:
-    """Send a signal to every process of every launch in `live`."""
-    for running in list(live):
-        await running.started.wait()
-        running.signal_all(signum)

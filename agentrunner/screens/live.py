@@ -85,7 +85,6 @@ class LiveView:
         self._width = min(width, MAX_WIDTH)
 
     def feed(self, event: Event, now: float) -> list[str]:
-        """Return the lines that `event` completes."""
         self._started = now if self._started is None else self._started
         self._last_event = now
         if event.get("event") == "run_resumed":  # a resumed run counts its time anew
@@ -108,7 +107,6 @@ class LiveView:
         return header_lines(self.story, self._width, self._paint, self._home, self._watched)
 
     def replay(self, event: Event, now: float, wall: datetime) -> list[str]:
-        """Return the lines of a past event; `now` and `wall` are the same moment, the present."""
         at = moment(event.get("ts"))
         passed = (wall - at).total_seconds() if at is not None else 0.0
         words, self._words = self._words, False
@@ -127,7 +125,6 @@ class LiveView:
             self._wait_ends = now + (self.story.waits_until - wall).total_seconds()
 
     def flush(self, now: float) -> list[str]:
-        """Return the lines that were held back."""
         return [text for line in self.story.flush() for text in self._format(line)]
 
     def status(self, now: float) -> str:

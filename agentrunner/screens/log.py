@@ -38,7 +38,6 @@ class LogView:
         return lines if self._only_round in (None, self._view.story.round) else []
 
     def flush(self) -> list[str]:
-        """Return the lines that were held back."""
         lines = self._view.flush(_TIMELESS)
         return lines if self._only_round in (None, self._view.story.round) else []
 

@@ -27,7 +27,6 @@ class PlainView:
         """Do nothing: a log has no width."""
 
     def feed(self, event: Event, now: float) -> list[str]:
-        """Return the lines that `event` completes."""
         self._started = now if self._started is None else self._started
         self._last_event = now
         return self._format_all(self.story.feed(event), now)
@@ -37,7 +36,6 @@ class PlainView:
         return []
 
     def replay(self, event: Event, now: float, wall: datetime) -> list[str]:
-        """Return the lines of a past event; `now` and `wall` are the same moment, the present."""
         return self.feed(event, now)
 
     def tick(self, now: float, wall: datetime) -> list[str]:
@@ -62,7 +60,6 @@ class PlainView:
         return ""
 
     def flush(self, now: float) -> list[str]:
-        """Return the lines that were held back."""
         return self._format_all(self.story.flush(), now)
 
     def _format_all(self, lines: list[StoryLine], now: float) -> list[str]:

@@ -83,7 +83,7 @@ def end_line(result: PlanResult) -> str:
     """Return the outcome of executing a plan, as sentences."""
     statuses = list(result.tasks.values())
     counts = [f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)]
-    parts = [f"The plan has come to a rest: {', '.join(counts)}."]
+    parts = [f"The plan run has ended: {', '.join(counts)}."]
     if result.branch:
         parts.append(f"Branch {flat(result.branch)}.")
     if result.questions:

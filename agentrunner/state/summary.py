@@ -30,6 +30,7 @@ from agentrunner.state.run_state import (
     TestOutcome,
 )
 from agentrunner.state.worker_runs import Outcome, WorkerRun
+from agentrunner.text.cut import cut
 
 PRD_CHARS = 2000
 PATHS = 100
@@ -131,7 +132,7 @@ def _task(spec: TaskSpec) -> View:
     return {
         "id": spec.task_id,
         "title": spec.title,
-        "prd_summary": head(spec.prd_text, PRD_CHARS),
+        "prd_summary": cut(spec.prd_text, PRD_CHARS),
         "test_command": spec.task.test.command if spec.task.test else None,
     }
 
@@ -357,11 +358,6 @@ def _walked(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_walked(item, change) for item in value]
     return value
-
-
-def head(text: str, characters: int) -> str:
-    """Return the beginning of a text, with `…` where it was cut."""
-    return text if len(text) <= characters else text[: characters - 1] + "…"
 
 
 def tail(text: str, size: int) -> str:

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from agentrunner.storage.run_log import append_line, read_lines, redact_strings
+from agentrunner.text.times import stamp
 
 Event = dict[str, Any]
 Listener = Callable[[Event], None]
-
-
-def timestamp(moment: datetime) -> str:
-    """Return a time in UTC, ISO 8601, with milliseconds and a Z."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class EventLog:
@@ -48,7 +44,7 @@ class EventLog:
         with self._lock:
             self._seq += 1
             line: Event = {
-                "ts": timestamp(self._clock()),
+                "ts": stamp(self._clock()),
                 "seq": self._seq,
                 "run_id": self.run_id,
                 "event": event,

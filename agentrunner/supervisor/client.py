@@ -148,7 +148,7 @@ def _package_home() -> str:
     return str(Path(__file__).resolve().parents[2])
 
 
-def _companion(companion: GatewayCommand | None) -> dict[str, Any] | None:
+def _companion(companion: GatewayCommand | None) -> dict[str, object] | None:
     if companion is None:
         return None
     argv, stdin = list(companion.argv), companion.stdin.hex()

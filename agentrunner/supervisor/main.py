@@ -253,7 +253,7 @@ class Supervisor:
 
     # The end
 
-    def run_after(self) -> dict[str, Any]:
+    def run_after(self) -> dict[str, object]:
         """Run the command that examines what the worker left; it prints one JSON object."""
         argv = self.order["after"]
         if not argv:

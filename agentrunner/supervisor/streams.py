@@ -150,7 +150,6 @@ class Tail:
         return b"" if overrun else data
 
     def close(self) -> None:
-        """Close the file."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

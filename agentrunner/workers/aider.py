@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import (
@@ -113,12 +112,11 @@ class AiderWorker(CliWorker):
             watch=OutputWatch(retry=RETRY, retries=9),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterable[Fact]:
         """Return no facts: it prints no records."""
         return ()
 
     def events(self) -> EventReader:
-        """Return a reader that yields each line as text."""
         return TextEvents()
 
     def read(self, ended: Ended) -> WorkerReading:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.claude_stream import FINAL, RETRY, facts_of
@@ -83,8 +82,7 @@ class ClaudeWorker(CliWorker):
             watch=OutputWatch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
+    def facts(self, record: Mapping[str, object]) -> Iterable[Fact]:
         return facts_of(record)
 
 

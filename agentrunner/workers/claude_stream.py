@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.workers.base import FailureKind
 from agentrunner.workers.failures import kind_of_status
@@ -41,7 +40,7 @@ _ERRORS: dict[str, FailureKind] = {
 }
 
 
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
+def facts_of(record: Mapping[str, object]) -> Iterator[Fact]:
     """Yield the facts in one event. What a sub-agent does counts as this run's own."""
     kind, subtype = record.get("type"), record.get("subtype")
     if kind == "system" and subtype == "init":
@@ -66,7 +65,7 @@ def kind_of(status: object, error: str) -> FailureKind | None:
     return _ERRORS.get(error) or kind_of_status(status)
 
 
-def _of_assistant(record: dict[str, Any]) -> Iterator[Fact]:
+def _of_assistant(record: Mapping[str, object]) -> Iterator[Fact]:
     message = dict_of(record.get("message"))
     if message.get("model") == SYNTHETIC:
         return  # the error that the result event reports, too
@@ -78,7 +77,7 @@ def _of_assistant(record: dict[str, Any]) -> Iterator[Fact]:
             yield ToolBegan(text_of(part.get("id")), _tool(name, given))
 
 
-def _tool(name: str, given: dict[str, Any]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> Tool:
     if name == "Bash":
         return Tool(name, command=text_of(given.get("command")))
     if name in ("Write", "Edit", "MultiEdit", "NotebookEdit"):
@@ -87,7 +86,7 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
     return Tool(name)
 
 
-def _result(part: dict[str, Any]) -> ToolEnded:
+def _result(part: Mapping[str, object]) -> ToolEnded:
     """Return the end of a tool. Only failures report an exit code; without one it may be any."""
     failed = part.get("is_error") is True
     code = _EXIT_CODE.match(_text_in(part.get("content"))) if failed else None
@@ -105,7 +104,7 @@ def _text_in(content: object) -> str:
     return text_of(content)
 
 
-def _of_end(record: dict[str, Any]) -> Iterator[Fact]:
+def _of_end(record: Mapping[str, object]) -> Iterator[Fact]:
     """Yield the facts in the last event. An error of the API is a `success` with `is_error`."""
     yield Session(text_of(record.get("session_id")))
     usage = dict_of(record.get("usage"))

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors.workers import BadWorkerCommand, BadWorkerUrl
@@ -117,7 +116,7 @@ class CliWorker(ABC):
         """
 
     @abstractmethod
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterable[Fact]:
         """Return the facts in one record of its stream: pure, stateless, never raises."""
 
     def probe(self) -> Probe:

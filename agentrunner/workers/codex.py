@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from agentrunner.workers.base import OutputWatch, Reports, WireName, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
@@ -84,8 +83,7 @@ class CodexWorker(CliWorker):
             watch=OutputWatch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
+    def facts(self, record: Mapping[str, object]) -> Iterable[Fact]:
         return facts_of(record)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.workers.streams import (
     MAX_COMMAND_CHARS,
+    code_of,
     count_of,
     dict_of,
     list_of,
@@ -35,7 +35,7 @@ _RECONNECTING = "Reconnecting... "
 _SHELLS = {"sh", "bash", "zsh"}
 
 
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
+def facts_of(record: Mapping[str, object]) -> Iterator[Fact]:
     """Yield the facts in one event. Usage is that of the whole thread, including earlier runs."""
     kind = record.get("type")
     if kind == "thread.started":
@@ -56,12 +56,12 @@ def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
         yield from _of_item(dict_of(record.get("item")), done=kind == "item.completed")
 
 
-def _of_item(item: dict[str, Any], *, done: bool) -> Iterator[Fact]:
+def _of_item(item: Mapping[str, object], *, done: bool) -> Iterator[Fact]:
     kind = item.get("type")
     name = text_of(item.get("id"))
     if kind == "command_execution":
         tool = Tool("shell", command=_command(item))
-        code, status = item.get("exit_code"), text_of(item.get("status"))
+        code, status = code_of(item.get("exit_code")), text_of(item.get("status"))
         yield ToolEnded(name, False, code, status, tool) if done else ToolBegan(name, tool)
     elif kind == "agent_message" and done:
         yield WorkerMessage(text_of(item.get("text")))
@@ -74,12 +74,12 @@ def _of_item(item: dict[str, Any], *, done: bool) -> Iterator[Fact]:
         yield ToolEnded(name, tool=Tool(str(kind)))
 
 
-def _trouble(record: dict[str, Any]) -> Fact:
+def _trouble(record: Mapping[str, object]) -> Fact:
     message = _message(record)
     return Retrying(message) if message.startswith(_RECONNECTING) else Trouble(message)
 
 
-def _command(item: dict[str, Any]) -> str:
+def _command(item: Mapping[str, object]) -> str:
     """Return the command as the model wrote it, without the `/bin/bash -lc '…'` around it."""
     command = text_of(item.get("command"))
     if len(command) <= MAX_COMMAND_CHARS:
@@ -92,5 +92,5 @@ def _command(item: dict[str, Any]) -> str:
     return command
 
 
-def _message(record: dict[str, Any]) -> str:
+def _message(record: Mapping[str, object]) -> str:
     return text_of(record.get("message")) or text_of(dict_of(record.get("error")).get("message"))

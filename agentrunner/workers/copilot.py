@@ -7,14 +7,13 @@ its JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
-from agentrunner.workers.streams import dict_of, list_of, text_of
+from agentrunner.workers.streams import code_of, dict_of, list_of, text_of
 from agentrunner.workers.transcript import (
     Fact,
     FileChanged,
@@ -98,42 +97,37 @@ class CopilotWorker(CliWorker):
             watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
-        return facts_of(record)
+    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+        """Yield the facts in one event; most ephemeral ones are pieces of a later complete one."""
+        kind, data = record.get("type"), dict_of(record.get("data"))
+        if kind == "model.call_failure":
+            status = data.get("statusCode")
+            message = text_of(data.get("errorMessage")) or "a model call failed"
+            yield Retrying(f"{_digits(status)}{message}", kind_of_status(status))
+        elif record.get("ephemeral") is True:
+            return
+        elif kind == "user.message":
+            yield TurnBegan()
+        elif kind == "assistant.message":
+            yield Model(text_of(data.get("model")))
+            if text := text_of(data.get("content")):
+                yield WorkerMessage(text)
+        elif kind == "tool.execution_start":
+            given = dict_of(data.get("arguments"))
+            yield ToolBegan(
+                text_of(data.get("toolCallId")), _tool(text_of(data.get("toolName")), given)
+            )
+        elif kind == "tool.execution_complete":
+            yield from _of_tool_end(data)
+        elif kind == "session.error":
+            status = data.get("statusCode")
+            yield Trouble(text_of(data.get("message")) or "it failed", kind_of_status(status))
+        elif kind == "result":
+            yield Session(text_of(record.get("sessionId")))
+            yield Finished(record.get("exitCode") == 0)
 
 
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in one event; most ephemeral events are pieces of a later complete one."""
-    kind, data = record.get("type"), dict_of(record.get("data"))
-    if kind == "model.call_failure":
-        status = data.get("statusCode")
-        message = text_of(data.get("errorMessage")) or "a model call failed"
-        yield Retrying(f"{_digits(status)}{message}", kind_of_status(status))
-    elif record.get("ephemeral") is True:
-        return
-    elif kind == "user.message":
-        yield TurnBegan()
-    elif kind == "assistant.message":
-        yield Model(text_of(data.get("model")))
-        if text := text_of(data.get("content")):
-            yield WorkerMessage(text)
-    elif kind == "tool.execution_start":
-        given = dict_of(data.get("arguments"))
-        yield ToolBegan(
-            text_of(data.get("toolCallId")), _tool(text_of(data.get("toolName")), given)
-        )
-    elif kind == "tool.execution_complete":
-        yield from _of_tool_end(data)
-    elif kind == "session.error":
-        status = data.get("statusCode")
-        yield Trouble(text_of(data.get("message")) or "it failed", kind_of_status(status))
-    elif kind == "result":
-        yield Session(text_of(record.get("sessionId")))
-        yield Finished(record.get("exitCode") == 0)
-
-
-def _tool(name: str, given: dict[str, Any]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> Tool:
     if name == "bash":
         return Tool(name, command=text_of(given.get("command")))
     if name in _CHANGES:
@@ -141,13 +135,13 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
     return Tool(name)
 
 
-def _of_tool_end(data: dict[str, Any]) -> Iterator[Fact]:
+def _of_tool_end(data: Mapping[str, object]) -> Iterator[Fact]:
     failed = data.get("success") is not True
-    code = dict_of(data.get("shellExecution")).get("exitCode")
+    code = code_of(dict_of(data.get("shellExecution")).get("exitCode"))
     yield ToolEnded(
         text_of(data.get("toolCallId")),
         failed,
-        code if isinstance(code, int) else None,
+        code,
         "failed" if failed or code else "completed",
     )
     properties = dict_of(dict_of(data.get("toolTelemetry")).get("properties"))

@@ -7,13 +7,12 @@ the sandbox, and the sandbox must reach these hosts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.prompt_argument import prompt_argument
-from agentrunner.workers.streams import dict_of, list_of, text_of
+from agentrunner.workers.streams import code_of, dict_of, list_of, text_of
 from agentrunner.workers.transcript import (
     Fact,
     Finished,
@@ -77,45 +76,40 @@ class CursorWorker(CliWorker):
             watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
-        return facts_of(record)
+    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+        """Yield the facts in one event."""
+        kind, subtype = record.get("type"), record.get("subtype")
+        if kind == "system" and subtype == "init":
+            yield Session(text_of(record.get("session_id")))
+            yield Model(text_of(record.get("model")))
+            yield TurnBegan()
+        elif kind == "assistant":
+            parts = map(dict_of, list_of(dict_of(record.get("message")).get("content")))
+            yield WorkerMessage("".join(text_of(part.get("text")) for part in parts))
+        elif kind == "tool_call" and subtype in ("started", "completed"):
+            name, use = _named(record)
+            tool = _tool(name, dict_of(use.get("args")))
+            if subtype == "started":
+                yield ToolBegan(text_of(record.get("call_id")), tool)
+            else:
+                yield from _of_tool_end(text_of(record.get("call_id")), tool, use)
+        elif kind == "result":
+            text = text_of(record.get("result"))
+            clean = subtype == "success" and record.get("is_error") is False
+            if not clean:
+                yield Trouble(text or text_of(subtype) or "it failed")
+            yield Session(text_of(record.get("session_id")))
+            yield Finished(clean, text if clean and text else None)
 
 
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in one event."""
-    kind, subtype = record.get("type"), record.get("subtype")
-    if kind == "system" and subtype == "init":
-        yield Session(text_of(record.get("session_id")))
-        yield Model(text_of(record.get("model")))
-        yield TurnBegan()
-    elif kind == "assistant":
-        parts = map(dict_of, list_of(dict_of(record.get("message")).get("content")))
-        yield WorkerMessage("".join(text_of(part.get("text")) for part in parts))
-    elif kind == "tool_call" and subtype in ("started", "completed"):
-        name, use = _named(record)
-        tool = _tool(name, dict_of(use.get("args")))
-        if subtype == "started":
-            yield ToolBegan(text_of(record.get("call_id")), tool)
-        else:
-            yield from _of_tool_end(text_of(record.get("call_id")), tool, use)
-    elif kind == "result":
-        text = text_of(record.get("result"))
-        clean = subtype == "success" and record.get("is_error") is False
-        if not clean:
-            yield Trouble(text or text_of(subtype) or "it failed")
-        yield Session(text_of(record.get("session_id")))
-        yield Finished(clean, text if clean and text else None)
-
-
-def _named(record: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _named(record: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
     """Return the name and the data of the only entry of `tool_call`."""
     calls = dict_of(record.get("tool_call"))
     name = next((name for name in calls if name.endswith("ToolCall")), "")
     return name, dict_of(calls.get(name))
 
 
-def _tool(name: str, given: dict[str, Any]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> Tool:
     short = name.removesuffix("ToolCall")
     if name == _SHELL:
         return Tool(short, command=text_of(given.get("command")))
@@ -124,15 +118,15 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
     return Tool(short)
 
 
-def _of_tool_end(name: str, tool: Tool, use: dict[str, Any]) -> Iterator[Fact]:
+def _of_tool_end(name: str, tool: Tool, use: Mapping[str, object]) -> Iterator[Fact]:
     """Yield the end of a tool. Its result has one key, such as `success`, with the details."""
     result = dict_of(use.get("result"))
     failed = "success" not in result
-    code = dict_of(result.get("success") or result.get("failure")).get("exitCode")
+    code = code_of(dict_of(result.get("success") or result.get("failure")).get("exitCode"))
     yield ToolEnded(
         name,
         failed,
-        code if isinstance(code, int) else None,
+        code,
         "failed" if failed or code else "completed",
         tool,
     )

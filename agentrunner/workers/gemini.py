@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
@@ -90,40 +89,35 @@ class GeminiWorker(CliWorker):
             watch=OutputWatch(final=FINAL, retry=RETRY, retries=4, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
-        return facts_of(record)
+    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+        """Yield the facts in one event."""
+        kind, failed = record.get("type"), record.get("status") != "success"
+        if kind == "init":
+            yield Session(text_of(record.get("session_id")))
+            yield Model(text_of(record.get("model")))
+            yield TurnBegan()
+        elif kind == "message" and record.get("role") == "assistant":
+            yield WorkerMessage(text_of(record.get("content")), joins=record.get("delta") is True)
+        elif kind == "tool_use":
+            given = dict_of(record.get("parameters"))
+            yield ToolBegan(
+                text_of(record.get("tool_id")), _tool(text_of(record.get("tool_name")), given)
+            )
+        elif kind == "tool_result":
+            status = "failed" if failed else "completed"
+            yield ToolEnded(text_of(record.get("tool_id")), failed, status=status)
+        elif kind == "error":
+            fatal = record.get("severity") == "error"
+            yield Trouble(text_of(record.get("message")), fatal=fatal)
+        elif kind == "result":
+            stats = dict_of(record.get("stats"))
+            yield Tokens(count_of(stats.get("input_tokens")), count_of(stats.get("output_tokens")))
+            if failed:
+                yield Trouble(text_of(dict_of(record.get("error")).get("message")) or "it failed")
+            yield Finished(not failed)
 
 
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in one event."""
-    kind, failed = record.get("type"), record.get("status") != "success"
-    if kind == "init":
-        yield Session(text_of(record.get("session_id")))
-        yield Model(text_of(record.get("model")))
-        yield TurnBegan()
-    elif kind == "message" and record.get("role") == "assistant":
-        yield WorkerMessage(text_of(record.get("content")), joins=record.get("delta") is True)
-    elif kind == "tool_use":
-        given = dict_of(record.get("parameters"))
-        yield ToolBegan(
-            text_of(record.get("tool_id")), _tool(text_of(record.get("tool_name")), given)
-        )
-    elif kind == "tool_result":
-        status = "failed" if failed else "completed"
-        yield ToolEnded(text_of(record.get("tool_id")), failed, status=status)
-    elif kind == "error":
-        fatal = record.get("severity") == "error"
-        yield Trouble(text_of(record.get("message")), fatal=fatal)
-    elif kind == "result":
-        stats = dict_of(record.get("stats"))
-        yield Tokens(count_of(stats.get("input_tokens")), count_of(stats.get("output_tokens")))
-        if failed:
-            yield Trouble(text_of(dict_of(record.get("error")).get("message")) or "it failed")
-        yield Finished(not failed)
-
-
-def _tool(name: str, given: dict[str, Any]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> Tool:
     if name == "run_shell_command":
         return Tool(name, command=text_of(given.get("command")))
     return Tool(name, path=text_of(given.get("file_path")) if name in _CHANGES else "")

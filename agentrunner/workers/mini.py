@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import (
@@ -22,6 +21,7 @@ from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.prompt_argument import prompt_argument
 from agentrunner.workers.streams import (
     TextEvents,
+    code_of,
     count_of,
     dict_of,
     list_of,
@@ -98,33 +98,27 @@ class MiniWorker(CliWorker):
             watch=OutputWatch(retry=RETRY),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in a trajectory."""
-        return facts_of(record)
+    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+        """Yield the facts in a trajectory."""
+        for message in map(dict_of, list_of(record.get("messages"))):
+            extra = dict_of(message.get("extra"))
+            if message.get("role") == "assistant":
+                yield from _of_round(message, extra)
+            elif message.get("role") == "tool":
+                yield _of_result(message, extra)
+            elif message.get("role") == "exit":
+                yield from _of_end(message, extra)
 
     def events(self) -> EventReader:
-        """Return a reader that yields each line as text."""
         return TextEvents()
 
     def read(self, ended: Ended) -> WorkerReading:
         """Return the facts in its trajectory."""
-        reading = reading_of(ended, facts_of(_trajectory(ended.home)))
+        reading = reading_of(ended, self.facts(_trajectory(ended.home)))
         return self.with_refused_flags(ended, reading)
 
 
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in a trajectory."""
-    for message in map(dict_of, list_of(record.get("messages"))):
-        extra = dict_of(message.get("extra"))
-        if message.get("role") == "assistant":
-            yield from _of_round(message, extra)
-        elif message.get("role") == "tool":
-            yield _of_result(message, extra)
-        elif message.get("role") == "exit":
-            yield from _of_end(message, extra)
-
-
-def _of_round(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
+def _of_round(message: Mapping[str, object], extra: Mapping[str, object]) -> Iterator[Fact]:
     yield WorkerMessage(text_of(message.get("content")))
     for action in map(dict_of, list_of(extra.get("actions"))):
         command = text_of(action.get("command"))
@@ -136,17 +130,17 @@ def _of_round(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
     yield Model(text_of(response.get("model")))
 
 
-def _of_result(message: dict[str, Any], extra: dict[str, Any]) -> ToolEnded:
-    code = extra.get("returncode")
+def _of_result(message: Mapping[str, object], extra: Mapping[str, object]) -> ToolEnded:
+    code = code_of(extra.get("returncode"))
     # The command by which it submits its work is not run, and has -1.
-    ran = isinstance(code, int) and not extra.get("exception_info")
+    ran = code is not None and not extra.get("exception_info")
     status = ("failed" if code else "completed") if ran else "not run"
     return ToolEnded(
         text_of(message.get("tool_call_id")), bool(code), code if ran else None, status
     )
 
 
-def _of_end(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
+def _of_end(message: Mapping[str, object], extra: Mapping[str, object]) -> Iterator[Fact]:
     status, words = text_of(extra.get("exit_status")), text_of(message.get("content"))
     clean = status == "Submitted"
     if not clean:
@@ -154,7 +148,7 @@ def _of_end(message: dict[str, Any], extra: dict[str, Any]) -> Iterator[Fact]:
     yield Finished(clean, text_of(extra.get("submission")).strip() or None)
 
 
-def _trajectory(home: Path) -> dict[str, Any]:
+def _trajectory(home: Path) -> Mapping[str, object]:
     """Return the worker's file, read with care: the worker may have replaced it with anything."""
     path = home / _TRAJECTORY
     try:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import FailureKind, OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
-from agentrunner.workers.streams import count_of, dict_of, text_of
+from agentrunner.workers.streams import code_of, count_of, dict_of, text_of
 from agentrunner.workers.transcript import (
     Fact,
     Finished,
@@ -94,15 +93,30 @@ class OpencodeWorker(CliWorker):
             ),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
-        return facts_of(record)
+    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+        """Yield the facts in one event. A tool is reported once, when it has ended."""
+        kind, part = record.get("type"), dict_of(record.get("part"))
+        if kind == "step_start":
+            yield Session(text_of(record.get("sessionID")))
+            yield TurnBegan()
+        elif kind == "text" and part.get("synthetic") is not True:
+            yield WorkerMessage(text_of(part.get("text")))
+        elif kind == "tool_use":
+            yield from _of_tool(part)
+        elif kind == "step_finish":
+            yield from _of_step(part)
+        elif kind == "error":
+            error = dict_of(record.get("error"))
+            name, data = text_of(error.get("name")), dict_of(error.get("data"))
+            message = text_of(data.get("message")) or name or "it failed"
+            yield Session(text_of(record.get("sessionID")))
+            yield Trouble(message, _KINDS.get(name) or kind_of_status(data.get("statusCode")))
 
 
 _XDG = ("CONFIG", "DATA", "CACHE", "STATE")
 
 
-def _settings(model: str, url: str, *, sandboxed: bool) -> dict[str, Any]:
+def _settings(model: str, url: str, *, sandboxed: bool) -> Mapping[str, object]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "ar",
@@ -121,35 +135,15 @@ def _settings(model: str, url: str, *, sandboxed: bool) -> dict[str, Any]:
     }
 
 
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in one event. A tool is reported once, when it has ended."""
-    kind, part = record.get("type"), dict_of(record.get("part"))
-    if kind == "step_start":
-        yield Session(text_of(record.get("sessionID")))
-        yield TurnBegan()
-    elif kind == "text" and part.get("synthetic") is not True:
-        yield WorkerMessage(text_of(part.get("text")))
-    elif kind == "tool_use":
-        yield from _of_tool(part)
-    elif kind == "step_finish":
-        yield from _of_step(part)
-    elif kind == "error":
-        error = dict_of(record.get("error"))
-        name, data = text_of(error.get("name")), dict_of(error.get("data"))
-        message = text_of(data.get("message")) or name or "it failed"
-        yield Session(text_of(record.get("sessionID")))
-        yield Trouble(message, _KINDS.get(name) or kind_of_status(data.get("statusCode")))
-
-
-def _of_tool(part: dict[str, Any]) -> Iterator[Fact]:
+def _of_tool(part: Mapping[str, object]) -> Iterator[Fact]:
     state = dict_of(part.get("state"))
     name, given = text_of(part.get("tool")), dict_of(state.get("input"))
     failed = state.get("status") != "completed"
-    code = dict_of(state.get("metadata")).get("exit")
+    code = code_of(dict_of(state.get("metadata")).get("exit"))
     yield ToolEnded(
         text_of(part.get("callID")),
         failed,
-        code if isinstance(code, int) else None,
+        code,
         "failed" if failed or code else "completed",
         _tool(name, given),
     )
@@ -157,13 +151,13 @@ def _of_tool(part: dict[str, Any]) -> Iterator[Fact]:
         yield ToolDenied(name)
 
 
-def _tool(name: str, given: dict[str, Any]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> Tool:
     if name == "bash":
         return Tool(name, command=text_of(given.get("command")))
     return Tool(name, path=text_of(given.get("filePath")) if name in ("write", "edit") else "")
 
 
-def _of_step(part: dict[str, Any]) -> Iterator[Fact]:
+def _of_step(part: Mapping[str, object]) -> Iterator[Fact]:
     tokens = dict_of(part.get("tokens"))
     cache = dict_of(tokens.get("cache"))
     read = (tokens.get("input"), cache.get("read"), cache.get("write"))

@@ -30,7 +30,6 @@ class PlainWorker:
     tool_rules: Mapping[str, str] = {}
 
     def events(self) -> EventReader:
-        """Return a reader that yields each line as text."""
         return TextEvents()
 
     def read(self, ended: Ended) -> WorkerReading:

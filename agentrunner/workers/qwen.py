@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
@@ -92,26 +91,21 @@ class QwenWorker(CliWorker):
             watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
         )
 
-    def facts(self, record: dict[str, Any]) -> Iterable[Fact]:
-        """Return the facts in an event."""
-        return facts_of(record)
+    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+        """Yield the facts in one event."""
+        kind = record.get("type")
+        if kind == "system" and record.get("subtype") == "init":
+            yield Session(text_of(record.get("session_id")))
+            yield Model(text_of(record.get("model")))
+            yield TurnBegan()
+        elif kind in ("assistant", "user"):
+            for part in map(dict_of, list_of(dict_of(record.get("message")).get("content"))):
+                yield from _of_part(part)
+        elif kind == "result":
+            yield from _of_end(record)
 
 
-def facts_of(record: dict[str, Any]) -> Iterator[Fact]:
-    """Yield the facts in one event."""
-    kind = record.get("type")
-    if kind == "system" and record.get("subtype") == "init":
-        yield Session(text_of(record.get("session_id")))
-        yield Model(text_of(record.get("model")))
-        yield TurnBegan()
-    elif kind in ("assistant", "user"):
-        for part in map(dict_of, list_of(dict_of(record.get("message")).get("content"))):
-            yield from _of_part(part)
-    elif kind == "result":
-        yield from _of_end(record)
-
-
-def _of_part(part: dict[str, Any]) -> Iterator[Fact]:
+def _of_part(part: Mapping[str, object]) -> Iterator[Fact]:
     kind = part.get("type")
     if kind == "text" and not _API_ERROR.search(text_of(part.get("text"))):
         yield WorkerMessage(text_of(part.get("text")))
@@ -124,7 +118,7 @@ def _of_part(part: dict[str, Any]) -> Iterator[Fact]:
         yield ToolEnded(text_of(part.get("tool_use_id")), failed, status=status)
 
 
-def _tool(name: str, given: dict[str, Any]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> Tool:
     if name == "run_shell_command":
         return Tool(name, command=text_of(given.get("command")))
     return Tool(
@@ -132,7 +126,7 @@ def _tool(name: str, given: dict[str, Any]) -> Tool:
     )
 
 
-def _of_end(record: dict[str, Any]) -> Iterator[Fact]:
+def _of_end(record: Mapping[str, object]) -> Iterator[Fact]:
     usage = dict_of(record.get("usage"))
     # Unlike with Claude Code, whose stream this resembles, the input includes cached tokens and the
     # usage of the session's earlier runs.

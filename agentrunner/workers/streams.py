@@ -6,10 +6,10 @@ Everything here accepts hostile input: endless lines, broken UTF-8, lone surroga
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from agentrunner.text.cut import cut
 from agentrunner.text.unicode import clean
 from agentrunner.workers.base import CommandRun, WorkerEvent
 
@@ -72,7 +72,6 @@ class TextEvents:
         self._splitter = LineSplitter()
 
     def feed(self, chunk: bytes) -> list[WorkerEvent]:
-        """Return the events that this chunk completes."""
         return [
             WorkerEvent("text", {"text": clip(line)})
             for line in self._splitter.feed(chunk)
@@ -108,11 +107,10 @@ def last_lines(text: str, count: int = _SUMMARY_LINES) -> str:
 
 def clip(text: str, limit: int = MAX_TEXT_CHARS) -> str:
     """Return text that is safe in the state: no lone surrogates, no NUL, not over `limit`."""
-    text = clean(text.strip())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return cut(clean(text.strip()), limit)
 
 
-def parse_object(line: str) -> dict[str, Any] | None:
+def parse_object(line: str) -> Mapping[str, object] | None:
     """Return the JSON object on this line; None for anything else."""
     if not line.lstrip().startswith("{"):
         return None
@@ -144,10 +142,10 @@ def split_summary(text: str) -> tuple[str, tuple[CommandRun, ...]]:
     start, value = found
     before = text[: len(text) - len(tail) + start].rstrip().removesuffix("```json")
     prose = before.removesuffix("```").strip() or text_of(value.get("summary")) or text.strip()
-    return prose, _claims(value["commands"])
+    return prose, _claims(list_of(value["commands"]))
 
 
-def _last_object_with_commands(text: str) -> tuple[int, dict[str, Any]] | None:
+def _last_object_with_commands(text: str) -> tuple[int, Mapping[str, object]] | None:
     decoder = json.JSONDecoder()
     start = text.rfind("{", 0, text.rfind('"commands"') + 1)
     while start >= 0:
@@ -161,10 +159,10 @@ def _last_object_with_commands(text: str) -> tuple[int, dict[str, Any]] | None:
     return None
 
 
-def _claims(items: list[Any]) -> tuple[CommandRun, ...]:
+def _claims(items: Sequence[object]) -> tuple[CommandRun, ...]:
     runs = []
     for item in items[:MAX_COMMANDS]:
-        claim: Mapping[str, Any] = item if isinstance(item, dict) else {"cmd": item}
+        claim: Mapping[str, object] = item if isinstance(item, dict) else {"cmd": item}
         command = text_of(claim.get("cmd")) or text_of(claim.get("command"))
         if command:
             status = clip(text_of(claim.get("status")), 40)
@@ -172,17 +170,22 @@ def _claims(items: list[Any]) -> tuple[CommandRun, ...]:
     return tuple(runs)
 
 
+def code_of(value: object) -> int | None:
+    """Return an exit code of a record; None for anything else."""
+    return value if isinstance(value, int) else None
+
+
 def text_of(value: object) -> str:
     """Return a text of a record; "" for anything else."""
     return value if isinstance(value, str) else ""
 
 
-def dict_of(value: object) -> dict[str, Any]:
+def dict_of(value: object) -> Mapping[str, object]:
     """Return an object of a record; {} for anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def list_of(value: object) -> list[Any]:
+def list_of(value: object) -> Sequence[object]:
     """Return a list of a record; [] for anything else."""
     return value if isinstance(value, list) else []
 

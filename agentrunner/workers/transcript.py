@@ -8,11 +8,11 @@ only a witness's claims: snapshots show what changed, and our own checks what pa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from agentrunner.workers.base import (
     CommandRun,
@@ -176,7 +176,7 @@ Fact = (
     | Retrying | Session | Model | SessionLost | TurnBegan | Finished
 )  # fmt: skip
 
-Translate = Callable[[dict[str, Any]], Iterable[Fact]]
+Translate = Callable[[Mapping[str, object]], Iterable[Fact]]
 """Returns the facts of one record. Pure; accepts any JSON object, and never raises."""
 
 

@@ -34,7 +34,6 @@ class TranscriptEvents:
         self._pieces = ""
 
     def feed(self, chunk: bytes) -> list[WorkerEvent]:
-        """Return the events that this chunk completes."""
         return [event for line in self._splitter.feed(chunk) for event in self._events(line)]
 
     def _events(self, line: str) -> Iterator[WorkerEvent]:

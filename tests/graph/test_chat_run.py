@@ -58,7 +58,7 @@ def test_work_is_paused_gone_on_with_and_stopped_by_what_is_typed(tmp_path: Path
         until(lambda: (work / "pid").exists() and (work / "pid").read_text(), "the second works")
         chat.type("ストップ\r")
         chat.until("TASK-0002 PENDING: stopped on the way")
-        chat.until("Stopped. /run goes on where it was.")
+        chat.until("Stopped. /run resumes the tasks.")
         assert not Path(f"/proc/{(work / 'pid').read_text().strip()}").exists()
         chat.type("/quit\r")
         assert chat.end() == 0
@@ -75,7 +75,7 @@ def test_a_plan_is_made_and_carried_out_in_one_conversation(tmp_path: Path) -> N
         chat.type("go on\r")  # a control word
         chat.until("The plan is under way.")
         chat.until("TASK-0002 is part of the plan's branch.")
-        chat.until("The plan has come to a rest: 2 COMPLETE. Branch agentrunner/")
+        chat.until("The plan run has ended: 2 COMPLETE. Branch agentrunner/")
         chat.type("/status\r")
         chat.until("2 of 2 tasks complete")
         chat.type("/quit\r")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.commands.plan import answered
+from agentrunner.commands.plan_commands import answered
 from agentrunner.errors import UsageError
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution import task_runner

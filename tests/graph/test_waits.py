@@ -14,8 +14,9 @@ import pytest
 
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.failure_policy import FAULT_BACKOFF_SEC
-from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, SETTLE_SEC, stamp
+from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, SETTLE_SEC
 from agentrunner.storage.index import RunIndex
+from agentrunner.text.times import stamp
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.metas import Item, assess, finish, plan, work
 from tests.kit.project import Project

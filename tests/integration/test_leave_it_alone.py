@@ -192,7 +192,7 @@ def test_a_plan_is_drawn_and_asks_while_it_goes_on(tmp_path: Path) -> None:
         runs.until("TASK-0001 asks (question 3):")
         runs.until(PROMPT)
         runs.type("\r")
-        runs.until("It goes on waiting:  agentrunner plan answer 3 TEXT")
+        runs.until("It still waits:  agentrunner plan answer 3 TEXT")
         runs.until("TASK-0002")
         gate.open("w").close()
         runs.until("TASK-0002 is part of the plan's branch.")
@@ -209,7 +209,7 @@ def test_a_plan_is_drawn_and_asks_while_it_goes_on(tmp_path: Path) -> None:
         watching.until("TASK-0001 asks (question 4):")
         watching.until(PROMPT)
         watching.type("\r")
-        watching.until("It goes on waiting:")
+        watching.until("It still waits:")
         assert watching.end() == 1
     watched = shell.run("watch", "--plan", "--json")
     assert watched.returncode == 1

@@ -32,7 +32,7 @@ PRELOADED = (
     "agentrunner.commands.chat",
     "agentrunner.commands.fail",
     "agentrunner.commands.look",
-    "agentrunner.commands.plan",
+    "agentrunner.commands.plan_commands",
     "agentrunner.commands.respond",
     "agentrunner.commands.start",
     "agentrunner.commands.watch",

@@ -49,7 +49,6 @@ class BranchTarget:
         self.unpublished = False
 
     async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
-        """See `PlanTarget`."""
         order, clone = self._order, self._clone
         identity = order.settings.identity
         self._author = await asyncio.to_thread(identity, clone, order.options.environ)
@@ -111,11 +110,9 @@ class BranchTarget:
 
     @property
     def workspaces(self) -> Workspaces:
-        """See `PlanTarget`."""
         return self._workspaces
 
     def publish(self) -> None:
-        """See `PlanTarget`."""
         head = self._clone.branch_at(BRANCH)
         landed = any(t.status == PlanTaskStatus.COMPLETE for t in self._store.load().tasks.values())
         if self._order.wishes.squash:
@@ -149,6 +146,5 @@ class BranchTarget:
         return delivered
 
     def result(self) -> Delivered:
-        """See `PlanTarget`."""
         published = self._publisher.published
         return Delivered(published.name if published.commit else None, published.commit or None)

@@ -53,8 +53,8 @@ from agentrunner.plans.store import PlanStore, StoredTask
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.people import BY_PLAN
-from agentrunner.storage.events import timestamp
 from agentrunner.storage.run_folder import RunFolder, load_spec, new_run_id
+from agentrunner.text.times import stamp
 
 MOST_FIXES = 3
 """Runs for work that could not be merged; then a person looks at it."""
@@ -130,7 +130,7 @@ class TaskRuns:
         """Save an infrastructure error of a task, which is tried again in `seconds`, if any."""
         at = ""
         if seconds is not None:
-            at = timestamp(self._options.clock.now() + timedelta(seconds=seconds))
+            at = stamp(self._options.clock.now() + timedelta(seconds=seconds))
         tries = self._tries[task_id]
         self._keep(StoredTask(task_id, outcome.status, outcome.run_id, tries, at, outcome.detail))
 

@@ -138,7 +138,6 @@ class DockerSandbox:
         return description.describe(self._spec, traits, str(self._image or ""))
 
     def isolation(self) -> Mapping[str, str]:
-        """Return what it isolates and by what means."""
         return description.isolation(self._spec, self._engine.traits if self._engine else None)
 
     def mounts(self) -> list[Mount]:

@@ -19,8 +19,8 @@ from typer.main import get_command
 from agentrunner import __version__, cli, registry
 from agentrunner.commands import completion
 from agentrunner.commands.examples import EXAMPLES, PAGES
-from agentrunner.commands.plan import COMMANDS as PLAN
-from agentrunner.commands.planners import COMMANDS as PLANNERS
+from agentrunner.commands.plan_commands import COMMANDS as PLAN
+from agentrunner.commands.planner_commands import COMMANDS as PLANNERS
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.run_folder import RunFolder

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
-from agentrunner.commands.plan import COMMANDS as PLAN
+from agentrunner.commands.plan_commands import COMMANDS as PLAN
 from tests.kit.missing import missing
 
 

@@ -206,7 +206,7 @@ def test_approvals_are_asked(
 def test_leaving_it_leaves_it_waiting(key: str, tmp_path: Path) -> None:
     seen, code, said = typed(tmp_path, "plan", ["approve"], [key])
     assert (code, said) == (4, [])
-    assert "It goes on waiting:  agentrunner answer users-api-7f30" in seen
+    assert "It still waits:  agentrunner answer users-api-7f30" in seen
     assert "Traceback" not in seen
 
 

@@ -143,6 +143,6 @@ def test_the_end_tells_what_is_left() -> None:
         budget_spent="usd",
     )
     assert end_line(result) == (
-        "The plan has come to a rest: 2 COMPLETE, 1 BLOCKED. Branch agentrunner/shop. "
+        "The plan run has ended: 2 COMPLETE, 1 BLOCKED. Branch agentrunner/shop. "
         "1 question for you. The budget usd is spent."
     )

@@ -13,7 +13,7 @@ from agentrunner import cli
 from agentrunner.config.hosts import checked_host
 from agentrunner.discovery.agents import adapter
 from agentrunner.registry import WORKERS
-from agentrunner.screens.workers import settings_screen, workers_screen
+from agentrunner.screens.worker_table import settings_screen, workers_screen
 
 Golden = Callable[[str, str], None]
 

@@ -29,8 +29,9 @@ from agentrunner.state.run_state import (
     TaskContext,
     TestOutcome,
 )
-from agentrunner.state.summary import MEANING, NOTICED, REFUSED, head, summarize, tail
+from agentrunner.state.summary import MEANING, NOTICED, REFUSED, summarize, tail
 from agentrunner.state.worker_runs import CommandSeen, Outcome, WorkerRun
+from agentrunner.text.cut import cut
 
 
 def spec_in(folder: Path, prd: str = "Make it work") -> TaskSpec:
@@ -331,7 +332,7 @@ def test_a_long_prd_is_cut(tmp_path: Path) -> None:
 
 
 def test_head_and_tail() -> None:
-    assert (head("abc", 3), head("abcd", 3)) == ("abc", "ab…")
+    assert (cut("abc", 3), cut("abcd", 3)) == ("abc", "ab…")
     assert (tail("abc", 3), tail("abcdefgh", 6)) == ("abc", "…fgh")
     assert tail("界" * 10, 9) == "…界界"
     assert len(tail("界" * 10, 10).encode()) <= 10

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.discovery.context import (
+from agentrunner.discovery.planning_context import (
     INSTRUCTION_CHARS,
     LINE_CHARS,
     MOST_LINES,

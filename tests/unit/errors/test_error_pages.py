@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli, errors
-from agentrunner.errors.base import AgentRunnerError
+from agentrunner.errors.error import AgentRunnerError
 from agentrunner.errors.reference import by_code, old_codes, page, whole_page
 
 ROOT = Path(__file__).parents[3]

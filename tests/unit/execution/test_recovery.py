@@ -25,10 +25,10 @@ from agentrunner.execution.quota import (
     cooling_until,
     moment,
     seconds_of,
-    stamp,
 )
 from agentrunner.state.state_model import FileRef
 from agentrunner.state.worker_runs import Outcome, WorkerOrder, WorkerRun
+from agentrunner.text.times import stamp
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

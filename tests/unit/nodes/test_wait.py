@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from agentrunner.execution.deps import Clock, Deps, Stopped
-from agentrunner.execution.quota import stamp
 from agentrunner.graph.builder import IDLE, ROUTES
 from agentrunner.nodes.guarded import guarded
 from agentrunner.nodes.wait import LOOK_SEC, wait
@@ -20,6 +19,7 @@ from agentrunner.state.worker_runs import Wait
 from agentrunner.storage.events import EventLog
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.times import stamp
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

@@ -24,7 +24,7 @@ from agentrunner.config.spec import (
     TaskSpec,
     TestSpec,
 )
-from agentrunner.discovery.context import facts_of
+from agentrunner.discovery.planning_context import facts_of
 from agentrunner.prompts import (
     Language,
     Looked,

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentrunner.scenes.playing import Grade, Played
 from agentrunner.scenes.verdict import summed
-from agentrunner.screens.planners import planners_screen, trial_screen
+from agentrunner.screens.planner_table import planners_screen, trial_screen
 
 Golden = Callable[[str, str], None]
 

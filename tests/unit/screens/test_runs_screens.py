@@ -11,7 +11,7 @@ import pytest
 
 from agentrunner.screens.diff import coloured, stat_screen
 from agentrunner.screens.layout import PLAIN, Paint
-from agentrunner.screens.runs import overview_screen, runs_table
+from agentrunner.screens.run_table import overview_screen, runs_table
 from agentrunner.text.terminal import cell_width
 from tests.unit.screens.screen_samples import EVIL
 from tests.unit.screens.test_tables import NOW, ROWS, row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,9 @@ class Stream:
         self.stdout, self.stderr = place / "stdout", place / "stderr"
         self.stdout.write_text("".join(f"{json.dumps({'n': n})}\n" for n in range(len(facts))))
 
-    def translate(self, record: dict[str, Any]) -> Iterator[Fact]:
+    def translate(self, record: Mapping[str, object]) -> Iterator[Fact]:
         if "n" in record:
-            yield self._facts[record["n"]]
+            yield self._facts[int(str(record["n"]))]
 
     def read(
         self,

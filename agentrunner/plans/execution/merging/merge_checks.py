@@ -53,7 +53,6 @@ class MergedTests:
         self._lock = asyncio.Lock()
 
     async def examine(self, candidate: MergeCandidate) -> MergeVerdict:
-        """See `TreeTests`."""
         async with self._lock:
             living = await asyncio.to_thread(self._landed)
             landed = [proof for proof in living if proof.task_id != candidate.task_id]
@@ -63,7 +62,6 @@ class MergedTests:
             return verdict
 
     async def joined(self, commit: str, onto: str, head: str) -> MergeVerdict:
-        """See `TreeTests`."""
         async with self._lock:
             proofs = tuple(await asyncio.to_thread(self._landed))
             sandbox = await asyncio.to_thread(kept_sandbox, RunFolder(self._folder))
@@ -72,14 +70,12 @@ class MergedTests:
             )
 
     async def sets_up(self, commit: str, sandbox: tuple[str, str]) -> bool:
-        """See `TreeTests`."""
         if self._spec.task.setup is None:
             return True
         async with self._lock, self._open(commit, sandbox) as opened:
             return (await opened.look((), test=False)).failed is None
 
     async def doubts(self, task_id: str) -> tuple[ProvenCriterion, ...]:
-        """See `TreeTests`."""
         return await asyncio.to_thread(self._proofs.doubts, task_id)
 
     def _landed(self) -> list[ProvenCriterion]:

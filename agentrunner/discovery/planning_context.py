@@ -20,6 +20,7 @@ from agentrunner.discovery.set_up import detect_setup
 from agentrunner.errors import UsageError
 from agentrunner.git.snapshot_writer import LARGE_MARK
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.cut import cut
 from agentrunner.text.unicode import clean
 
 Facts = dict[str, Any]
@@ -146,7 +147,7 @@ def _lines(shown: dict[str, int]) -> list[str]:
 
 def _line(name: str, count: int) -> str:
     text = "".join(char if char.isprintable() else "\ufffd" for char in clean(name))
-    text = text if len(text) <= LINE_CHARS else text[: LINE_CHARS - 1] + "…"
+    text = cut(text, LINE_CHARS)
     return f"{text} ({count} files)" if name.endswith("/") else text
 
 
@@ -220,4 +221,4 @@ def _read_beginning(path: str, read: Read, redact: Redact, most: int) -> Facts |
         return None
     if not text:
         return None
-    return {"path": path, "text": text if len(text) <= most else text[: most - 1] + "…"}
+    return {"path": path, "text": cut(text, most)}

@@ -14,27 +14,35 @@ import typer
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.index import CONTEXT, Entries, Index, index_app
-from agentrunner.commands.plan_place import Setting, author, now, repository, store_of, task_called
+from agentrunner.commands.plan_place import Setting, repository, store_of, task_called
+from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import NoProposal
 from agentrunner.state.lifecycle import WAITING_EXIT
+from agentrunner.text.times import stamp_now
 
 if TYPE_CHECKING:
     from agentrunner.plans.plan import Plan
     from agentrunner.plans.store import OpenQuestion, PlanStore
 
 COMMANDS: Entries = {
-    "say": ("plan:say", "Say something to the planner, also where it is the name of a command."),
-    "accept": ("plan:accept", "Apply the proposal that was shown last, exactly as it was shown."),
-    "show": ("plan:show_plan", "The tree, or all that the plan says of one task."),
+    "say": (
+        "plan_commands:say",
+        "Say something to the planner, also where it is the name of a command.",
+    ),
+    "accept": (
+        "plan_commands:accept",
+        "Apply the proposal that was shown last, exactly as it was shown.",
+    ),
+    "show": ("plan_commands:show_plan", "The tree, or all that the plan says of one task."),
     "run": ("plan_run:run", "Carry the plan out, each task as a run of its own."),
     "status": ("plan_status:status", "How it stands, also while it is carried out."),
-    "answer": ("plan:answer", "Answer a question of the planner about the plan."),
+    "answer": ("plan_commands:answer", "Answer a question of the planner about the plan."),
     "new": ("plan_shelf:new", "Put the current plan aside, to begin another."),
     "list": ("plan_shelf:list_plans", "The plans of this repository; one is current."),
     "switch": ("plan_shelf:switch", "Make another of them the current one."),
     "archive": ("plan_shelf:archive", "Put a plan away for good; nothing of it is deleted."),
-    "undo": ("plan:undo", "Take the latest change of the plan back."),
+    "undo": ("plan_commands:undo", "Take the latest change of the plan back."),
     "export": ("plan_files:export", "Write the plan as JSON files."),
     "import": ("plan_files:import_plan", "Take the plan in such files in place of this one."),
 }
@@ -105,7 +113,8 @@ def say(
 
 def accept(
     proposal: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Only if it is exactly this one.")
+        str | None,
+        typer.Option("--id", metavar="ID", help="Accept only the proposal with this id."),
     ] = None,
     repo: opt.PlanRepo = None,
     as_json: opt.OneJson = False,
@@ -123,7 +132,7 @@ def accept(
             f"The proposal that waits is {waiting.id}, not {proposal}.",
             remedy='agentrunner plan "what you want" shows a new one',
         )
-    plan = conversation.accept(store, waiting, at=now(), author=author())
+    plan = conversation.accept(store, waiting, at=stamp_now(), author=user_name())
     return applied(waiting, plan, store, as_json=as_json)
 
 
@@ -254,7 +263,7 @@ def answered(
     found = answers.asked_by(store, question)
     if found.task_id == BUDGET:
         _raise_budget(store, text, repo, state_dir)
-    store.answer(found.id, text, now())
+    store.answer(found.id, text, stamp_now())
     plan = store.load()
     left = sum(one.answer is None and is_living(one, plan) for one in store.questions())
     more = f" {left} more to go." if left else ""
@@ -282,7 +291,7 @@ def _raise_budget(store: PlanStore, text: str, repo: str | None, state_dir: str 
 
 def undo(
     force: Annotated[
-        bool, typer.Option("--force", help="Also where it takes away a task at work.")
+        bool, typer.Option("--force", help="Even if it removes a task that is at work.")
     ] = False,
     repo: opt.PlanRepo = None,
     as_json: opt.OneJson = False,
@@ -293,5 +302,5 @@ def undo(
 
     store = store_of(repo, state_dir)
     before = store.load()
-    after, change = store.undo(at=now(), author=author(), force=force)
+    after, change = store.undo(at=stamp_now(), author=user_name(), force=force)
     return undone(before, after, change, as_json=as_json)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
 
 COMMANDS: Entries = {
-    "list": ("planners:list_kinds", "The kinds of planner, and which are ready here."),
+    "list": ("planner_commands:list_kinds", "The kinds of planner, and which are ready here."),
     "try": (
-        "planners:try_out",
+        "planner_commands:try_out",
         "Play scenes with a known right answer; see what it is fit for.",
     ),
 }
@@ -58,12 +58,12 @@ def _about() -> None:
 
 @opt.with_file
 def list_kinds(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
     policy: opt.PolicyFile = None,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Every kind of planner: whether it is ready here, what it lacks, and which one is set."""
-    from agentrunner.screens.planners import planners_screen
+    from agentrunner.screens.planner_table import planners_screen
 
     settled, why = settled_planner(os.environ, environment.state_dir(state_dir), policy)
     rows = rows_of(settled, why, os.environ)
@@ -90,7 +90,7 @@ def try_out(
     ] = None,
     scenes: Annotated[
         Path | None,
-        typer.Option("--scenes", metavar="DIR", help="Scenes of your own, beside ours."),
+        typer.Option("--scenes", metavar="DIR", help="Also play scenes of your own."),
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="ID", help="This scene; may be repeated.")
@@ -100,7 +100,7 @@ def try_out(
         typer.Option("--reference", help="Play the scenes' own answers, to try scenes of yours."),
     ] = False,
     afresh: Annotated[
-        bool, typer.Option("--afresh", help="Do not go on with a trial that was interrupted.")
+        bool, typer.Option("--afresh", help="Do not resume an interrupted trial.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about the price.")] = False,
     overrides: opt.Overrides = None,

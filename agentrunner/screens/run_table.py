@@ -175,7 +175,7 @@ def _wait_of(row: Row, now: datetime) -> str:
 _NEXT_COMMAND = {
     "waiting for you": ("answer", "shows what is asked"),
     "needs review": ("show", "then accept, or resume"),
-    "stopped": ("resume", "goes on where it was"),
+    "stopped": ("resume", "continues it"),
     "running": ("watch", "see it work"),
     "waiting": ("watch", "it goes on by itself"),
     "complete": ("diff", "what it changed"),

@@ -20,10 +20,10 @@ from agentrunner.environment import home_of
 
 @opt.with_file
 def workers(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> int:
     """Every worker CLI: version, what its sandbox needs, what it reports, key and login."""
-    from agentrunner.screens.workers import workers_screen
+    from agentrunner.screens.worker_table import workers_screen
 
     rows = list_workers(here(), os.environ)
     if as_json:
