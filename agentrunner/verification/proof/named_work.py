@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.giveaways import is_word_of
+from agentrunner.verification.inputs.test_detection import is_word_of
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
 from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
 from agentrunner.verification.syntax.languages import language_of, walk
-from agentrunner.verification.syntax.raising_functions import that_only_raise
+from agentrunner.verification.syntax.raising_functions import find_only_raising
 from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
 from agentrunner.verification.syntax.tokens import number
 from agentrunner.verification.syntax.unread_text import unread_in_text
@@ -240,7 +240,7 @@ def _named_functions(
         if language is not None:
             _, functions = changed_functions(before, after, language, inner=True)
             names = {last_name(one) for one in functions}
-            raising = that_only_raise(before, after, language, asked)
+            raising = find_only_raising(before, after, language, asked)
             idle |= raising
             work |= names - raising
         else:

@@ -32,7 +32,7 @@ MOST = 5
 """So many switches are tried."""
 
 
-async def that_switch_on(
+async def find_switched_on(
     run: Run,
     target: Target,
     snapshots: Snapshots,

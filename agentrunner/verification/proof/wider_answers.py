@@ -14,7 +14,7 @@ from agentrunner.verification.world import SnapshotTrees
 ACCEPTS_MORE = "it passes by a value that it accepts beside the one that the task names"
 
 
-async def that_accept_more(
+async def find_wider_answers(
     run: Run,
     target: Target,
     snapshots: Snapshots,

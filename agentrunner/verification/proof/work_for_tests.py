@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.environment import PLAIN
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.inputs.giveaways import (
+from agentrunner.verification.inputs.interpreters import INTERPRETERS
+from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
+from agentrunner.verification.inputs.references import family_of
+from agentrunner.verification.inputs.test_detection import (
     added_lines,
     built_for_tests,
     defined_by_tests,
@@ -28,9 +31,6 @@ from agentrunner.verification.inputs.giveaways import (
     with_other_words,
     words_of_tools,
 )
-from agentrunner.verification.inputs.interpreters import INTERPRETERS
-from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
-from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.languages import language_of

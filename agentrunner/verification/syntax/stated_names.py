@@ -2,7 +2,7 @@
 
 An exception that is to be raised, a variable of the environment, a file that is written, a function
 or a library that is to be used, a service that is to be asked. A report of what goes wrong names
-such things, too, and so does an example: sentences of these kinds wish for nothing.
+such things, too, and so does an example: sentences of these kinds ask for nothing.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def sentences(text: str) -> list[str]:
     return [one for one in _SENTENCE.split(text) if one.strip()]
 
 
-def wished(text: str) -> str:
-    """The sentences of a text that may wish for what they name, and its other sections.
+def without_unwanted(text: str) -> str:
+    """The sentences of a text that may ask for what they name, and its other sections.
 
     Left out is what is not wanted: "Out of scope: a `--force` option".
     """
@@ -98,8 +98,8 @@ def wished(text: str) -> str:
     return "".join(kept)
 
 
-def wished_names(text: str) -> dict[str, str]:
-    """What has to stand in the code as a text wishes, as patterns, and how the text writes it.
+def stated_names(text: str) -> dict[str, str]:
+    """What has to stand in the code as a text states, as patterns, and how the text writes it.
 
     Of a dotted name it is the last part, of an address its host; an answer of HTTP may stand by its
     name. Where a list of texts in quotes is wanted, each of them.
