@@ -17,6 +17,7 @@ from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import green_by_data
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import (
+    first_few,
     flaky,
     inputs_written,
     looks_at_nothing,
@@ -291,9 +292,8 @@ async def _prove_what_is_new(exam: Examination, case: Case, *, red_with_old: boo
 
 def _advice_to_add_a_check(paths: Sequence[str]) -> str:
     """What a person can do where the worker's own tests cannot be told apart."""
-    more = f" and {len(paths) - 3} more" * (len(paths) > 3)
     return (
-        f"({', '.join(paths[:3])}{more}). A criterion with a check of its own that fails on the old"
+        f"({first_few(paths, 3)}). A criterion with a check of its own that fails on the old"
         " code, (check: `COMMAND`), would show the work; agentrunner accept settles it for this run"
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.test_detection import is_word_of
+from agentrunner.verification.file_names import has_word
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
@@ -268,7 +268,7 @@ def _unused(
             if parameter not in re.findall(r"\w+", written.partition("(")[2]):
                 continue
             # A new function may be handed what only its callers need: `handler(event, context)`.
-            stood = before is not None and is_word_of(name, before.decode("latin-1"))
-            if stood or is_word_of(parameter, asked.replace(written, "")):
+            stood = before is not None and has_word(name, before.decode("latin-1"))
+            if stood or has_word(parameter, asked.replace(written, "")):
                 return name, parameter
     return None
