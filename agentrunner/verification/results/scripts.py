@@ -13,8 +13,6 @@ from pathlib import PurePosixPath
 
 from agentrunner.verification.results.model import ReadFile
 
-"""Reads a file of the tree before the run; None where there is none."""
-
 SEPARATORS = re.compile(r"&&|\|\||[;|&()\n]")
 QUOTED_SHELL = re.compile(r"(\s-\w*c\s+)(['\"])(.+?)\2", re.DOTALL)
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
