@@ -116,11 +116,11 @@ def _screen(found: Verification) -> str:
 
 
 def _mutation(mutation: Any) -> list[str]:
-    if not mutation.struck:
+    if not mutation.tried:
         return ["  mutants  none could be made of this change"]
     lines = [
         (
-            f"  mutants  {mutation.killed} of {mutation.struck} turned a test red"
+            f"  mutants  {mutation.killed} of {mutation.tried} turned a test red"
             f" ({mutation.made} could be made)"
         )
     ]

@@ -28,7 +28,7 @@ from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 from agentrunner.verification.outside_work import without_credit
-from agentrunner.verification.proof.mutation import Mutation, strike
+from agentrunner.verification.proof.mutation import Mutation, try_mutants
 from agentrunner.verification.proof.proving import make_prover
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 from agentrunner.verification.rooms.sealed import Sealed
@@ -197,7 +197,7 @@ async def _verified(
     was_complete = state["state"] == TaskState.COMPLETE
     mutation = None
     if mutants_sec and not evidence.red:
-        mutation = await strike(verifier, settled, fresh, evidence, mutants_sec)
+        mutation = await try_mutants(verifier, settled, fresh, evidence, mutants_sec)
     return Verification(
         run_id=state["run"].run_id,
         state=str(state["state"]),

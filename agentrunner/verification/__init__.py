@@ -1,14 +1,23 @@
 """Finds out what is true about a tree, by running and reading, never by asking a model.
 
-verifier   measures a tree once a round and returns Evidence
+The folders, each of which uses only those below it:
+
 proof      examines a tree when completion is asked for: graded proofs, findings, doubts
 canaries   whether the tests and programs that decide can still fail
-checks     turns a criterion's check into a command or a reading; `check_runner` executes it
-claims     which red tests have to turn green, and which were red for another reason
-grades     which proof stands for which criterion, and what it is worth
-verdict    turns Evidence and claims into a status for each criterion and an end of the run
 rooms      clean rooms, in which everything that decides is run
-inputs     which changed files decide what the tests say; `differential` builds trees from that
+inputs     which changed files decide what the tests say
 syntax     functions, tests and what they use, in the languages that can be parsed
 results    what test tools report, by test name; `counts` reads totals where there are no names
+
+The files beside them, in the order in which a round needs them:
+
+target, wanted, listing   the commands that decide, what was asked for, and the inputs of the proof
+checks, proposals         a criterion's check as a command or a reading; `check_runner` executes it
+verifier                  measures a tree once a round, returns Evidence; `measure` runs a command
+outcomes, claims          what a run says; which red tests must turn green, which were red before
+trees, differential       what changed, by whom; trees that mix old inputs and the new product
+adapted_tests             changes of tests that need no question; so do adapted_values, follow_ups,
+                          followed_signatures, moves, removed_tests, reworded_values, es_modules
+grades, verdict           what a proof is worth; a status for each criterion and an end of the run
+findings                  what a person settles
 """

@@ -23,8 +23,8 @@ from agentrunner.verification.inputs.executed_files import asks_for_paths, only_
 from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
 from agentrunner.verification.inputs.kept_commands import with_old_commands
-from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.inputs.wanted_changes import (
@@ -241,7 +241,7 @@ class Differential:
         """Changed paths that the task allows, or that the PRD or a check wants changed or gone."""
         return self._asked(total.all, data) | (total.deleted & self._gone_by_checks())
 
-    def wished(self, paths: Collection[str]) -> set[str]:
+    def wanted_paths(self, paths: Collection[str]) -> set[str]:
         """Those of these changed paths that the task allows, or that the PRD asks to change."""
         return self._asked(paths, [path for path in paths if not family_of(path)])
 

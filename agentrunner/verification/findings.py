@@ -31,16 +31,21 @@ MOST_PATHS = 50
 SHOWN = 5
 
 
+def first_few(names: Sequence[str], most: int = SHOWN) -> str:
+    """The first names of a list for people, and how many more there are."""
+    more = f" and {len(names) - most} more" * (len(names) > most)
+    return ", ".join(names[:most]) + more
+
+
 def not_kept(paths: Sequence[str]) -> list[Finding]:
     """A finding about changed files that are too large to be kept and so are not verified."""
     if not paths:
         return []
-    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
     return [
         Finding(
             code="unkept",
             message="These files changed and are too large to be kept, so what they hold, or held"
-            f" before, is not verified: {', '.join(paths[:5])}{more}",
+            f" before, is not verified: {first_few(paths)}",
             paths=list(paths[:50]),
             remedy="agentrunner approve, after looking at them; runner.sandbox.keep_files_up_to"
             " keeps larger ones from the next run on",
@@ -52,13 +57,12 @@ def not_held(paths: Sequence[str]) -> list[Finding]:
     """A finding about what a worker left that no snapshot, and so no hand-over, can hold."""
     if not paths:
         return []
-    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
     return [
         Finding(
             code="not_held",
             message="What is verified is what is handed over, and these are not in it, since they"
             " cannot be read, are no files (pipes, sockets, devices) or have too long a path:"
-            f" {', '.join(paths[:5])}{more}",
+            f" {first_few(paths)}",
             paths=list(paths[:50]),
             blocks=False,
             remedy="delete them, or let their owner read them (chmod u+r)",
@@ -160,11 +164,10 @@ def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
 
 def tests_gone(target: Target, names: Sequence[str]) -> Finding:
     """A finding: tests that passed before are missing or skipped now."""
-    more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
     return Finding(
         code="tests_gone",
         message=f"{_label(target)} ran these before and does not run them now, or skips them:"
-        f" {', '.join(names[:SHOWN])}{more}",
+        f" {first_few(names)}",
         tests=list(names[:MOST_PATHS]),
         remedy="agentrunner approve, where they are not wanted any more; task.test.may_change names"
         " their files in advance",
@@ -238,10 +241,9 @@ def pinned_to(places: Sequence[tuple[str, str]], test: str) -> Finding:
 
 def flaky(names: Sequence[str]) -> Finding:
     """A finding: two runs on one tree had different results."""
-    more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
     return Finding(
         code="flaky",
-        message=f"Green once and red once on this very tree: {', '.join(names[:SHOWN])}{more}",
+        message=f"Green once and red once on this very tree: {first_few(names)}",
         tests=list(names[:MOST_PATHS]),
         remedy="make it steady, or leave it out of task.test.command",
     )
@@ -291,11 +293,10 @@ def set_up_fails(last: str, withheld: Sequence[str], hosts: Sequence[str]) -> Fi
 
 def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -> Finding:
     """A finding: the command needs packages that the set-up made from the worker's changes."""
-    more = f" and {len(paths) - SHOWN} more" * (len(paths) > SHOWN)
     return Finding(
         code="packages_changed",
         message=f"{_label(target)} passes only with what the set-up, run again on the worker's"
-        f" changes, installs for tests and tools: {', '.join(paths[:SHOWN])}{more}. With these as"
+        f" changes, installs for tests and tools: {first_few(paths)}. With these as"
         f" they were before the run, {', '.join(red[:SHOWN])} fails",
         paths=list(paths[:MOST_PATHS]),
         tests=list(red[:MOST_PATHS]),

@@ -21,7 +21,7 @@ from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
 from agentrunner.verification.followed_signatures import changed_heads, follows_heads
 from agentrunner.verification.inputs.changes import ProofChange
-from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.wanted_changes import (
     moves_in,
     outside_of_checks,

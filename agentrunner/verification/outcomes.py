@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Literal
 
 from agentrunner.state.run_state import CheckOutcome, RedTest, TestOutcome
 from agentrunner.state.state_model import FileRef
 from agentrunner.text.terminal import sanitize
 from agentrunner.verification.claims import Claims, red_names
+from agentrunner.verification.findings import first_few
 from agentrunner.verification.results.counts import Counts, disbelief
 from agentrunner.verification.results.hints import hint_of
 from agentrunner.verification.results.model import Results
@@ -172,7 +173,7 @@ def _why_not_believed(results: Results, claims: Claims | None = None) -> str:
     known = claims.known if claims else frozenset()
     red = [name for name in red_names(results) if name not in known]
     if red:
-        return f"exit 0, but {_listed(red)} failed"
+        return f"exit 0, but {first_few(red, 3)} failed"
     if not any(test.outcome in ("passed", "xpassed", "xfailed") for test in results.tests):
         return "exit 0, but no test ran"
     if not results.complete:
@@ -213,8 +214,3 @@ def _counts(results: Results) -> Counts:
         red_names(results)[:MOST_NAMES],
         errors=by_outcome["error"],
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" * (len(names) > 3)
-    return ", ".join(names[:3]) + more

@@ -26,6 +26,7 @@ from agentrunner.state.run_state import (
     Verdict,
 )
 from agentrunner.state.worker_runs import WorkerRun
+from agentrunner.verification.findings import first_few
 from agentrunner.verification.grades import assigned, headline
 
 Mode = Literal["evidence", "strict", "judged"]
@@ -345,7 +346,7 @@ def _red_names(test: TestOutcome) -> str:
         ("red before and still", test.still_red),
         ("red only now", test.newly_red),
     )
-    return ": " + "; ".join(f"{word}: {_listed(names)}" for word, names in rows if names)
+    return ": " + "; ".join(f"{word}: {first_few(names, SHOWN)}" for word, names in rows if names)
 
 
 def _advice(test: TestOutcome) -> str:
@@ -360,11 +361,6 @@ def _advice(test: TestOutcome) -> str:
             " agentrunner accept --known-red NAME --reason TEXT"
         )
     return hint
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
-    return ", ".join(names[:SHOWN]) + more
 
 
 def _by_mapping(criterion: Criterion) -> bool:
@@ -425,7 +421,7 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
     if evidence.test is not None and evidence.test.known_red:
         number = len(evidence.test.known_red)
         text += f" {number} {'test was' if number == 1 else 'tests were'} red before and still"
-        text += f" {'is' if number == 1 else 'are'}: {_listed(evidence.test.known_red)}."
+        text += f" {'is' if number == 1 else 'are'}: {first_few(evidence.test.known_red, SHOWN)}."
     return Verdict(state="COMPLETE", reason="complete", text=text, grade=grade)
 
 
@@ -437,7 +433,7 @@ def withdrawn_checks(criteria: Sequence[Criterion]) -> str:
         ("replaced by the planner", [c.id for c in late if not c.withdrawn and _by_planner(c)]),
         ("withdrawn by a person", [c.id for c in late if c.withdrawn and not _by_planner(c)]),
     )
-    parts = [f"{what}: {_listed(ids)}" for what, ids in rows if ids]
+    parts = [f"{what}: {first_few(ids, SHOWN)}" for what, ids in rows if ids]
     return f"Checks {'; '.join(parts)}. " if parts else ""
 
 

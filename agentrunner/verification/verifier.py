@@ -29,7 +29,13 @@ from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit,
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
 from agentrunner.verification.delivered_tree import DeliveredTree, installs_anew
-from agentrunner.verification.findings import findings_about, not_held, not_kept, set_up_fails
+from agentrunner.verification.findings import (
+    findings_about,
+    first_few,
+    not_held,
+    not_kept,
+    set_up_fails,
+)
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
@@ -495,10 +501,9 @@ def is_kind(criterion: Criterion, kind: str) -> bool:
 
 def large_files(paths: Sequence[str], most: str) -> str:
     """A warning about files that undo cannot bring back, before anything is paid for."""
-    more = f" and {len(paths) - 5} more" * (len(paths) > 5)
     what = "is a file" if len(paths) == 1 else "are files"
     return (
-        f"{', '.join(paths[:5])}{more} {what} of more than {most}: if a worker changes one, undo"
+        f"{first_few(paths)} {what} of more than {most}: if a worker changes one, undo"
         " cannot bring it back, and the run is for a person to look at."
         " runner.sandbox.keep_files_up_to keeps larger ones"
     )

@@ -381,8 +381,8 @@ class Canaries:
             source, language = read(path), language_of(path)
             if source is None or language is None:
                 continue
-            edits, struck = _edits(source, language, wanted, make, red)
-            kinds |= struck
+            edits, used = _edits(source, language, wanted, make, red)
+            kinds |= used
             if edits:
                 made[path] = applied(source, edits)
         sure = [name for name in kinds if kinds[name] != "case"]

@@ -15,8 +15,8 @@ from pathlib import PurePosixPath
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.file_names import best, complaints, naming
-from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS
 from agentrunner.verification.syntax.definitions import definition

@@ -58,8 +58,8 @@ async def helper_not_asked(
     if not asked:
         return ""
     wanted = {(path, name) for helpers in asked.values() for path, name in helpers}
-    tree, struck = await asyncio.to_thread(_failing, wanted, snapshots, world)
-    names = [test for test, helpers in asked.items() if any(one in struck for one in helpers)]
+    tree, failing = await asyncio.to_thread(_failing, wanted, snapshots, world)
+    names = [test for test, helpers in asked.items() if any(one in failing for one in helpers)]
     if not names:
         return ""
     seen = await run(target, tree, names)
@@ -181,7 +181,7 @@ def _failing(
     """The new tree in which these functions fail at once, and those that do. Blocks."""
     read = snapshots.reader(world.new)
     changed: dict[str, bytes] = {}
-    struck: set[tuple[str, str]] = set()
+    failing: set[tuple[str, str]] = set()
     for path in sorted({path for path, _ in wanted}):
         parsed = _parsed(path, read(path))
         if parsed is None:
@@ -201,7 +201,7 @@ def _failing(
                 edits.append(Edit(kept[0].start_byte, kept[-1].end_byte, throw))
             else:
                 edits.append(replaced(function.body, throw))
-            struck.add((path, name))
+            failing.add((path, name))
         if edits:
             changed[path] = applied(parsed.source, edits)
-    return snapshots.with_texts(world.new, changed), struck
+    return snapshots.with_texts(world.new, changed), failing

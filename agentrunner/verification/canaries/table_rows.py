@@ -18,7 +18,7 @@ from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.programs import program_language
-from agentrunner.verification.syntax.rows import Table, last_first, table_of_lines, tables_in
+from agentrunner.verification.syntax.tables import Table, last_first, table_of_lines, tables_in
 from agentrunner.verification.world import SnapshotTrees
 
 Passes = Callable[[str], Awaitable[bool]]

@@ -11,7 +11,7 @@ import re
 
 from agentrunner.verification.inputs.fixtures import RESOLVED, Fixtures
 from agentrunner.verification.inputs.helper_code import Asked
-from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.tree import folder_of
 
 KNOWN = (RESOLVED | {"go"}) - {"shell", "c"}
@@ -63,7 +63,7 @@ def _found_by_pattern(
     found: set[str] = set()
     excused: set[str] = set()
     for test in sorted(fixtures.tests):
-        for folder, _ in fixtures.leads.mentioned(test):
+        for folder, _ in fixtures.references.mentioned(test):
             name = folder.rpartition("/")[2]
             if folder not in tree.folders or f"{test}/".startswith(f"{folder}/"):
                 continue

@@ -12,10 +12,10 @@ from agentrunner.verification.inputs.fixtures import Fixtures
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.inline_programs import STEM, for_people, written_out
-from agentrunner.verification.inputs.leads import Leads, family_of
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.inputs.programs import classify
 from agentrunner.verification.inputs.recipes import LIFE_CYCLE
+from agentrunner.verification.inputs.references import References, family_of
 from agentrunner.verification.inputs.shadows import shadows_of
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.inputs.tree import ReadFile, ReadMany, Tree, folder_of, join
@@ -58,8 +58,8 @@ def find_inputs(
         if path in tree.paths:
             context.collected[path] = why
             context.add(path, why, "test")
-    leads = Leads(tree, context.python_path)
-    found = _assemble(context, leads, declared_tests, declared_product, wanted)
+    references = References(tree, context.python_path)
+    found = _assemble(context, references, declared_tests, declared_product, wanted)
     return _without_files(inline, found) if inline else found
 
 
@@ -105,7 +105,7 @@ def _without_files(files: Collection[str], found: Inputs) -> Inputs:
 
 def _assemble(
     context: Context,
-    leads: Leads,
+    references: References,
     declared_tests: Sequence[str],
     declared_product: Sequence[str],
     wanted: str,
@@ -119,9 +119,9 @@ def _assemble(
         path for path in context.collected
         if not declared_product or not matches(path, declared_product)
     }  # fmt: skip
-    first = Fixtures(context, leads, set(tests))
+    first = Fixtures(context, references, set(tests))
     in_words = Asked(outside_of_checks(wanted))
-    executed, product, unsure = classify(context, leads, first.product, in_words)
+    executed, product, unsure = classify(context, references, first.product, in_words)
     for run in context.executed:
         if run.path not in executed:
             continue
@@ -135,7 +135,7 @@ def _assemble(
             glob = join(run.step.folder, word)
             if is_glob(glob) and glob_regex(glob).match(run.path):
                 context.collect(glob, f"{run.by} runs what lies there")
-    fixtures = Fixtures(context, leads, tests | executed, asked=asked)
+    fixtures = Fixtures(context, references, tests | executed, asked=asked)
     fixtures.find(also=tuple(unsure))
     unsure = {**fixtures.unsure, **unsure}
     product = {path: why for path, why in product.items() if path not in fixtures.compares}
@@ -143,7 +143,7 @@ def _assemble(
     for path, how in context.data.items():
         if path not in context.inputs and path not in tests and path not in product:
             unsure.setdefault(path, how)
-    folders, names = shadows_of(context, leads, tests | executed)
+    folders, names = shadows_of(context, references, tests | executed)
     unsure = {path: why for path, why in unsure.items() if path not in tests | executed}
     listed = [
         one for one in context.inputs.values()

@@ -15,9 +15,9 @@ from agentrunner.verification.inputs.called_code import (
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside, literal
 from agentrunner.verification.inputs.helper_code import Asked
-from agentrunner.verification.inputs.leads import GO_IMPORT, Leads
 from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.inputs.product import Product
+from agentrunner.verification.inputs.references import GO_IMPORT, References
 from agentrunner.verification.inputs.subjects import Subjects, paired
 from agentrunner.verification.inputs.tree import above, folder_of
 from agentrunner.verification.syntax.stated_literals import comparing_functions, functions_of_two
@@ -52,7 +52,7 @@ class Fixtures:
     """Works out what belongs to the tests besides the test files themselves."""
 
     context: Context
-    leads: Leads
+    references: References
     tests: set[str]
     """Test files: collected, or executed and found to be tests."""
     unsure: dict[str, str] = field(default_factory=dict)
@@ -67,12 +67,12 @@ class Fixtures:
     def __post_init__(self) -> None:
         self.product = Product(
             self.context.tree,
-            self.leads,
+            self.references,
             self._belongs,
             tuple(sorted(map(folder_of, self.tests)))[:200],
-            frozenset(filter(None, map(self.leads.family, self.tests))),
+            frozenset(filter(None, map(self.references.family, self.tests))),
         )
-        self._subjects = Subjects(self.leads, self.tests)
+        self._subjects = Subjects(self.references, self.tests)
 
     def _belongs(self, path: str) -> bool:
         known = path in self.tests or path in self.context.inputs
@@ -115,12 +115,12 @@ class Fixtures:
         found = set(self.tests)
         for folder in self.folders:
             found.update(
-                path for path in self.context.tree.under(folder) if self.leads.family(path)
+                path for path in self.context.tree.under(folder) if self.references.family(path)
             )
         found.update(
             path for path, one in self.context.inputs.items()
             if one.kind in ("fixture", "runner", "test") and not one.region
-            and path in self.context.tree.paths and self.leads.family(path)
+            and path in self.context.tree.paths and self.references.family(path)
         )  # fmt: skip
         return iter(sorted(found)[:MOST_TESTS])
 
@@ -129,8 +129,10 @@ class Fixtures:
         """The code that tests import, or name as a file."""
         found: set[str] = set()
         for test in sorted(self.tests)[:MOST_TESTS]:
-            found |= self.leads.imports(test)[0]
-            found.update(path for path, _ in self.leads.mentioned(test) if self.leads.family(path))
+            found |= self.references.imports(test)[0]
+            found.update(
+                path for path, _ in self.references.mentioned(test) if self.references.family(path)
+            )
         return found
 
     # -- folders ----------------------------------------------------------------------------
@@ -185,12 +187,14 @@ class Fixtures:
                 self.used[path] = f"the product uses it: {min(self.product.imported[path])}"
 
     def _only_tests(self, place: str, *, named: bool, first: bool) -> bool:
-        code = [path for path in self.context.tree.under(place) if self.leads.family(path)]
+        code = [path for path in self.context.tree.under(place) if self.references.family(path)]
         others = [path for path in code if path not in self.tests and not self._belongs(path)]
         if not (self.tests & set(code)) and not named:
             return False
         if len(others) > MOST_CODE or (
-            others and not named and not all(self.leads.family(path) in RESOLVED for path in code)
+            others
+            and not named
+            and not all(self.references.family(path) in RESOLVED for path in code)
         ):
             return False
         inner = f"{place}/"
@@ -215,13 +219,13 @@ class Fixtures:
     def _mostly_leads_outside(self, place: str, inner: str) -> bool:
         """Whether most of a folder's tests that reach any code reach some outside the folder."""
         tests = [path for path in self.context.tree.under(place) if path in self.tests]
-        if not all(self.leads.family(path) in RESOLVED for path in tests):
+        if not all(self.references.family(path) in RESOLVED for path in tests):
             return True  # its tool has a separate folder for tests
         inside_only = leads_out = 0
         for test in tests[:: len(tests) // SAMPLE + 1]:
             if self._leads_outside(test, inner):
                 leads_out += 1
-            elif self.leads.imports(test)[0]:
+            elif self.references.imports(test)[0]:
                 inside_only += 1
         return leads_out >= inside_only
 
@@ -232,14 +236,14 @@ class Fixtures:
 
     def _leads_outside(self, test: str, inner: str) -> bool:
         """Whether a test reaches code outside the folder, which is then what it is about."""
-        files, missing = self.leads.imports(test)
+        files, missing = self.references.imports(test)
         if any(not path.startswith(inner) for path in files):
             return True
         if any(self.is_new_module(name) for name in missing):
             return True
         return any(
-            self.leads.family(path) and not path.startswith(inner)
-            for path, _ in self.leads.mentioned(test)
+            self.references.family(path) and not path.startswith(inner)
+            for path, _ in self.references.mentioned(test)
         )
 
     def is_new_module(self, name: str) -> bool:
@@ -267,7 +271,7 @@ class Fixtures:
     def _helpers(self, test: str) -> None:
         """Add modules outside test folders that only tests import, and that decide for them."""
         text = self.context.tree.text(test) or ""
-        files = self.leads.imports(test)[0] | self.context.loaded
+        files = self.references.imports(test)[0] | self.context.loaded
         for path in sorted(files):
             if self._belongs(path) or self.product.imported.get(path):
                 continue
@@ -306,18 +310,22 @@ class Fixtures:
 
         A module is found anywhere in the tree if it is the only one of its name.
         """
-        files, missing = self.leads.imports(reader)
+        files, missing = self.references.imports(reader)
         todo = {
             *files,
             *(self.context.loaded if reader in self.tests else ()),
-            *(path for path, _ in self.leads.mentioned(reader) if self.leads.family(path)),
+            *(
+                path
+                for path, _ in self.references.mentioned(reader)
+                if self.references.family(path)
+            ),
         }
-        todo.update(path for name in missing for path in self.leads.only_file(name, reader))
+        todo.update(path for name in missing for path in self.references.only_file(name, reader))
         found: dict[str, frozenset[str]] = {}
         while todo and len(found) < MOST_CODE:
             path = todo.pop()
             if path not in found and not self._belongs(path):
-                found[path] = self.leads.imports(path)[0]
+                found[path] = self.references.imports(path)[0]
                 todo.update(found[path])
         return found
 
@@ -356,13 +364,13 @@ class Fixtures:
         names = called_as_statements(text) - own
         asserted = asserted_calls(text) - own if self.asked else set()
         asserted = {name for name in asserted if not self.asked.names_code(name)}
-        family = self.leads.family(test)
+        family = self.references.family(test)
         if not names and not asserted:
             return
         code = [
             path
             for path in sorted(self.context.tree.paths)
-            if self.leads.family(path) == family
+            if self.references.family(path) == family
             and path not in self.tests
             and not self._belongs(path)
         ]
@@ -378,7 +386,7 @@ class Fixtures:
 
     def _uses_kit(self, path: str) -> bool:
         text = self.context.tree.text(path) or ""
-        if self.leads.family(path) == "go":  # the standard library's own test kit
+        if self.references.family(path) == "go":  # the standard library's own test kit
             return "testing" in GO_IMPORT.findall(text)
         kits = TEST_KITS | (self.context.programs - {"python", "node"})
         words = re.findall(
@@ -423,18 +431,18 @@ class Fixtures:
 
     def _mentions(self, reader: str) -> None:
         tree = self.context.tree
-        found = list(self.leads.mentioned(reader))
-        files, missing = self.leads.imports(reader)
+        found = list(self.references.mentioned(reader))
+        files, missing = self.references.imports(reader)
         has_subject = bool(
             any(not self._belongs(path) for path in files)
             or any(self.is_new_module(name) for name in missing)
-            or any(self.leads.family(path) and not self._belongs(path) for path, _ in found)
-            or self.leads.family(reader) not in RESOLVED
+            or any(self.references.family(path) and not self._belongs(path) for path, _ in found)
+            or self.references.family(reader) not in RESOLVED
         )
         for path, bare in found:
             if path in tree.folders:
                 self._folder(path, reader, bare=bare)
-            elif not self.leads.family(path) and not self._belongs(path):
+            elif not self.references.family(path) and not self._belongs(path):
                 self._file(path, reader, has_subject)
 
     def _folder(self, folder: str, reader: str, *, bare: bool) -> None:
@@ -444,10 +452,10 @@ class Fixtures:
         if reader.startswith(f"{folder}/") or any(t.startswith(f"{folder}/") for t in self.tests):
             return
         files = tree.under(folder)
-        plain = [path for path in files if not self.leads.family(path)]
+        plain = [path for path in files if not self.references.family(path)]
         if not plain or len(files) > MOST_FIXTURES or self.product.mentions(folder):
             return
-        code = [path for path in files if self.leads.family(path)]
+        code = [path for path in files if self.references.family(path)]
         if any(self.product.imported.get(p) or p in self._subjects for p in code[:MOST_CODE]):
             return
         if any(path in self.product.entries for path in code):

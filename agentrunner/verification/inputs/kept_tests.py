@@ -7,7 +7,7 @@ import re
 from difflib import SequenceMatcher
 
 from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
-from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.references import family_of
 
 NEW_TESTS = "a test under a new name"
 HOOKS = re.compile(

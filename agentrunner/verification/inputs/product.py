@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from agentrunner.verification.inputs.leads import Leads
+from agentrunner.verification.inputs.references import References
 from agentrunner.verification.inputs.tree import Tree, folder_of, is_inside, join, table, texts
 
 MOST_FILES = 1_500
@@ -23,7 +23,7 @@ class Product:
     """The product code of a tree, read on demand."""
 
     tree: Tree
-    leads: Leads
+    references: References
     is_test: Callable[[str], bool]
     near: tuple[str, ...] = ()
     """Folders of the tests; code near them is read first."""
@@ -36,7 +36,7 @@ class Product:
         tops = {path.partition("/")[0] for path in self.near}
         found = [
             path for path in self.tree.paths
-            if self.leads.family(path) in self.families and not self.is_test(path)
+            if self.references.family(path) in self.families and not self.is_test(path)
             and not VENDORED.search(path)
         ]  # fmt: skip
         found.sort(key=lambda path: (path.partition("/")[0] not in tops, path.count("/"), path))
@@ -52,7 +52,7 @@ class Product:
             size += len(self.tree.text(path) or "")
             if size > MOST_BYTES:
                 break
-            for imported_path in self.leads.imports(path)[0]:
+            for imported_path in self.references.imports(path)[0]:
                 found.setdefault(imported_path, set()).add(path)
         return found
 
@@ -62,7 +62,7 @@ class Product:
         plain: set[str] = set()
         bare: set[str] = set()
         for path in self.sources:
-            for word, in_paths in self.leads.words(path):
+            for word, in_paths in self.references.words(path):
                 clean = join("", word.lstrip("./"))
                 if "/" in clean or "." in clean:
                     plain.add(clean)

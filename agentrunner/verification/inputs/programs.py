@@ -8,8 +8,8 @@ from collections.abc import Collection
 from agentrunner.verification.inputs.context import Context, Executed
 from agentrunner.verification.inputs.fixtures import TEST_KITS
 from agentrunner.verification.inputs.helper_code import Asked
-from agentrunner.verification.inputs.leads import Leads, family_of
 from agentrunner.verification.inputs.product import Product
+from agentrunner.verification.inputs.references import References, family_of
 from agentrunner.verification.inputs.shadows import provided
 from agentrunner.verification.inputs.tree import folder_of
 
@@ -36,7 +36,7 @@ STARTS_OTHERS = re.compile(
 
 
 def classify(
-    context: Context, leads: Leads, product: Product, asked: Asked
+    context: Context, references: References, product: Product, asked: Asked
 ) -> tuple[set[str], dict[str, str], dict[str, str]]:
     """Sort executed programs: tests; product with the reason; unsure with the reason.
 
@@ -50,7 +50,7 @@ def classify(
     is_product: dict[str, str] = {}
     unsure: dict[str, str] = {}
     for path, runs in by_path.items():
-        if _is_read_into_another(leads, path, by_path):
+        if _is_read_into_another(references, path, by_path):
             continue  # judged as what a test imports, as where a build does not name it
         if path in context.collected or (
             asked
@@ -60,7 +60,7 @@ def classify(
             tests.add(path)
         elif all(run.step.feeds for run in runs):
             is_product[path] = "its output is what is compared"
-        elif why := _why_unsure(context, leads, product, path, runs, asked):
+        elif why := _why_unsure(context, references, product, path, runs, asked):
             unsure[path] = why
         elif why is None:
             is_product[path] = "it is part of the program that the tests run"
@@ -69,9 +69,9 @@ def classify(
     return tests, is_product, unsure
 
 
-def _is_read_into_another(leads: Leads, path: str, others: Collection[str]) -> bool:
+def _is_read_into_another(references: References, path: str, others: Collection[str]) -> bool:
     """Whether a source in C without `main` is no part of a program itself: others include it."""
-    return family_of(path) == "c" and any(path in leads.imports(one)[0] for one in others)
+    return family_of(path) == "c" and any(path in references.imports(one)[0] for one in others)
 
 
 def _stands_between(context: Context, product: Product, path: str, asked: Asked) -> bool:
@@ -81,7 +81,7 @@ def _stands_between(context: Context, product: Product, path: str, asked: Asked)
 
 def _why_unsure(
     context: Context,
-    leads: Leads,
+    references: References,
     product: Product,
     path: str,
     runs: list[Executed],
@@ -98,7 +98,7 @@ def _why_unsure(
         if word.startswith("-") and len(word) > 2
     }  # fmt: skip
     switched = next((o for o in sorted(options) if re.search(rf"[\"'`]{re.escape(o)}\b", text)), "")
-    imports = set(leads.imports(path)[1])
+    imports = set(references.imports(path)[1])
     kit = bool(imports & TEST_KITS) or bool(
         re.search(
             r"[\"'](node:test|vitest|chai|@jest/globals|mocha)[\"']|import (unittest|pytest)", text
@@ -115,20 +115,22 @@ def _why_unsure(
     if own:
         return ""
     if family == "shell" or (not family and re.match(r"#!.*\b(ba|z|da|k)?sh\b", text)):
-        return _shell_script(context, leads, path, text, runs, asked)
-    if not _reaches_other_code(context, leads, path, text):
+        return _shell_script(context, references, path, text, runs, asked)
+    if not _reaches_other_code(context, references, path, text):
         return "it checks itself"
-    if not kit and not _says_no(context, leads, product, path, text):
+    if not kit and not _says_no(context, references, product, path, text):
         return "it is run, and says no to nothing by itself"
     return ""
 
 
-def _says_no(context: Context, leads: Leads, product: Product, path: str, text: str) -> bool:
+def _says_no(
+    context: Context, references: References, product: Product, path: str, text: str
+) -> bool:
     """Whether a program can fail by what it says, or by a helper that the product does not use.
 
     Tests in C often keep the macro that compares in a header beside them.
     """
-    files, _ = leads.imports(path)
+    files, _ = references.imports(path)
     helpers = [one for one in sorted(files) if not product.imported.get(one)]
     texts = [text, *(context.tree.text(one) or "" for one in helpers[:MOST_HELPERS])]
     return any(SAYS_NO.search(one) for one in texts)
@@ -136,7 +138,7 @@ def _says_no(context: Context, leads: Leads, product: Product, path: str, text: 
 
 def _shell_script(
     context: Context,
-    leads: Leads,
+    references: References,
     path: str,
     text: str,
     runs: list[Executed],
@@ -149,7 +151,9 @@ def _shell_script(
         if _is_looked_at(context, path, text, runs, asked):
             return f"{min(callers)} runs it, and looks at what it prints"
         return ""  # a command or a recipe runs it, or a script checks its exit code
-    if any(run.step.globs for run in runs) and _is_found_and_run(context, leads, path, text, runs):
+    if any(run.step.globs for run in runs) and _is_found_and_run(
+        context, references, path, text, runs
+    ):
         return ""
     if not DECIDES.search(text):
         return None  # its functions are called and compared
@@ -176,14 +180,14 @@ def _is_looked_at(
 
 
 def _is_found_and_run(
-    context: Context, leads: Leads, path: str, text: str, runs: list[Executed]
+    context: Context, references: References, path: str, text: str, runs: list[Executed]
 ) -> bool:
     """Whether a script that a loop finds and reads is a test: nothing calls its functions by name.
 
     A test stands below the script that finds it, or it reaches other code. The functions of a
     library are called by their names, and a library stands by itself.
     """
-    scripts = [one for one in sorted(context.tree.paths) if leads.family(one) == "shell"]
+    scripts = [one for one in sorted(context.tree.paths) if references.family(one) == "shell"]
     scripts = [one for one in scripts if one != path][:MOST_SCRIPTS]
     context.tree.prefetch(scripts)
     texts = [context.tree.text(one) or "" for one in scripts]
@@ -198,7 +202,7 @@ def _is_found_and_run(
     homes = {folder_of(run.by) for run in runs} - {""}
     if any(path.startswith(f"{home}/") for home in homes):
         return True
-    return any(place != folder_of(path) for place, _ in leads.mentioned(path)) or any(
+    return any(place != folder_of(path) for place, _ in references.mentioned(path)) or any(
         word in context.tree.paths and folder_of(word) != folder_of(path)
         for word in re.findall(r"[\w.-]+(?:/[\w.-]+)+", text)
     )
@@ -208,11 +212,11 @@ def _word(name: str) -> str:
     return rf"(?<![\w-]){re.escape(name)}(?![\w-])"
 
 
-def _reaches_other_code(context: Context, leads: Leads, path: str, text: str) -> bool:
+def _reaches_other_code(context: Context, references: References, path: str, text: str) -> bool:
     """Whether a program reaches anything else in the tree, or code that is still to be written."""
-    files, missing = leads.imports(path)
+    files, missing = references.imports(path)
     if files or STARTS_OTHERS.search(text):
         return True
     if any(not provided(context, name) for name in missing):
         return True
-    return any(place != folder_of(path) for place, _ in leads.mentioned(path))
+    return any(place != folder_of(path) for place, _ in references.mentioned(path))

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from agentrunner.verification.inputs.context import Context
-from agentrunner.verification.inputs.leads import Leads
+from agentrunner.verification.inputs.references import References
 from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
 
 KITS = {
@@ -83,7 +83,7 @@ def used_by_tools() -> frozenset[str]:
 
 
 def shadows_of(
-    context: Context, leads: Leads, tests: set[str]
+    context: Context, references: References, tests: set[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return folders and names where a new module would shadow the one imported today.
 
@@ -103,9 +103,11 @@ def shadows_of(
     for program, modules in KITS.items():
         if program in context.programs:
             names.update(modules.split())
-    reached = {path for test in sorted(tests)[:MOST_LOOKED_AT] for path in leads.imports(test)[0]}
+    reached = {
+        path for test in sorted(tests)[:MOST_LOOKED_AT] for path in references.imports(test)[0]
+    }
     for path in [*sorted(tests)[:MOST_LOOKED_AT], *sorted(reached)[:MOST_LOOKED_AT]]:
-        names.update(name for name in leads.imports(path)[1] if provided(context, name))
+        names.update(name for name in references.imports(path)[1] if provided(context, name))
     return frozenset(folders & context.tree.folders), frozenset(names)
 
 

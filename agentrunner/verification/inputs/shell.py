@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from agentrunner.verification.inputs.lookers import ALSO_LOOK, LOOKS
+from agentrunner.verification.inputs.file_readers import ALSO_LOOK, LOOKS
 from agentrunner.verification.inputs.tree import join
 
 OPERATOR = re.compile(r"&&|\|\||\|&|;;|[;|&()\n]")

@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from agentrunner.verification.inputs.leads import Leads
+from agentrunner.verification.inputs.references import References
 from agentrunner.verification.inputs.tree import folder_of
 
 
 class Subjects:
     """By source file: the tests that import it."""
 
-    def __init__(self, leads: Leads, tests: Collection[str]) -> None:
-        self._leads = leads
+    def __init__(self, references: References, tests: Collection[str]) -> None:
+        self._references = references
         self._tests = tests
         self._of: dict[str, set[str]] = {}
 
     def read(self, tests: Collection[str]) -> None:
         """Record what these tests import."""
         for test in tests:
-            for path in self._leads.imports(test)[0]:
+            for path in self._references.imports(test)[0]:
                 self._of.setdefault(path, set()).add(test)
 
     def __contains__(self, path: str) -> bool:
@@ -44,7 +44,7 @@ class Subjects:
                 folder_of(path) == folder_of(test)
                 and any(
                     paired(one, test) and folder_of(one) != folder_of(test)
-                    for one in self._leads.imports(test)[0] - {path}
+                    for one in self._references.imports(test)[0] - {path}
                 )
             )
         ]
@@ -72,7 +72,7 @@ class Subjects:
 
     def _subjects_of(self, test: str) -> list[str]:
         """Return what a test is about: code it is named after, else code without an own test."""
-        files = [path for path in self._leads.imports(test)[0] if path not in self._tests]
+        files = [path for path in self._references.imports(test)[0] if path not in self._tests]
         named = [path for path in files if paired(path, test)]
         return named or [path for path in files if not self.namesakes_of(path)]
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.interpreters import run_interpreter
-from agentrunner.verification.inputs.leads import family_by_first_line, family_of
+from agentrunner.verification.inputs.references import family_by_first_line, family_of
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import above, folder_of, join
 

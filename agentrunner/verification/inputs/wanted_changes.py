@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from itertools import pairwise
 
+from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
-from agentrunner.verification.inputs.leads import family_of
-from agentrunner.verification.inputs.lookers import ALSO_LOOK, COMPARES, LOOKS
+from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.shell import PASSES_ON, steps_of
 
 TOKEN = re.compile(r"[\w@+*~-]*(?:[./][\w@+*~-]+)+/?|[\w@+-]+/", re.ASCII)

@@ -7,6 +7,8 @@ carried_tests, searched_places, data_changes, set_up_again  tests, files, data, 
 code_removal   whether the worker's own test shows the work; `mutation` how much of it tests cover
 named_work     whether tests ask what the requirements name; `trees_without_work`: the new tree less
 work_for_tests work that is right only where tests run; `ambient_conditions`, `lasting_places`
+silenced_tools, silent_programs  green as a tool or a program says nothing
+comments_on_work  what comments of the work admit; `left_as_it_was`, `missing_names`: what lacks
 integrity      what the change replaced in the test tool's process
 kept_runs      what has ended of an examination that was killed
 """

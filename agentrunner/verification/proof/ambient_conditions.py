@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agentrunner.verification.findings import only_in_tests
-from agentrunner.verification.inputs.giveaways import path_words
+from agentrunner.verification.inputs.test_detection import path_words
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results

@@ -9,11 +9,11 @@ from agentrunner.verification.findings import beside_work, missing_work
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.collateral import collateral
+from agentrunner.verification.proof.comments_on_work import only_comments, unfinished
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.left_as_it_was import left_as_it_was
 from agentrunner.verification.proof.loose_code import loose_code
 from agentrunner.verification.proof.missing_failures import left_out, nothing_fails
-from agentrunner.verification.proof.work_in_words import only_comments, unfinished
 
 
 def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -> Finding | None:

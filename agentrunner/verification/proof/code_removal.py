@@ -20,9 +20,9 @@ from agentrunner.verification.differential import in_repo
 from agentrunner.verification.proof.named_work import NamedWork
 from agentrunner.verification.proof.needed_options import not_asked_for
 from agentrunner.verification.proof.new_programs import new_programs
-from agentrunner.verification.proof.switches import that_switch_on
+from agentrunner.verification.proof.switches import find_switched_on
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
-from agentrunner.verification.proof.wider_answers import ACCEPTS_MORE, that_accept_more
+from agentrunner.verification.proof.wider_answers import ACCEPTS_MORE, find_wider_answers
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.syntax.calls import (
     names_called,
@@ -193,27 +193,29 @@ class CodeRemoval:
                     for n in candidates
                 }
             else:
-                struck = await run(target, emptied, candidates)
-                refused |= _why_not_red_where_empty(candidates, struck, EMPTIED)
+                ran = await run(target, emptied, candidates)
+                refused |= _why_not_red_where_empty(candidates, ran, EMPTIED)
             candidates = [name for name in candidates if not refused[name]]
         if candidates:
             raising = await self.trees.only_raising(world, asked)
             if raising is not None:
-                struck = await run(target, raising, candidates)
-                refused |= _why_not_red_where_empty(candidates, struck, RAISING)
+                ran = await run(target, raising, candidates)
+                refused |= _why_not_red_where_empty(candidates, ran, RAISING)
                 candidates = [name for name in candidates if not refused[name]]
         if candidates:
             own: dict[str, list[str]] = {}
             for name in candidates:
                 own.setdefault(in_repo(files[name].file, target.cwd), []).append(name)
-            refused |= await that_accept_more(run, target, self.trees.snapshots, world, own, asked)
+            refused |= await find_wider_answers(
+                run, target, self.trees.snapshots, world, own, asked
+            )
             candidates = [name for name in candidates if not refused[name]]
         if candidates:
             places: dict[str, list[str]] = {}
             for name in [*candidates, *stood]:
                 places.setdefault(in_repo(files[name].file, target.cwd), []).append(name)
             snapshots = self.trees.snapshots
-            refused |= await that_switch_on(run, target, snapshots, world, places, asked)
+            refused |= await find_switched_on(run, target, snapshots, world, places, asked)
             candidates = [name for name in candidates if not refused[name]]
             unasked = ""
             if whole is None or whole.id == target.id:
@@ -441,5 +443,5 @@ def _names_missing(text: str, names_of_work: set[str], file: str = "") -> bool:
     )
 
 
-def _why_not_red_where_empty(names: Sequence[str], struck: Measured, why: str) -> dict[str, str]:
-    return {name: "" if turns_red(struck, [name]) else why for name in names}
+def _why_not_red_where_empty(names: Sequence[str], ran: Measured, why: str) -> dict[str, str]:
+    return {name: "" if turns_red(ran, [name]) else why for name in names}

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.file_names import means
-from agentrunner.verification.inputs.leads import (
+from agentrunner.verification.inputs.references import (
     C_INCLUDE,
     JS_IMPORT,
     PHP_REQUIRE,
@@ -84,7 +84,7 @@ async def turned_by_data(
     return "", ()
 
 
-async def that_need_new_data(
+async def find_tests_of_new_data(
     run: Run,
     differential: Differential,
     target: Target,

@@ -17,6 +17,7 @@ from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import green_by_data
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import (
+    first_few,
     flaky,
     inputs_written,
     looks_at_nothing,
@@ -25,18 +26,17 @@ from agentrunner.verification.findings import (
     tool_changed,
 )
 from agentrunner.verification.inputs.executed_files import only_reads
-from agentrunner.verification.inputs.speakers import speakers
+from agentrunner.verification.inputs.piped_commands import piped_commands
 from agentrunner.verification.inputs.wanted_changes import outside_of_checks
 from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.data_changes import (
     BY_DATA,
     OWN_DATA,
-    that_need_new_data,
+    find_tests_of_new_data,
     turned_by_data,
 )
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.hushed_tools import hushed
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.new_checks import why_not_shown
@@ -44,7 +44,8 @@ from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
 from agentrunner.verification.proof.searched_places import red_where_it_was
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
-from agentrunner.verification.proof.silence import gone_silent
+from agentrunner.verification.proof.silenced_tools import find_silenced_tools
+from agentrunner.verification.proof.silent_programs import find_silent_program
 from agentrunner.verification.proof.work_for_tests import right_only_in_tests
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import TEST, Run, Target
@@ -129,7 +130,7 @@ class ExitProof:
             path, _ = await turned_by_data(self.run, self.differential, target, world)
             if path:
                 return ExitFound(author, doubt=f"{path} {BY_DATA}")
-            if await that_need_new_data(self.run, self.differential, target, world):
+            if await find_tests_of_new_data(self.run, self.differential, target, world):
                 return ExitFound(author, "shown", notes=[OWN_DATA])
         if author != "person":
             if doubt := await self.asks_too_little(target, world, criteria):
@@ -239,10 +240,10 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     dead = await canaries_of_programs(exam, target)
     if report.stopped_by(dead.finding, target.id):
         return
-    silent = await gone_silent(exam, target)
+    silent = await find_silent_program(exam, target)
     if silent and report.stopped_by(tool_changed(target, silent), target.id):
         return
-    quiet = await hushed(exam, case, (), asked)
+    quiet = await find_silenced_tools(exam, case, (), asked)
     if quiet and report.stopped_by(tool_changed(target, quiet), target.id):
         return
     only = await right_only_in_tests(exam, target, None, (), (), asked)
@@ -255,7 +256,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     # A tool that reads sources can be blinded by them. A command that only looks reports the text.
     # Where the output of a program is looked at, its silence was seen to turn the command red.
-    can_say_no = only_reads(target.shell) or bool(speakers(target.shell))
+    can_say_no = only_reads(target.shell) or bool(piped_commands(target.shell))
     weak = dead.shows_only or (NO_CANARY in dead.notes and not can_say_no)
     report.proofs.append(
         Proof(
@@ -291,9 +292,8 @@ async def _prove_what_is_new(exam: Examination, case: Case, *, red_with_old: boo
 
 def _advice_to_add_a_check(paths: Sequence[str]) -> str:
     """What a person can do where the worker's own tests cannot be told apart."""
-    more = f" and {len(paths) - 3} more" * (len(paths) > 3)
     return (
-        f"({', '.join(paths[:3])}{more}). A criterion with a check of its own that fails on the old"
+        f"({first_few(paths, 3)}). A criterion with a check of its own that fails on the old"
         " code, (check: `COMMAND`), would show the work; agentrunner accept settles it for this run"
     )
 

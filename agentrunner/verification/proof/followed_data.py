@@ -43,7 +43,7 @@ class Followed:
         return [WRITTEN.format(", ".join(self.paths[:3]))]
 
 
-async def that_follow(exam: Examination, case: Case, now: Results) -> Followed:
+async def find_followed_data(exam: Examination, case: Case, now: Results) -> Followed:
     """Tests that passed before, pass now, and fail now with the expected data as it was.
 
     That they also fail on the old code with the new data is left to `CodeRemoval.shown`. Raises

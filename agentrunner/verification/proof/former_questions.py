@@ -19,9 +19,9 @@ from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.wanted_changes import SENTENCE
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.asked_values import (
-    Asking,
-    asking_again,
-    askings,
+    AskedCall,
+    ask_again,
+    asked_calls,
     helper,
     telling,
     values_in,
@@ -49,8 +49,8 @@ class _Test:
     path: str
     name: str
     language: str
-    before: Sequence[Asking]
-    after: Sequence[Asking]
+    before: Sequence[AskedCall]
+    after: Sequence[AskedCall]
 
 
 RedWith = Mapping[str, tuple[int, tuple[object, ...]]]
@@ -130,7 +130,7 @@ class _Runner:
         edits: dict[str, list[Edit]] = {}
         for test in tests:
             index, values = red_with[test.name]
-            edit = asking_again(test.after[index], test.language, values, name)
+            edit = ask_again(test.after[index], test.language, values, name)
             edits.setdefault(test.path, []).append(edit)
         ran = await self._run_with_edits(self.world.new, tests, edits, name)
         return [one for one in tests if ran.results and ran.results.passed(one.name)]
@@ -170,8 +170,8 @@ def _tests_with_askings(
             if span is None or later is None:
                 continue
             before, after = (
-                askings(before_text, language, span),
-                askings(after_text, language, later),
+                asked_calls(before_text, language, span),
+                asked_calls(after_text, language, later),
             )
             same = before_text == after_text or definition(
                 before_text, language, name

@@ -43,11 +43,13 @@ async def exchanged(
         place = FUNCTION_OF_FILE.fullmatch(one.what)
         return place is None or decides(place[1])
 
-    found = beyond(held, before) if held is not None and held is not now else []
+    found = newly_exchanged(held, before) if held is not None and held is not now else []
     found = list(filter(decides_here, found))
     of_product = {one.what for one in found}
     others = [
-        one for one in beyond(now, before) if one.what not in of_product and decides_here(one)
+        one
+        for one in newly_exchanged(now, before)
+        if one.what not in of_product and decides_here(one)
     ]
     if others:
         without = await run(target, world.mixed, ())
@@ -55,7 +57,7 @@ async def exchanged(
     return tool_exchanged(target, found) if found else None
 
 
-def beyond(now: Results, before: Results | None) -> list[Exchanged]:
+def newly_exchanged(now: Results, before: Results | None) -> list[Exchanged]:
     """What is replaced now and was not before, in the order in which it was seen. Pure.
 
     A look that falls silent is listed too where something passes. Files that cannot be loaded, such

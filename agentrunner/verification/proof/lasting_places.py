@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from agentrunner.verification.inputs.giveaways import path_words
-from agentrunner.verification.inputs.leads import family_of
+from agentrunner.verification.inputs.references import family_of
+from agentrunner.verification.inputs.test_detection import path_words
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 

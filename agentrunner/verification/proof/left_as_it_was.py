@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterator
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.leads import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
+from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.stated_names import sentences
 from agentrunner.verification.syntax.tokens import lexical_family, tokens
-from agentrunner.verification.syntax.wished_names import sentences
 
 UNTOUCHED = "{} is as it was, and the requirements say: {}"
 STILL_USED = "{} still imports `{}`, and the requirements say: {}"

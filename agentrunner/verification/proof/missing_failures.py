@@ -9,7 +9,7 @@ from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.differential import in_repo
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.results.names import own_name
-from agentrunner.verification.syntax.wished_names import sentences
+from agentrunner.verification.syntax.stated_names import sentences
 
 NOT_FAILING = (
     "nothing in the work raises an error and no test of it asks for one, and the requirements"

@@ -10,8 +10,12 @@ from collections.abc import Iterable
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.proof.left_as_it_was import DOCUMENTS
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.stated_names import (
+    quoted_lists,
+    stated_names,
+    without_unwanted,
+)
 from agentrunner.verification.syntax.tokens import comments, lexical_family
-from agentrunner.verification.syntax.wished_names import quoted_lists, wished, wished_names
 from agentrunner.verification.syntax.words import options, signatures, things
 
 NOWHERE = "`{}`, which the requirements name, is nowhere in the tree"
@@ -32,11 +36,11 @@ def missing_names(
     the like, exceptions, variables, files and services that are to be used. What the tree before
     the run has may have been removed on purpose. Blocks. Raises GitFailed and OSError.
     """
-    asked = wished(asked)
+    asked = without_unwanted(asked)
     named = {one: text for one, text in signatures(asked).items() if not _is_pythons_own(text)}
     given = {one: text for one, text in options(asked).items() if not _stands_in(checked, text)}
     called = things(asked)
-    others = wished_names(asked)
+    others = stated_names(asked)
     if not (named or given or called or others or quoted_lists(asked)):
         return ""
     new, old = snapshots.list(new_tree), snapshots.list(old_tree)

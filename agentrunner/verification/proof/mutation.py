@@ -33,27 +33,27 @@ class Mutation:
     """How many mutants were made, tried and noticed, and which were not noticed."""
 
     made: int
-    struck: int
+    tried: int
     killed: int
     survivors: list[Survivor] = field(default_factory=list)
 
     @property
     def share(self) -> float | None:
         """The share of tried mutants that turned a test red; None where none was tried."""
-        return self.killed / self.struck if self.struck else None
+        return self.killed / self.tried if self.tried else None
 
     def as_json(self) -> dict[str, object]:
         """The values for `--json`."""
         return {
             "made": self.made,
-            "struck": self.struck,
+            "struck": self.tried,
             "killed": self.killed,
             "share": self.share,
             "survivors": [vars(one) for one in self.survivors[:50]],
         }
 
 
-async def strike(
+async def try_mutants(
     verifier: Verifier,
     criteria: Sequence[Criterion],
     baseline: Baseline,
@@ -83,17 +83,17 @@ async def strike(
         ]
     targets = _targets(verifier, criteria, evidence)
     deadline = monotonic() + seconds
-    struck, killed, survivors = 0, 0, []
+    tried, killed, survivors = 0, 0, []
     for path, mutant in _spread(candidates):
         if monotonic() > deadline:
             break
         changed = await asyncio.to_thread(snapshots.with_texts, tree, {path: mutant.source})
-        struck += 1
+        tried += 1
         if await _is_red(verifier, targets, changed, sorted(claimed)):
             killed += 1
         else:
             survivors.append(Survivor(path, mutant.line, mutant.description))
-    return Mutation(len(candidates), struck, killed, survivors)
+    return Mutation(len(candidates), tried, killed, survivors)
 
 
 def _spread(made: list[Any]) -> list[Any]:

@@ -25,19 +25,19 @@ from agentrunner.verification.proof.case import Case, text_of
 from agentrunner.verification.proof.data_changes import (
     BY_DATA,
     OWN_DATA,
-    that_need_new_data,
+    find_tests_of_new_data,
     turned_by_data,
 )
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.followed_data import that_follow
+from agentrunner.verification.proof.followed_data import find_followed_data
 from agentrunner.verification.proof.former_questions import not_asked_again
-from agentrunner.verification.proof.hushed_tools import hushed
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.lost_values import stopped_for_lost_values
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
+from agentrunner.verification.proof.silenced_tools import find_silenced_tools
 from agentrunner.verification.proof.work_for_tests import right_only_in_tests
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
@@ -89,7 +89,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     stood += await exam.confirmed_red(case, as_worded)
     others = _not_seen_before(case.before, now, stood)
     others += await _reworded_tests(exam, case, now, held)
-    followed = await that_follow(exam, case, now)
+    followed = await find_followed_data(exam, case, now)
     others += [name for name in followed.names if name not in others]
     asked, whole = _asked_of(exam, case)
     shown = await exam.removal.shown(
@@ -136,7 +136,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if await _stopped_for_other_questions(exam, case, now, standing):
         return
     own_tests = [name for name in shown.names if name in here]
-    quiet = await hushed(exam, case, standing, wanted_words) if standing else ""
+    quiet = await find_silenced_tools(exam, case, standing, wanted_words) if standing else ""
     if quiet and report.stopped_by(tool_changed(target, quiet), target.id):
         return
     if await stopped_for_lost_values(exam, case, wanted_words):
@@ -164,7 +164,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         for criterion in exam.criteria:
             report.doubts.setdefault(criterion.id, UNASKED.format(names[0]))
     weak = dead.shows_only or NO_CANARY in dead.notes
-    own = await that_need_new_data(exam.run, exam.differential, target, world, stood)
+    own = await find_tests_of_new_data(exam.run, exam.differential, target, world, stood)
     for group, notes in (
         ([name for name in stood if name not in own], dead.notes),
         ([name for name in stood if name in own], [OWN_DATA, *dead.notes]),

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.giveaways import is_word_of
+from agentrunner.verification.file_names import has_word
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
 from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
 from agentrunner.verification.syntax.languages import language_of, walk
-from agentrunner.verification.syntax.raising_functions import that_only_raise
+from agentrunner.verification.syntax.raising_functions import find_only_raising
 from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
 from agentrunner.verification.syntax.tokens import number
 from agentrunner.verification.syntax.unread_text import unread_in_text
@@ -240,7 +240,7 @@ def _named_functions(
         if language is not None:
             _, functions = changed_functions(before, after, language, inner=True)
             names = {last_name(one) for one in functions}
-            raising = that_only_raise(before, after, language, asked)
+            raising = find_only_raising(before, after, language, asked)
             idle |= raising
             work |= names - raising
         else:
@@ -268,7 +268,7 @@ def _unused(
             if parameter not in re.findall(r"\w+", written.partition("(")[2]):
                 continue
             # A new function may be handed what only its callers need: `handler(event, context)`.
-            stood = before is not None and is_word_of(name, before.decode("latin-1"))
-            if stood or is_word_of(parameter, asked.replace(written, "")):
+            stood = before is not None and has_word(name, before.decode("latin-1"))
+            if stood or has_word(parameter, asked.replace(written, "")):
                 return name, parameter
     return None

@@ -12,14 +12,14 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from agentrunner.state.run_state import Proof
-from agentrunner.verification.inputs.leads import family_by_first_line, family_of
 from agentrunner.verification.inputs.programs import SAYS_NO
+from agentrunner.verification.inputs.references import family_by_first_line, family_of
 from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.data_changes import COMMENTS, NO_COMMENT
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
-from agentrunner.verification.proof.silence import gone_silent
+from agentrunner.verification.proof.silent_programs import find_silent_program
 
 PASSES_BEFORE = "the code before the run passes with what is new in it as well"
 BY_TEXT = "it passes on the code before the run as soon as the new text stands there in comments"
@@ -77,7 +77,7 @@ async def why_not_shown(
     dead = await canaries_of_programs(exam, target)
     if dead.finding is not None:
         return dead.finding.message
-    if silent := await gone_silent(exam, target):
+    if silent := await find_silent_program(exam, target):
         return silent
     exam.report.proofs.append(
         Proof(

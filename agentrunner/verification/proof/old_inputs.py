@@ -11,8 +11,8 @@ from time import monotonic
 from agentrunner.state.run_state import Finding
 from agentrunner.text.terminal import sanitize
 from agentrunner.verification.findings import tests_changed
-from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.inputs.minimal_set import smallest
+from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results

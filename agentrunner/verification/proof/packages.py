@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
-from agentrunner.verification.inputs.leads import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
+from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.rooms.copies import copy_tree
 
 LOADED_UNASKED = frozenset({"sitecustomize", "usercustomize"})

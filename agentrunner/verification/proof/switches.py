@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.proof.other_tests import run_changed_tests
 from agentrunner.verification.syntax.words import signatures
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
@@ -32,7 +34,7 @@ MOST = 5
 """So many switches are tried."""
 
 
-async def that_switch_on(
+async def find_switched_on(
     run: Run,
     target: Target,
     snapshots: Snapshots,
@@ -48,12 +50,11 @@ async def that_switch_on(
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     switches = await asyncio.to_thread(_switches, read, read_old, world.product, asked)
     for switch in sorted(switches)[:MOST]:
-        handed = switches[switch]
-        made = await asyncio.to_thread(_left_off, snapshots, world, places, switch, handed)
+        off = partial(_off_in, switch=switch, handed=switches[switch])
+        made = await run_changed_tests(run, target, snapshots, world, places, off)
         if made is None:
             continue
-        tree, names = made
-        ran = await run(target, tree, names)
+        ran, names = made
         if ran.results is not None:
             red = [name for name in names if any(one.red for one in ran.results.named(name))]
             found |= dict.fromkeys(red, WHERE_OFF.format(switch))
@@ -86,26 +87,8 @@ def _switches(
     return {name: name in handed for name in added - named}
 
 
-def _left_off(
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    places: Mapping[str, Sequence[str]],
-    switch: str,
-    handed: bool,
-) -> tuple[str, list[str]] | None:
-    """The new tree whose tests leave a switch off, and the tests of the files that turned it on."""
-    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    changed, names = dict[str, bytes](), list[str]()
-    for path, tests in places.items():
-        text = read(path)
-        if (
-            path in entries
-            and text is not None
-            and (off := left_off(text, switch, handed=handed)) != text
-        ):
-            changed[path] = off
-            names += tests
-    return (snapshots.with_texts(world.new, changed), names) if changed else None
+def _off_in(_path: str, text: bytes, *, switch: str, handed: bool) -> bytes:
+    return left_off(text, switch, handed=handed)
 
 
 def left_off(source: bytes, switch: str, *, handed: bool = False) -> bytes:

@@ -19,8 +19,8 @@ from time import monotonic
 from agentrunner.verification.file_names import Naming, best, complaints, has_word, naming
 from agentrunner.verification.findings import tests_changed
 from agentrunner.verification.inputs.executed_files import only_reads
-from agentrunner.verification.inputs.leads import family_by_first_line, family_of
 from agentrunner.verification.inputs.minimal_set import smallest
+from agentrunner.verification.inputs.references import family_by_first_line, family_of
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.old_inputs import SEARCH_SEC, differs
@@ -125,8 +125,8 @@ class _Unexplained:
 def _unexplained(exam: Examination, case: Case) -> _Unexplained:
     """Changed paths that may decide and that nothing explains. Blocks."""
     world, differential = exam.world, exam.differential
-    wished = differential.wished(world.product)
-    changed = [path for path in world.product if path not in wished.union(world.allowed)]
+    wanted = differential.wanted_paths(world.product)
+    changed = [path for path in world.product if path not in wanted.union(world.allowed)]
     programs = _programs(exam, changed)
     data = [path for path in changed if not (family_of(path) or path in programs)]
     code = [path for path in changed if path not in data and path not in world.old_paths]

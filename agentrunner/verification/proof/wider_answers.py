@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.proof.other_tests import run_changed_tests
 from agentrunner.verification.syntax.alternatives import narrowed
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Run, Target
@@ -14,7 +14,7 @@ from agentrunner.verification.world import SnapshotTrees
 ACCEPTS_MORE = "it passes by a value that it accepts beside the one that the task names"
 
 
-async def that_accept_more(
+async def find_wider_answers(
     run: Run,
     target: Target,
     snapshots: Snapshots,
@@ -26,27 +26,14 @@ async def that_accept_more(
 
     Raises what running in rooms raises.
     """
-    made = await asyncio.to_thread(_narrowed, snapshots, world, places, asked)
+
+    def narrow(path: str, text: bytes) -> bytes:
+        language = language_of(path)
+        return text if language is None else narrowed(text, language, asked)
+
+    made = await run_changed_tests(run, target, snapshots, world, places, narrow)
     if made is None:
         return {}
-    tree, names = made
-    ran = await run(target, tree, names)
+    ran, names = made
     red = {test.name for test in ran.results.red} if ran.results is not None else set()
     return {name: ACCEPTS_MORE for name in names if name in red}
-
-
-def _narrowed(
-    snapshots: Snapshots, world: SnapshotTrees, places: Mapping[str, Sequence[str]], asked: str
-) -> tuple[str, list[str]] | None:
-    """The new tree with tests that accept only what is named, and the tests of these files."""
-    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    changed: dict[str, bytes] = {}
-    names: list[str] = []
-    for path, tests in places.items():
-        text, language = read(path), language_of(path)
-        if path not in entries or text is None or language is None:
-            continue
-        if (less := narrowed(text, language, asked)) != text:
-            changed[path] = less
-            names += tests
-    return (snapshots.with_texts(world.new, changed), names) if changed else None

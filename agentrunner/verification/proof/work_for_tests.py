@@ -15,22 +15,22 @@ from dataclasses import dataclass
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.environment import PLAIN
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.inputs.giveaways import (
+from agentrunner.verification.file_names import has_word
+from agentrunner.verification.inputs.interpreters import INTERPRETERS
+from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
+from agentrunner.verification.inputs.references import family_of
+from agentrunner.verification.inputs.test_detection import (
     added_lines,
     built_for_tests,
     defined_by_tests,
     imported_words,
     is_quoted_in,
-    is_word_of,
     path_words,
     taken_from_tests,
     variables,
     with_other_words,
     words_of_tools,
 )
-from agentrunner.verification.inputs.interpreters import INTERPRETERS
-from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
-from agentrunner.verification.inputs.leads import family_of
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.languages import language_of
@@ -82,7 +82,7 @@ async def right_only_in_tests(
             return "" if seen.passed else f"`{target.shell}`"
         red = [name for name in names if not seen.results.passed(name)]
         # A variable that the worker's own test sets is a part of what it asks.
-        if not all(is_word_of(word, marks.texts) for word in words):
+        if not all(has_word(word, marks.texts) for word in words):
             red += [name for name in own if not seen.results.passed(name)]
         return red[0] if red else ""
 
@@ -148,13 +148,13 @@ def _marks(
     documents = [path for path in others if not family_of(path)]
     named = "\n".join([asked, code, *old_tests, *_texts(snapshots, world.old, documents)])
     found = built | {
-        word: path for word, path in read_of_environment.items() if not is_word_of(word, named)
+        word: path for word, path in read_of_environment.items() if not has_word(word, named)
     }
     found |= {
         word: path
         for word, path in of_tests.items()
-        if not is_word_of(word, asked)
-        and not is_word_of(word, code)
+        if not has_word(word, asked)
+        and not has_word(word, code)
         and not any(is_quoted_in(word, text) for text in of_tests_alone)
     }
     new = [change.path for change in world.changes if change.test]

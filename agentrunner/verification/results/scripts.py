@@ -6,13 +6,12 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-Read = Callable[[str], bytes | None]
-"""Reads a file of the tree before the run; None where there is none."""
+from agentrunner.verification.results.model import ReadFile
 
 SEPARATORS = re.compile(r"&&|\|\||[;|&()\n]")
 QUOTED_SHELL = re.compile(r"(\s-\w*c\s+)(['\"])(.+?)\2", re.DOTALL)
@@ -41,12 +40,12 @@ class _Text:
     folder: str
 
 
-def texts_run(command: str, cwd: str, read: Read) -> list[str]:
+def texts_run(command: str, cwd: str, read: ReadFile) -> list[str]:
     """The shell texts that `command` runs: itself, then those behind make, just and npm."""
     return [text.shell for text in _followed(command, cwd, read)]
 
 
-def _followed(command: str, cwd: str, read: Read) -> Iterator[_Text]:
+def _followed(command: str, cwd: str, read: ReadFile) -> Iterator[_Text]:
     """The command and every text that it runs in turn, each once."""
     pending = [_Text(command, posixpath.normpath(cwd))]
     seen: set[_Text] = set()
@@ -81,13 +80,13 @@ def _words(piece: str) -> list[str]:
         return piece.split()
 
 
-def delegated(words: list[str], folder: str, read: Read) -> Iterator[tuple[str, str]]:
+def delegated(words: list[str], folder: str, read: ReadFile) -> Iterator[tuple[str, str]]:
     """The shell texts that make, just or a package manager runs for a command, with folders."""
     for text in _delegated(words, folder, read):
         yield text.shell, text.folder
 
 
-def _delegated(words: list[str], folder: str, read: Read) -> Iterator[_Text]:
+def _delegated(words: list[str], folder: str, read: ReadFile) -> Iterator[_Text]:
     """The shell texts that make, just or a package manager runs for this command."""
     options = pairwise(words)
     folders = [folder, *(_join(folder, value) for name, value in options if name in FOLDER_OPTIONS)]

@@ -110,7 +110,7 @@ function {name}_again(was{any}, asks{any}, values{any}){any} {{
 
 
 @dataclass(frozen=True)
-class Asking:
+class AskedCall:
     """A statement that runs code with values that are not written in the statement itself."""
 
     where: Node
@@ -128,7 +128,7 @@ class Asking:
         return line_of(self.where)
 
 
-def askings(source: bytes, language: str, span: TestSpan) -> list[Asking]:
+def asked_calls(source: bytes, language: str, span: TestSpan) -> list[AskedCall]:
     """Return the statements of a test that run code with values from elsewhere, in source order."""
     if language != "python" and language not in SCRIPTS:
         return []
@@ -136,24 +136,24 @@ def askings(source: bytes, language: str, span: TestSpan) -> list[Asking]:
     found = located(parsed, span) if parsed is not None else None
     if parsed is None or found is None:
         return []
-    found_askings = list(_Reading(parsed, found).askings())
-    found_askings.sort(key=lambda asking: (asking.where.start_byte, -asking.where.end_byte))
-    kept: list[Asking] = []
-    for asking in found_askings:
-        if not kept or not inside(kept[-1].where, asking.where):
-            kept.append(asking)
+    found_calls = list(_Reading(parsed, found).asked_calls())
+    found_calls.sort(key=lambda call: (call.where.start_byte, -call.where.end_byte))
+    kept: list[AskedCall] = []
+    for call in found_calls:
+        if not kept or not inside(kept[-1].where, call.where):
+            kept.append(call)
     return kept[:MOST]
 
 
-def telling(asking: Asking, language: str, number: int, name: str) -> Edit:
+def telling(call: AskedCall, language: str, number: int, name: str) -> Edit:
     """Return the edit that makes a statement report its values on failure (`name`: its helper)."""
-    return _wrapped(asking, language, f"{name}({number}")
+    return _wrapped(call, language, f"{name}({number}")
 
 
-def asking_again(asking: Asking, language: str, values: Sequence[object], name: str) -> Edit:
+def ask_again(call: AskedCall, language: str, values: Sequence[object], name: str) -> Edit:
     """Return the edit that makes a statement fail with these values; None matches any value."""
     was = repr(list(values)) if language == "python" else json.dumps(list(values))
-    return _wrapped(asking, language, f"{name}_again({was}")
+    return _wrapped(call, language, f"{name}_again({was}")
 
 
 def helper(language: str, name: str) -> str:
@@ -174,13 +174,13 @@ def values_in(message: str) -> dict[int, tuple[object, ...]]:
     return found
 
 
-def _wrapped(asking: Asking, language: str, call: str) -> Edit:
-    text = (asking.where.text or b"").decode("utf-8", "replace")
-    values = ", ".join(asking.values)
+def _wrapped(asked: AskedCall, language: str, call: str) -> Edit:
+    text = (asked.where.text or b"").decode("utf-8", "replace")
+    values = ", ".join(asked.values)
     if language == "python":
-        asks = f"bool({text})" if asking.condition else f"({text})"
-        return replaced(asking.where, f"{call}, lambda: {asks}, lambda: [{values}])")
-    return replaced(asking.where, f"{call}, () => ({text}), () => [{values}])")
+        asks = f"bool({text})" if asked.condition else f"({text})"
+        return replaced(asked.where, f"{call}, lambda: {asks}, lambda: [{values}])")
+    return replaced(asked.where, f"{call}, () => ({text}), () => [{values}])")
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class _Reading:
             return origin.split(".")[0].split()[0] not in (*sys.stdlib_module_names, "pytest")
         return bool(re.match(r"(?:require\([\"'])?(?:\.|@/|~/|#)", origin))
 
-    def askings(self) -> Iterator[Asking]:
+    def asked_calls(self) -> Iterator[AskedCall]:
         """Yield assertions, calls and assigned values that run code with values from elsewhere."""
         for stated in asserts_of(self.parsed, self.found):
             node, condition = stated.node, False
@@ -242,7 +242,7 @@ class _Reading:
         wanted: Sequence[Node],
         *,
         condition: bool = False,
-    ) -> Iterator[Asking]:
+    ) -> Iterator[AskedCall]:
         """Yield a statement if it runs code and some of its values come from elsewhere."""
         if WAITS.search(self.parsed.text(where)) or not any(map(self._asks_code, operands)):
             return
@@ -253,7 +253,7 @@ class _Reading:
             values += self._of_row(loop)
             names |= self._names(loop.rows)
         if names or not all(self._is_stated(loop.rows) for loop in loops):
-            yield Asking(where, condition, tuple(dict.fromkeys(values)), frozenset(names))
+            yield AskedCall(where, condition, tuple(dict.fromkeys(values)), frozenset(names))
 
     # -- loops --------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from agentrunner.verification.syntax.context import (
     names_at,
 )
 from agentrunner.verification.syntax.functions import altered, functions_of, normal
-from agentrunner.verification.syntax.languages import Parsed, field, parse, walk
+from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import TestSpan
 from agentrunner.verification.syntax.words import identifiers
@@ -51,7 +51,7 @@ def names_called(source: bytes, language: str, span: TestSpan) -> set[str]:
         return set()
     context = Context(parsed)
     nodes = [found.whole, *context.set_up(found)]
-    if found.function not in nodes and not _within(found.whole, found.function):
+    if found.function not in nodes and not inside(found.whole, found.function):
         nodes.append(found.function)
     names: set[str] = set()
     for node in [*nodes, *context.followed(nodes, 1)]:
@@ -60,10 +60,6 @@ def names_called(source: bytes, language: str, span: TestSpan) -> set[str]:
         if bound in names:
             names.update(re.findall(r"[A-Za-z_]\w*$", origin))
     return names
-
-
-def _within(outer: Node, node: Node) -> bool:
-    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
 def _free_names(parsed: Parsed, node: Node) -> set[str]:
@@ -125,7 +121,7 @@ def names_changed(before: bytes | None, after: bytes, language: str) -> set[str]
         return set()
     names: set[str] = set()
     for function in altered(old, new):
-        inner = [one for one in functions_of(new) if _within(function.node, one.node)]
+        inner = [one for one in functions_of(new) if inside(function.node, one.node)]
         for one in inner:
             last = re.match(r"[\w$.]*", one.name.rpartition(".")[2] or one.name)
             plain = re.fullmatch(r"(?:[\w$]+\.)*([A-Za-z_$][\w$]*)", one.name)

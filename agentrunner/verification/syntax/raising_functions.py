@@ -127,7 +127,7 @@ def only_raising(
     return applied(after, [edit for edit in edits if edit is not None]), found
 
 
-def that_only_raise(before: bytes | None, after: bytes, language: str, wanted: str) -> set[str]:
+def find_only_raising(before: bytes | None, after: bytes, language: str, wanted: str) -> set[str]:
     """Last names of changed functions of which each does nothing but raise, unasked."""
     parsed, functions = changed_functions(before, after, language, inner=True)
     new = new_functions(before, after, language)

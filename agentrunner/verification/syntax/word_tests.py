@@ -191,7 +191,7 @@ def _test(lines: Sequence[str], start: int, path: str, name: str) -> WordTest:
     for begin, end in _statements(lines, start if on_one_line else first, behind):
         text = "\n".join(lines[begin:end])
         edits = tuple(
-            Edit(offsets[begin] + at, offsets[begin] + to, _other_literal(text[at:to]))
+            Edit(offsets[begin] + at, offsets[begin] + to, changed_value(text[at:to]))
             for at, to in _expected(text, name, path)
         )
         if not edits or ASSIGNS.match(text):
@@ -328,7 +328,7 @@ def _is_direct(before: str) -> bool:
     return calls <= 1
 
 
-def _other_literal(literal: str) -> str:
+def changed_value(literal: str) -> str:
     """Return a different literal of the same kind."""
     if literal[0] in "'\"":
         return f"{literal[0]}agentrunner{literal[-1]}"

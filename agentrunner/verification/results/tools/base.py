@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from agentrunner.verification.results.commands import Run, runs_of
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results
+from agentrunner.verification.results.files import Report
+from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.shell import edited, quoted
 
 
@@ -51,6 +52,26 @@ class Tool:
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """The command whose only run of this tool is narrowed to these tests."""
         return None
+
+
+def join_reports(
+    tool: str,
+    reports: Iterable[Report],
+    read: Callable[[Report], tuple[list[TestResult], bool]],
+    exit_code: int | None = 0,
+) -> Results | None:
+    """The results of all report files of a run; None where it wrote none.
+
+    `read` gives the tests of one file, and whether it is whole. With an exit code that says that
+    something failed, one of the tests has to be red, or else some are missing.
+    """
+    read_all = [(*read(report), report.cut) for report in reports]
+    if not read_all:
+        return None
+    found = tuple(test for tests, _, _ in read_all for test in tests)
+    complete = all(whole and not cut for _, whole, cut in read_all)
+    explained = not exit_code or any(test.red for test in found)
+    return Results(tool, found, complete=complete and explained)
 
 
 def added(shell: str, run: Run, options: Sequence[str], position: int | None = None) -> str | None:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import reports, reports_below
+from agentrunner.verification.results.files import Report, reports, reports_below
 from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.base import Tool, added, join_reports
 from agentrunner.verification.results.tools.python import python_files, python_shell
 
 FORMATTER, JUNIT = range(2)
@@ -45,7 +45,9 @@ class Behave(Tool):
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """The JSON of each run, or the XML of each feature."""
-        return _json(ran) if means == FORMATTER else _junit(ran)
+        if means == FORMATTER:
+            return join_reports("behave", reports(ran.place, "behave-*.json"), _json, ran.exit_code)
+        return join_reports("behave", reports_below(ran.place, "behave"), _junit)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by a regular expression for the scenario's name."""
@@ -53,25 +55,16 @@ class Behave(Tool):
         return added(shell, run, [part for title in titles for part in ("-n", f"^{title}$")])
 
 
-def _json(ran: Ran) -> Results | None:
+def _json(report: Report) -> tuple[list[TestResult], bool]:
     found: list[TestResult] = []
-    complete, any_report = True, False
-    for report in reports(ran.place, "behave-*.json"):
-        any_report = True
-        text = report.content.decode("utf-8", "replace").strip()
-        try:
-            # A run that was cut does not write the closing bracket.
-            features = json.loads(text or "[]")
-            for feature in features:
-                found += _feature(feature)
-        except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
-            complete = False
-        complete &= not report.cut
-    if not any_report:
-        return None
-    if ran.exit_code and not any(test.red for test in found):
-        complete = False
-    return Results("behave", tuple(found), complete=complete)
+    text = report.content.decode("utf-8", "replace").strip()
+    try:
+        # A run that was cut does not write the closing bracket.
+        for feature in json.loads(text or "[]"):
+            found += _feature(feature)
+    except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
+        return found, False
+    return found, True
 
 
 def _feature(feature: dict[str, Any]) -> list[TestResult]:
@@ -104,15 +97,8 @@ def _feature(feature: dict[str, Any]) -> list[TestResult]:
     return found
 
 
-def _junit(ran: Ran) -> Results | None:
-    found: list[TestResult] = []
-    complete, any_report = True, False
-    for report in reports_below(ran.place, "behave"):
-        any_report = True
-        tests, whole = read_junit(report.content, _case)
-        found += tests
-        complete &= whole and not report.cut
-    return Results("behave", tuple(found), complete=complete) if any_report else None
+def _junit(report: Report) -> tuple[list[TestResult], bool]:
+    return read_junit(report.content, _case)
 
 
 def _case(case: Case) -> TestResult:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports_below
-from agentrunner.verification.results.junit import dotted, read_junit
+from agentrunner.verification.results.junit import Case, dotted, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool
+from agentrunner.verification.results.tools.base import Tool, join_reports
 from agentrunner.verification.results.tools.java_sources import Sources
 from agentrunner.verification.results.tools.shims import shimmed
 
@@ -37,25 +37,13 @@ class Console(Tool):
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read one file per JUnit engine, written when that engine has run its tests."""
         sources = Sources(ran.paths, ran.cwd)
-        found: list[TestResult] = []
-        complete, any_report = True, False
-        for report in reports_below(ran.place, "", "TEST-*.xml"):
-            if not report.path.startswith("java-"):
-                continue
-            any_report = True
-            tests, whole = read_junit(
-                report.content,
-                lambda case: made(
-                    dotted(case),
-                    case.outcome,
-                    sources.file_of(case.classname),
-                    message=case.message,
-                ),
-            )
-            found += tests
-            complete &= whole and not report.cut
-        if not any_report:
-            return None
-        if ran.exit_code and not any(test.red for test in found):
-            complete = False
-        return Results("console", tuple(found), complete=complete)
+
+        def named(case: Case) -> TestResult:
+            file = sources.file_of(case.classname)
+            return made(dotted(case), case.outcome, file, message=case.message)
+
+        found = reports_below(ran.place, "", "TEST-*.xml")
+        ours = (report for report in found if report.path.startswith("java-"))
+        return join_reports(
+            "console", ours, lambda report: read_junit(report.content, named), ran.exit_code
+        )

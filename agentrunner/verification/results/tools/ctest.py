@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import reports
+from agentrunner.verification.results.files import Report, reports
 from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.base import Tool, added, join_reports
 from agentrunner.verification.results.tools.shims import shimmed
 
 JUNIT, TEXT = range(2)
@@ -43,7 +43,8 @@ class CTest(Tool):
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read the XML; the text where CTest was started by its full path, as by CMake targets."""
-        return (_junit(ran) if means == JUNIT else None) or _text(ran)
+        written = reports(ran.place, "ctest-*.xml") if means == JUNIT else ()
+        return join_reports("ctest", written, _junit) or _text(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by a regular expression."""
@@ -52,15 +53,8 @@ class CTest(Tool):
         return added(shell, run, ["-R", f"^({'|'.join(re.escape(name) for name in names)})$"])
 
 
-def _junit(ran: Ran) -> Results | None:
-    found: list[TestResult] = []
-    complete, any_report = True, False
-    for report in reports(ran.place, "ctest-*.xml"):
-        any_report = True
-        tests, whole = read_junit(report.content, _case)
-        found += tests
-        complete &= whole and not report.cut
-    return Results("ctest", tuple(found), complete=complete) if any_report else None
+def _junit(report: Report) -> tuple[list[TestResult], bool]:
+    return read_junit(report.content, _case)
 
 
 def _case(case: Case) -> TestResult:

@@ -9,7 +9,7 @@ from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports_below
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.base import Tool, added, join_reports
 from agentrunner.verification.results.tools.shims import shimmed
 
 WORDS = {
@@ -37,20 +37,9 @@ class Dotnet(Tool):
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read one TRX file for each project and framework."""
-        found: list[TestResult] = []
-        complete, any_report = True, False
-        for report in reports_below(ran.place, "", "*.trx"):
-            if not report.path.startswith("dotnet-"):
-                continue
-            any_report = True
-            tests, whole = read_trx(report.content)
-            found += tests
-            complete &= whole and not report.cut
-        if not any_report:
-            return None
-        if ran.exit_code and not any(test.red for test in found):
-            complete = False
-        return Results("dotnet", tuple(found), complete=complete)
+        found = reports_below(ran.place, "", "*.trx")
+        ours = (report for report in found if report.path.startswith("dotnet-"))
+        return join_reports("dotnet", ours, lambda report: read_trx(report.content), ran.exit_code)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by full names, without the arguments of parametrised tests."""

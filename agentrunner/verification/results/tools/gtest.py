@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import reports_below
+from agentrunner.verification.results.files import Report, reports_below
 from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.lines import CUT_SHORT
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import below, made
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.base import Tool, added, join_reports
 from agentrunner.verification.results.tools.gtest_sources import Sources
 
 XML, TEXT = range(2)
@@ -93,18 +93,14 @@ def _built(run: Run, read: ReadFile) -> Iterator[str]:
 
 
 def _xml(ran: Ran) -> Results | None:
-    found: list[TestResult] = []
-    complete, written = True, 0
-    for report in reports_below(ran.place, "gtest", "*.xml"):
-        written += 1
-        tests, whole = read_junit(report.content, lambda case: _case(case, ran.folder))
-        found += tests
-        complete &= whole and not report.cut
-    if not written:
-        return None
-    died = ran.exit_code and not any(test.red for test in found)
-    complete &= not died and len(BEGINS.findall(ran.stdout)) <= written
-    return Results("gtest", tuple(found), complete=complete)
+    written = [*reports_below(ran.place, "gtest", "*.xml")]
+
+    def read_one(report: Report) -> tuple[list[TestResult], bool]:
+        return read_junit(report.content, lambda case: _case(case, ran.folder))
+
+    found = join_reports("gtest", written, read_one, ran.exit_code)
+    missing = len(BEGINS.findall(ran.stdout)) > len(written)
+    return replace(found, complete=False) if found is not None and missing else found
 
 
 def _case(case: Case, started: str) -> TestResult:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import read_plain, reports_below
+from agentrunner.verification.results.files import Report, read_plain, reports_below
 from agentrunner.verification.results.junit import Case, dotted, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.base import Tool, added, join_reports
 from agentrunner.verification.results.tools.java_sources import Sources
 
 MAVEN = frozenset({"mvn", "mvnw", "mvnd"})
@@ -47,23 +47,13 @@ class Java(Tool):
         listed = (read_plain(ran.place, "junit.names", 4_000_000) or b"").decode("utf-8", "replace")
         sources = Sources(ran.paths, ran.cwd)
         paths = dict(line.split(" ", 1) for line in listed.splitlines() if " " in line)
-        found: list[TestResult] = []
-        complete, any_report = True, False
-        for report in reports_below(ran.place, "junit"):
-            any_report = True
+
+        def read_one(report: Report) -> tuple[list[TestResult], bool]:
             path = posixpath.normpath(paths.get(report.path.removesuffix(".xml"), ""))
             module = STANDARD.sub("", f"/{path}").strip("/")
-            tests, whole = read_junit(
-                report.content,
-                lambda case, at=module: _case(case, at, sources),  # type: ignore[misc]
-            )
-            found += tests
-            complete &= whole and not report.cut
-        if not any_report:
-            return None
-        if ran.exit_code and not any(test.red for test in found):
-            complete = False
-        return Results(self.name, tuple(found), complete=complete)
+            return read_junit(report.content, lambda case: _case(case, module, sources))
+
+        return join_reports(self.name, reports_below(ran.place, "junit"), read_one, ran.exit_code)
 
 
 def _case(case: Case, module: str, sources: Sources) -> TestResult:

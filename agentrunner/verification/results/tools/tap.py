@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import reports_below
+from agentrunner.verification.results.files import Report, reports_below
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.shell import edited, quoted
 from agentrunner.verification.results.tap import parse, read_tap
-from agentrunner.verification.results.tools.base import Tool
+from agentrunner.verification.results.tools.base import Tool, join_reports
 
 KEPT, TEXT = range(2)
 PROGRAM = re.compile(
@@ -46,7 +46,7 @@ class Tap(Tool):
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read one kept stream for each program, or what was printed."""
         if means == KEPT:
-            return _kept(ran)
+            return join_reports("tap", reports_below(ran.place, "tap"), _kept, ran.exit_code)
         return _printed(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
@@ -66,21 +66,12 @@ class Tap(Tool):
         return edited(shell, [*edits, (end, end, text)])
 
 
-def _kept(ran: Ran) -> Results | None:
-    found: list[TestResult] = []
-    complete, any_report = True, False
-    for report in reports_below(ran.place, "tap"):
-        any_report = True
-        stream = parse(report.content.decode("utf-8", "replace").splitlines(), report.path)
-        found += stream.tests
-        if not stream.complete or report.cut:
-            complete = False
-            found.append(made(report.path, "error", report.path, message="its TAP is cut"))
-    if not any_report:
-        return None
-    if ran.exit_code and not any(test.red for test in found):
-        complete = False
-    return Results("tap", tuple(found), complete=complete)
+def _kept(report: Report) -> tuple[list[TestResult], bool]:
+    stream = parse(report.content.decode("utf-8", "replace").splitlines(), report.path)
+    if stream.complete and not report.cut:
+        return [*stream.tests], True
+    cut = made(report.path, "error", report.path, message="its TAP is cut")
+    return [*stream.tests, cut], False
 
 
 def _printed(ran: Ran) -> Results | None:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.tools.base import added
-from agentrunner.verification.results.tools.javascript import JavaScript
-from agentrunner.verification.results.tools.jest import has_pattern, title_pattern
+from agentrunner.verification.results.tools.jest import Jest
 
 
-class Vitest(JavaScript):
+class Vitest(Jest):
     """Results by file and titles."""
 
     name = "vitest"
@@ -19,9 +14,3 @@ class Vitest(JavaScript):
     def options(self, place: str) -> list[str]:
         """The options that write JSON into a file beside the usual report."""
         return ["--reporter=default", "--reporter=json", f"--outputFile.json={place}/vitest.json"]
-
-    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """Narrow by a pattern of titles."""
-        if has_pattern(run, "-t", "--testNamePattern"):
-            return None
-        return added(shell, run, ["-t", title_pattern(names)])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agentrunner.state.state_model import FileRef
-from agentrunner.verification.proof.integrity import SILENT, beyond, exchanged
+from agentrunner.verification.proof.integrity import SILENT, exchanged, newly_exchanged
 from agentrunner.verification.results.lines import by_path, read_lines
 from agentrunner.verification.results.model import Exchanged, Results, TestResult
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
@@ -79,9 +79,9 @@ def test_it_blocks_and_says_what_settles_it() -> None:
 
 
 def test_a_look_that_falls_silent_counts_as_exchanged() -> None:
-    assert beyond(results(looked=0), results()) == [Exchanged(SILENT)]
-    assert beyond(results(looked=0), results(looked=0)) == []
-    assert beyond(results(looked=0), None) == []
+    assert newly_exchanged(results(looked=0), results()) == [Exchanged(SILENT)]
+    assert newly_exchanged(results(looked=0), results(looked=0)) == []
+    assert newly_exchanged(results(looked=0), None) == []
 
 
 def test_looks_are_read_beside_results(tmp_path: Path) -> None:

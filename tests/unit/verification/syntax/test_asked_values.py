@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.verification.syntax.asked_values import (
-    asking_again,
-    askings,
+    ask_again,
+    asked_calls,
     helper,
     telling,
     values_in,
@@ -28,7 +28,7 @@ def asked(body: str, head: str = HEAD) -> list[tuple[str, tuple[str, ...]]]:
     source = f"{head}def test_it(rows, self=None):\n{lines}\n".encode()
     span = find_test(source, "python", "test_it")
     assert span is not None
-    found = askings(source, "python", span)
+    found = asked_calls(source, "python", span)
     return [((one.where.text or b"").decode(), one.values) for one in found]
 
 
@@ -82,7 +82,7 @@ def test_a_statement_tells_its_values_and_fails_where_it_asks_with_them_again(
     )
     span = find_test(source, "python", "test_it")
     assert span is not None
-    [one] = askings(source, "python", span)
+    [one] = asked_calls(source, "python", span)
 
     def run(edit: object, shop: str = "") -> str:
         text = applied(source, [edit]).decode() + helper("python", "f")  # type: ignore[list-item]
@@ -94,7 +94,7 @@ def test_a_statement_tells_its_values_and_fails_where_it_asks_with_them_again(
         return ran.stderr
 
     assert values_in(run(telling(one, "python", 7, "f"))) == {7: ("b",)}
-    again = asking_again(one, "python", ["b"], "f")
+    again = ask_again(one, "python", ["b"], "f")
     assert "asked again" in run(again, "NAMES = ('b', 'a')\ndef cost(name):\n    return 3\n")
     assert run(again, "NAMES = ['a']\ndef cost(name):\n    return 3\n") == ""
 
@@ -110,7 +110,7 @@ def test_a_loop_of_javascript_is_read_too() -> None:
     for name in ("costs", "rate", "stated"):
         span = find_test(source, "javascript", name)
         assert span is not None
-        found[name] = [one.values for one in askings(source, "javascript", span)]
+        found[name] = [one.values for one in asked_calls(source, "javascript", span)]
     assert found["rate"] == [("shop.RATE",)]
     assert [set(one) for one in found["costs"]] == [{"a", "b"}]
     assert found["stated"] == []

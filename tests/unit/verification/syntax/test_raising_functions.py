@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax.raising_functions import only_raising, that_only_raise
+from agentrunner.verification.syntax.raising_functions import find_only_raising, only_raising
 
 HALF = b"""exports.f = (style) => {
   if (style) return 1;
@@ -30,7 +30,7 @@ HALF = b"""exports.f = (style) => {
     ],
 )  # fmt: skip
 def test_functions_that_only_raise(language: str, source: str, names: set[str]) -> None:
-    assert that_only_raise(None, source.encode(), language, "Add `f`.") == names
+    assert find_only_raising(None, source.encode(), language, "Add `f`.") == names
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_a_function_raises_at_once_where_a_part_is_missing() -> None:
 )
 def test_exceptions_that_are_asked_for(language: str, body: str, wanted: str, asked: bool) -> None:
     source = f"def f(a):\n    {body}\n" if language == "python" else f"f = (a) => {{ {body} }};\n"
-    assert (that_only_raise(None, source.encode(), language, wanted) == set()) is asked
+    assert (find_only_raising(None, source.encode(), language, wanted) == set()) is asked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.speakers import speakers
+from agentrunner.verification.inputs.piped_commands import piped_commands
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,5 @@ from agentrunner.verification.inputs.speakers import speakers
         ("! ./a | grep 'x", ["./a"]),
     ],
 )
-def test_speakers(shell: str, found: list[str]) -> None:
-    assert [shell[left:right].strip() for left, right in speakers(shell)] == found
+def test_piped_commands(shell: str, found: list[str]) -> None:
+    assert [shell[left:right].strip() for left, right in piped_commands(shell)] == found

@@ -16,7 +16,7 @@ from agentrunner.verification.syntax.tokens import LARGEST, comments, lexical_fa
 
 
 @dataclass(frozen=True)
-class Hush:
+class SilencedWarning:
     """A place that silences, and the edit that takes it out."""
 
     line: int
@@ -80,7 +80,7 @@ WANTS_SILENCE = re.compile(
 """Words of a text that asks for silence."""
 
 
-def hushes(path: str, source: bytes) -> list[Hush]:
+def silenced_warnings(path: str, source: bytes) -> list[SilencedWarning]:
     """Return the places of a source that silence, in order; none in comments and strings."""
     family = lexical_family(path, source)
     if family not in _COMPILED or len(source) > LARGEST:
@@ -90,7 +90,7 @@ def hushes(path: str, source: bytes) -> list[Hush]:
     for start, one in comments(source, family):
         plain[start : start + len(one)] = b" " * len(one)
     strings = [(t.start, t.end) for t in tokens(source, family) if t.kind in ("string", "regex")]
-    found: list[Hush] = []
+    found: list[SilencedWarning] = []
     for pattern, instead in _COMPILED[family]:
         if (
             family == "script"
@@ -103,15 +103,17 @@ def hushes(path: str, source: bytes) -> list[Hush]:
                 continue
             line = text.count("\n", 0, hit.start()) + 1
             shown = text[hit.start() : hit.end()].strip() or hit[0]
-            found.append(Hush(line, shown, Edit(hit.start(), hit.end(), hit.expand(instead))))
+            found.append(
+                SilencedWarning(line, shown, Edit(hit.start(), hit.end(), hit.expand(instead)))
+            )
     return sorted(found, key=lambda one: one.edit.start)
 
 
-def added_hushes(path: str, before: bytes, after: bytes) -> list[Hush]:
+def added_silenced_warnings(path: str, before: bytes, after: bytes) -> list[SilencedWarning]:
     """Return those that only the new text of a file has."""
-    old = Counter(one.text for one in hushes(path, before))
+    old = Counter(one.text for one in silenced_warnings(path, before))
     found = []
-    for one in hushes(path, after):
+    for one in silenced_warnings(path, after):
         if old[one.text]:
             old[one.text] -= 1
         else:

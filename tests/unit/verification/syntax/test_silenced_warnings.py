@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.syntax.edits import applied
-from agentrunner.verification.syntax.hushes import WANTS_SILENCE, added_hushes, hushes
+from agentrunner.verification.syntax.silenced_warnings import (
+    WANTS_SILENCE,
+    added_silenced_warnings,
+    silenced_warnings,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +26,7 @@ from agentrunner.verification.syntax.hushes import WANTS_SILENCE, added_hushes, 
     ],
 )
 def test_they_are_taken_out(path: str, source: str, without: str) -> None:
-    found = hushes(path, source.encode())
+    found = silenced_warnings(path, source.encode())
     assert applied(source.encode(), [one.edit for one in found]).decode() == without
 
 
@@ -38,13 +42,15 @@ def test_they_are_taken_out(path: str, source: str, without: str) -> None:
     ],
 )
 def test_other_code_is_not(path: str, source: str) -> None:
-    assert hushes(path, source.encode()) == []
+    assert silenced_warnings(path, source.encode()) == []
 
 
 def test_only_what_the_work_added() -> None:
     old = b"a 2>/dev/null\n"
-    assert added_hushes("a.sh", old, old) == []
-    assert [one.line for one in added_hushes("a.sh", old, old + b"b 2>/dev/null\n")] == [2]
+    assert added_silenced_warnings("a.sh", old, old) == []
+    assert [one.line for one in added_silenced_warnings("a.sh", old, old + b"b 2>/dev/null\n")] == [
+        2
+    ]
 
 
 @pytest.mark.parametrize(

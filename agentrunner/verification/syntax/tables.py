@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.word_tests import changed_value
 
 QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 VALUE = re.compile(r"""'[^'\\\n]+'|"[^"\\\n]+"|(?<![\w.$@])-?\d+(?:\.\d+)?(?![\w.])""")
@@ -157,7 +158,7 @@ def _rows(text: str, blank: str, places: Sequence[tuple[int, int]]) -> Iterator[
         values = list(VALUE.finditer(text, left, right))
         if values:
             last = values[-1]
-            changed = text[left : last.start()] + _other_literal(last[0]) + text[last.end() : right]
+            changed = text[left : last.start()] + changed_value(last[0]) + text[last.end() : right]
             yield Row(left, right, text[left:right], changed)
 
 
@@ -182,14 +183,6 @@ def _trimmed(text: str, left: int, right: int) -> tuple[int, int]:
     part = text[left:right]
     left += len(part) - len(part.lstrip())
     return left, left + len(part.strip())
-
-
-def _other_literal(literal: str) -> str:
-    """Return a different literal of the same kind."""
-    if literal[0] in "'\"":
-        return f"{literal[0]}agentrunner{literal[-1]}"
-    whole, dot, rest = literal.partition(".")
-    return f"{int(whole) + 1}{dot}{rest}"
 
 
 def last_first(rows: Sequence[Row], most: int) -> list[Row]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit, applied
-from agentrunner.verification.syntax.hushes import WANTS_SILENCE, added_hushes
+from agentrunner.verification.syntax.silenced_warnings import WANTS_SILENCE, added_silenced_warnings
 from agentrunner.verification.syntax.tokens import added_comments, lexical_family
 from agentrunner.verification.target import Measured, Target
 
@@ -39,7 +39,9 @@ class _Silencer:
     edit: Edit
 
 
-async def hushed(exam: Examination, case: Case, names: Sequence[str], asked: str) -> str:
+async def find_silenced_tools(
+    exam: Examination, case: Case, names: Sequence[str], asked: str
+) -> str:
     """Why green tests, or a green command without `names`, are taken to be silenced; else "".
 
     Where `asked` asks for silence, code may do that. Raises what running in rooms raises.
@@ -49,10 +51,10 @@ async def hushed(exam: Examination, case: Case, names: Sequence[str], asked: str
         tree = await asyncio.to_thread(_without, exam, code)
         if red := await exam.first_red(case, tree, names):
             return RED.format(f"{code[0].path}:{code[0].line}", code[0].text, red)
-    return "" if names else await _hushed_command(exam, case.target, code)
+    return "" if names else await _silenced_command(exam, case.target, code)
 
 
-async def _hushed_command(exam: Examination, target: Target, code: Sequence[_Silencer]) -> str:
+async def _silenced_command(exam: Examination, target: Target, code: Sequence[_Silencer]) -> str:
     added = [*code, *await asyncio.to_thread(_added_comments, exam)]
     if not added:
         return ""
@@ -95,7 +97,7 @@ def _added_code(exam: Examination) -> list[_Silencer]:
     return [
         _Silencer(path, one.line, one.text, one.edit)
         for path in world.product[:MOST_FILES]
-        for one in added_hushes(path, was(path) or b"", read(path) or b"")
+        for one in added_silenced_warnings(path, was(path) or b"", read(path) or b"")
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentrunner.verification.syntax.edits import applied
-from agentrunner.verification.syntax.rows import tables_in
+from agentrunner.verification.syntax.tables import tables_in
 
 SOURCE = b"""USED = [([], 0), ([5], 5)]
 GIVEN = [([], 0), ([5], 5)]

@@ -1,4 +1,4 @@
-"""Where a source file leads: what it imports, and which paths its literals name. Pure.
+"""What a source file refers to: what it imports, and which paths its literals name. Pure.
 
 It is read with patterns, not with parsers. A comment or a text may be taken for an import, which
 only means that more files are examined.
@@ -84,7 +84,7 @@ def family_of(path: str) -> str:
 
 
 @dataclass
-class Leads:
+class References:
     """Resolves imports and literals against one tree."""
 
     tree: Tree

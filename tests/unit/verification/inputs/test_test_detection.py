@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.giveaways import (
+from agentrunner.verification.inputs.test_detection import (
     added_lines,
     built_for_tests,
     defined_by_tests,

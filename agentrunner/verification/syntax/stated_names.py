@@ -2,7 +2,7 @@
 
 An exception that is to be raised, a variable of the environment, a file that is written, a function
 or a library that is to be used, a service that is to be asked. A report of what goes wrong names
-such things, too, and so does an example: sentences of these kinds wish for nothing.
+such things, too, and so does an example: sentences of these kinds ask for nothing.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ _FAULT = re.compile(
     r"|remov\w+|delet\w+|drop\w*|obsolete|renam\w+|replac\w+|instead of|rather than|no longer"
     r"|without|never|not|e\.g\.|for example|for instance|such as|like|any|other|some)\b|n't\b"
 )
+_NOW = re.compile(r"(?i)\b(?:now|as of now)\b|今は|いまは|現在|現状")
+_MODAL = re.compile(r"(?i)\b(?:must|should|shall|has to|have to|needs? to|please|wants?)\b")
+"""Without one of these, what happens "now" is what is wrong."""
 _PART = re.compile(r"((?<=[.!?。])\s+|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)]) ))")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|。|\n\s*\n|\n\s*(?=[-*+] |\d+[.)] )|;\s")
 
@@ -82,8 +85,14 @@ def sentences(text: str) -> list[str]:
     return [one for one in _SENTENCE.split(text) if one.strip()]
 
 
-def wished(text: str) -> str:
-    """The sentences of a text that may wish for what they name, and its other sections.
+def _is_report(sentence: str) -> bool:
+    """Whether a sentence says how things are, or takes something away, and wishes for nothing."""
+    happens_now = _NOW.search(sentence) and not _MODAL.search(sentence)
+    return bool(_FAULT.search(sentence) or happens_now)
+
+
+def without_unwanted(text: str) -> str:
+    """The sentences of a text that may ask for what they name, and its other sections.
 
     Left out is what is not wanted: "Out of scope: a `--force` option".
     """
@@ -98,8 +107,8 @@ def wished(text: str) -> str:
     return "".join(kept)
 
 
-def wished_names(text: str) -> dict[str, str]:
-    """What has to stand in the code as a text wishes, as patterns, and how the text writes it.
+def stated_names(text: str) -> dict[str, str]:
+    """What has to stand in the code as a text states, as patterns, and how the text writes it.
 
     Of a dotted name it is the last part, of an address its host; an answer of HTTP may stand by its
     name. Where a list of texts in quotes is wanted, each of them.
@@ -107,7 +116,7 @@ def wished_names(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     of_http = _OF_HTTP.search(text) is not None
     for sentence in sentences(text):
-        if _FAULT.search(sentence):
+        if _is_report(sentence):
             continue
         for pattern in (_RAISED, _VARIABLE, _FILE, _USED, _ROUTE, _SERVICE):
             for hit in pattern.finditer(sentence):
@@ -127,7 +136,7 @@ def quoted_lists(text: str) -> list[list[str]]:
     rows = [
         within.findall(hit[0])
         for sentence in sentences(text)
-        if not _FAULT.search(sentence)
+        if not _is_report(sentence)
         for row, within in ((_ROW, _QUOTED), (_TICKED_ROW, _TICKED))
         for hit in row.finditer(sentence)
     ]

@@ -9,19 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from agentrunner.verification.inputs.lookers import ALSO_LOOK, COMPARES, LOOKS
+from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.shell import PASSES_ON
 
 SHELL = re.compile(r"\s*(?:ba|da|z|k)?sh\s+(?:-\w+\s+)*-\w*c\s+'([^']*)'\s*$")
 """A shell that gets its text in plain quotes."""
 BEFORE = re.compile(r"\s*(?:(?:!|if|elif|while|until|then|do|else|time|\{|\w+=[^\s$(]*)\s+)*")
 """What can precede the program of a simple command."""
-LOOKERS = LOOKS | ALSO_LOOK | PASSES_ON | COMPARES | {"git", "cd", "read", "sed", "awk", "jq"}
+READERS = LOOKS | ALSO_LOOK | PASSES_ON | COMPARES | {"git", "cd", "read", "sed", "awk", "jq"}
 Span = tuple[int, int]
 MOST = 12
 
 
-def speakers(shell: str) -> list[Span]:
+def piped_commands(shell: str) -> list[Span]:
     """Return the spans of such commands, each including what is piped into it, in order."""
     whole = SHELL.match(shell)
     start, end = whole.span(1) if whole else (0, len(shell))
@@ -34,7 +34,7 @@ def _in_commands(text: str, start: int, end: int, *, asked: bool) -> Iterator[Sp
         makers = [
             index
             for index, (left, right) in enumerate(stages[: None if asked else -1])
-            if _program(text[left:right]) not in LOOKERS
+            if _program(text[left:right]) not in READERS
         ]
         if makers:
             left = stages[0][0]

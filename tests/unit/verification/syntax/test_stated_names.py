@@ -6,7 +6,11 @@ import re
 
 import pytest
 
-from agentrunner.verification.syntax.wished_names import quoted_lists, wished, wished_names
+from agentrunner.verification.syntax.stated_names import (
+    quoted_lists,
+    stated_names,
+    without_unwanted,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,14 +34,14 @@ from agentrunner.verification.syntax.wished_names import quoted_lists, wished, w
         ("Do not use `eval`.", []),
     ],
 )
-def test_wished_names(text: str, names: list[str]) -> None:
-    found = wished_names(text)
+def test_stated_names(text: str, names: list[str]) -> None:
+    found = stated_names(text)
     assert sorted(found.values()) == sorted(names)
     assert all(re.compile(pattern) for pattern in found)
 
 
 def test_an_answer_of_http_may_stand_by_its_name() -> None:
-    (pattern,) = wished_names("A taken name is answered with the status 409.")
+    (pattern,) = stated_names("A taken name is answered with the status 409.")
     for text in ("return 409", "http.StatusConflict", "HTTPStatus.CONFLICT"):
         assert re.search(pattern, text)
     assert not re.search(pattern, "return 4091")
@@ -54,7 +58,7 @@ def test_a_list_of_texts_in_quotes() -> None:
 
 def test_what_is_not_wanted_is_no_wish() -> None:
     text = "Add `--dry-run`.\n\nNot wanted: `--force`.\n## Out of scope\n- `a(b)`\n## Next\n`e(f)`"
-    left = wished(text)
+    left = without_unwanted(text)
     assert "--dry-run" in left
     assert "e(f)" in left
     assert "--force" not in left

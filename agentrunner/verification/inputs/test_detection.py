@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from agentrunner.verification.file_names import has_word
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -128,15 +129,10 @@ def taken_from_tests(lines: Collection[str], defined: Collection[str]) -> set[st
     return found & set(defined)
 
 
-def is_word_of(word: str, text: str) -> bool:
-    """Whether a text contains this word as a whole."""
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
-
-
 def is_quoted_in(word: str, text: str) -> bool:
     """Whether a text writes this word in quotes, other than to import something."""
     return any(
-        is_word_of(word, one)
+        has_word(word, one)
         for line in text.splitlines()
         if word in line and not IMPORT_LINE.match(line)
         for hit in QUOTED.findall(line)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agentrunner.verification.inputs.speakers import Span, speakers
+from agentrunner.verification.inputs.piped_commands import Span, piped_commands
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.target import Measured, Target
 
@@ -43,12 +43,12 @@ class _Record:
         return not any(self.codes)
 
 
-async def gone_silent(exam: Examination, target: Target) -> str:
+async def find_silent_program(exam: Examination, target: Target) -> str:
     """Why a green command is satisfied by silence alone; "" where it is not.
 
     Raises what running in rooms raises.
     """
-    places = speakers(target.shell)
+    places = piped_commands(target.shell)
     if not places:
         return ""
     old, new = exam.world.old, exam.world.new
