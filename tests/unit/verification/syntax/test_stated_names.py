@@ -28,6 +28,9 @@ from agentrunner.verification.syntax.stated_names import (
         # What goes wrong, what is an example, and what is no wish.
         ("It fails with a KeyError for an empty text.", []),
         ("Currently it raises KeyError.", []),
+        ("`mean([])` raises ZeroDivisionError now.", []),
+        ("It must raise KeyError now.", ["KeyError"]),
+        ("The old name emits a DeprecationWarning.", ["DeprecationWarning"]),
         ("See https://example.org/docs for more.", []),
         ("Use something like `argparse`.", []),
         ("Wait with 200 ms of delay.", []),
@@ -52,6 +55,10 @@ def test_a_list_of_texts_in_quotes() -> None:
     assert quoted_lists(points) == [["too short", "no digit", "common"]]
     assert quoted_lists('It says "red one", "green one" or "blue one".') == [
         ["red one", "green one", "blue one"]
+    ]
+    assert quoted_lists("Cells that begin with `=`, `+`, `-` or `@`.") == [["=", "+", "-", "@"]]
+    assert quoted_lists("Codes:\n* 418 I'm a teapot\n* 429 Too Many\n* 503 Gone") == [
+        ["418", "429", "503"]
     ]
     assert quoted_lists('"Hello there" becomes "hello-there".') == []
 
