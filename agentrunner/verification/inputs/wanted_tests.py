@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 
 from agentrunner.verification.inputs.wanted_changes import (
+    ADDS,
     DENIED,
     MOST,
     NEGATED,
@@ -90,6 +91,35 @@ def asks_to_add(prd_text: str, path: str) -> bool:
         not NEGATED.search(SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1])
         for hit in order.finditer(text)
     )
+
+
+FOR_CODE = re.compile(
+    r"(?i)\b(?:add|writ|creat|provid|need|rais|increas)e?\w*\s+"
+    r"(?:(?!(?:to|with|and|for|of)\b)[a-z-]+\s+){0,4}?(?:tests?(?:\s+cases?)?|(?:test\s+)?coverage)"
+    r"\s+(?:for|of|that\s+covers?|covering)\b"
+    r"|の(?:単体|ユニット)?テスト(?:コード|ケース)?を[^。\n]{0,10}(?:追加|書[いくき]|作成|用意)"
+)
+"""Tests of some code are ordered."""
+ORDERS = re.compile(
+    rf"{ADDS.pattern}|{VERB.pattern}|\b(?:fix|implement|support|mak|let|allow|must|should|ha[sv]e?\s+to)\w*\b"
+    r"|追加|作成|実装|対応|修正|変更",
+    re.IGNORECASE,
+)
+OF_TESTS = re.compile(r"(?i)\btests?\b|\bcover|\bspecs?\b|テスト")
+
+
+def asks_for_tests_alone(prd_text: str) -> bool:
+    """Whether the PRD wants tests of some code and nothing else: "add tests for `luhn.py`"."""
+    found = False
+    for sentence in SENTENCE.split(outside_of_checks(prd_text[:MOST])):
+        orders, hit = len(ORDERS.findall(sentence)), FOR_CODE.search(sentence)
+        if orders == 1 and hit and not NEGATED.search(sentence[: hit.start()]):
+            found = True
+        elif not orders or DENIED.search(sentence):
+            continue
+        elif orders > 1 or not OF_TESTS.search(sentence):
+            return False
+    return found
 
 
 def says_it_becomes(prd_text: str, subject: str, value: str) -> bool:

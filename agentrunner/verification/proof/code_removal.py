@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.git.snapshots import Snapshots
@@ -17,6 +17,7 @@ from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.differential import in_repo
+from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
 from agentrunner.verification.proof.named_work import NamedWork
 from agentrunner.verification.proof.needed_options import not_asked_for
 from agentrunner.verification.proof.new_programs import new_programs
@@ -81,6 +82,7 @@ MOST_SEEN = 200
 """Characters of the reason that was seen, in a refusal."""
 WORD = re.compile(r"[^\W\d]\w{2,}")
 EMPTIED = "it passes with the changed functions emptied"
+OLD_EMPTIED = "it passes with the functions emptied that it is to test"
 ENDLESS = "it does not end on the old code"
 MOST_ALONE = 5
 """So many tests are run one by one where all together do not end."""
@@ -106,6 +108,8 @@ class ShownTests:
     """Which function that the requirements name is not there, or is asked by no test."""
     asks_nothing: bool = False
     """Whether all of them pass where the work has no bodies, only raises, or does otherwise."""
+    of_old_code: bool = False
+    """Whether they are what was asked for: tests of code that stood."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,8 @@ class CodeRemoval:
                 _look_at_text, files[name], target.cwd, read
             )
         candidates = [name for name in names if not refused[name]]
+        if candidates and not world.product and asks_for_tests_alone(asked):
+            return await self._of_code_that_stood(run, target, candidates, world, asked, uses)
         if candidates:
             old = await run(target, world.mixed, candidates)
             if any("[" in name for name in candidates) and not _has_any_of(old, candidates):
@@ -240,6 +246,26 @@ class CodeRemoval:
             why,
             asks_nothing=bool(names) and all(refused[name] in NO_QUESTION for name in names),
         )
+
+    async def _of_code_that_stood(
+        self,
+        run: Run,
+        target: Target,
+        names: Sequence[str],
+        world: SnapshotTrees,
+        asked: str,
+        uses: Mapping[str, set[str]],
+    ) -> ShownTests:
+        """Tests that are the work themselves: they have to fail where the code they are for does
+        nothing."""
+        tree = await self.trees.without_code(world, asked)
+        if tree is None:
+            return ShownTests(why=f"{names[0]}: it passes on the old code as well")
+        refused = _why_not_red_where_empty(names, await run(target, tree, names), OLD_EMPTIED)
+        shown = [name for name in names if not refused[name]]
+        why = next((f"{name}: {text}" for name, text in refused.items() if text), "")
+        found = {one for name in shown for one in uses[name]}
+        return ShownTests(shown, found, [], why, asks_nothing=not shown, of_old_code=True)
 
 
 def _changed_names(

@@ -57,6 +57,7 @@ MOST_NAMES = 50
 BY_NAMES = "confirmed by these tests alone: a run of all takes over a minute, or the task says so"
 UNASKED = "{} failed before and passes now, and shares no word with what was asked for"
 OF_THE_WORKER = "of the worker's own fails on the old code and passes now"
+OF_OLD_CODE = "asked for passes now, and fails where the code that it is for does nothing"
 FOLLOWS = (
     "passed before and passes now, and fails where either the code or what it compares with stays"
 )
@@ -183,7 +184,11 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                 )
             )
     for group, what, notes in (
-        ([name for name in shown.names if name not in followed.names], OF_THE_WORKER, []),
+        (
+            [name for name in shown.names if name not in followed.names],
+            OF_OLD_CODE if shown.of_old_code else OF_THE_WORKER,
+            [],
+        ),
         ([name for name in shown.names if name in followed.names], FOLLOWS, followed.notes),
     ):
         if group:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -41,6 +43,28 @@ class TreesWithoutWork:
             return _with_empty_functions(path, before, after, only, added=added, memory=memory)
 
         return await asyncio.to_thread(self._changed, world, change)
+
+    async def without_code(self, world: SnapshotTrees, asked: str) -> str | None:
+        """The new tree in which no function of the code that `asked` names does anything.
+
+        That is code which the work left alone, named by its path or its name; None where there is
+        none.
+        """
+
+        def change() -> str | None:
+            read, old = self.snapshots.reader(world.new), self.snapshots.list(world.old)
+            changed: dict[str, bytes] = {}
+            for path, entry in self.snapshots.list(world.new).items():
+                name = posixpath.basename(path)
+                known = old.get(path) == entry and language_of(path) is not None
+                if not known or not _is_named(asked, name):
+                    continue
+                made = _with_empty_functions(path, None, read(path) or b"")
+                if made is not None:
+                    changed[path] = made
+            return self.snapshots.with_texts(world.new, changed) if changed else None
+
+        return await asyncio.to_thread(change)
 
     async def is_empty(self, world: SnapshotTrees) -> bool:
         """Whether functions were added or altered, and none of them does anything."""
@@ -89,6 +113,12 @@ class TreesWithoutWork:
             if made is not None:
                 changed[path] = made
         return self.snapshots.with_texts(world.new, changed) if changed else None
+
+
+def _is_named(asked: str, name: str) -> bool:
+    """Whether a text names a file: `luhn.py`, or `luhn` where it is in back quotes."""
+    stem = re.escape(name.partition(".")[0])
+    return bool(re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)|`{stem}`", asked))
 
 
 def turns_red(ran: Measured, names: Sequence[str]) -> bool:

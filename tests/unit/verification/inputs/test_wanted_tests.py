@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.inputs.wanted_tests import (
+    asks_for_tests_alone,
     asks_to_adapt,
     asks_to_add,
     says_it_becomes,
@@ -89,3 +90,20 @@ def test_the_text_wants_tests_added_to_a_file(text: str, expected: bool) -> None
 )
 def test_the_text_says_that_something_becomes_so(text: str, expected: bool) -> None:
     assert says_it_becomes(text, "timeout", "30") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("Add tests for `luhn.py`, there are none. Cover spaces. No change to the code.", True),
+        ("Write more unit tests for the parser.", True),
+        ("luhn.py のテストを追加してください。", True),
+        ("Add `slug` to text.py with tests for it.", False),
+        ("Add slug and write tests for it.", False),
+        ("Fix the bug. Add tests for it.", False),
+        ("Implement `slug` in text.py. Add tests for text.py.", False),
+        ("Don't add tests for x.py.", False),
+    ],
+)
+def test_the_text_wants_tests_alone(text: str, alone: bool) -> None:
+    assert asks_for_tests_alone(text) is alone
