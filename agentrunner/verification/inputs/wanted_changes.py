@@ -418,8 +418,8 @@ def _names_path(token: str, path: str, paths: Collection[str]) -> bool:
         return "/" in word and bool(glob_regex(word.removeprefix("./")).match(path))
     if word.endswith("/"):
         return path.startswith(word) and len(word) > 1
-    if "/" in word:
-        return False
+    if "/" in word:  # a folder may be written without its slash
+        return "." not in word.rpartition("/")[2] and path.startswith(f"{word}/")
     same = path.rpartition("/")[2] == word
     return same and (not paths or sum(one.rpartition("/")[2] == word for one in paths) == 1)
 
