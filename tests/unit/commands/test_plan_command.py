@@ -137,7 +137,7 @@ def test_the_only_open_question_need_not_be_named(
     shell.talks.script([asks, WISH])
     assert shell("make a page", *SCRIPT) == 4
     assert shell("answer") == 2 and "try: agentrunner plan answer 1 TEXT" in shell.err
-    monkeypatch.setattr("agentrunner.commands.plan.interactive", lambda output: True)
+    monkeypatch.setattr("agentrunner.commands.plan_commands.interactive", lambda output: True)
     typed = iter(["\n", "Svelte\n"])
     monkeypatch.setattr(
         "agentrunner.commands.question_prompt.read_line", lambda prompt: next(typed)
