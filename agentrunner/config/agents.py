@@ -107,6 +107,9 @@ class AssessSpec(ConfigModel):
     """Its endpoint."""
     votes: int = Field(1, ge=1, le=9)
     """How often it is asked about one tree; the more negative word wins."""
+    quotes: bool = False
+    """Whether a model behind an API that passes what nothing else decides is asked once for the
+    line of the change that does it."""
 
 
 class RoleSpec(ConfigModel):

@@ -37,7 +37,8 @@ async def assess(state: TaskContext, deps: Deps) -> Update:
         vote = assessment_of(message, state["criteria"], evidence.tree)
         vote = without_doubt(vote, message, state["criteria"])
         vote = as_seen(vote, state["criteria"], view)
-        vote, counters = await quoted(state, deps, vote, view, counters, number)
+        if judge.quotes:
+            vote, counters = await quoted(state, deps, vote, view, counters, number)
         votes.append(vote)
     assessment = merged(votes)
     by_criterion: dict[str, str] = dict.fromkeys(assessment.passed, "passed")

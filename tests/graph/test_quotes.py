@@ -60,6 +60,7 @@ def judged(run: Run, quote: str, **meta: Any) -> list[Any]:
     """Play a run; return the judgements."""
     Quoting.quote = quote
     runner = {
+        "assess": {"quotes": True},
         "profiles": {"assess": {"candidates": [{"kind": "quoting", "model": "m"}]}},
         "meta": {"max_loops": 0, **meta},
     }

@@ -182,7 +182,7 @@ class CodeRemoval:
             candidates = [name for name in candidates if not refused[name]]
         notes: list[str] = []
         if candidates:
-            emptied = await self.trees.emptied(world)
+            emptied = await self.trees.emptied(world, text=True)
             if emptied is None and await self.trees.is_empty(world):
                 refused |= dict.fromkeys(candidates, EMPTIED)
             elif emptied is None:

@@ -31,16 +31,25 @@ class TreesWithoutWork:
     snapshots: Snapshots
 
     async def emptied(
-        self, world: SnapshotTrees, only: str = "", *, added: bool = False, memory: bool = False
+        self,
+        world: SnapshotTrees,
+        only: str = "",
+        *,
+        added: bool = False,
+        memory: bool = False,
+        text: bool = False,
     ) -> str | None:
         """The new tree with empty bodies in functions that were added or altered, or None.
 
         With `only`, in those of this last name. With `added`, altered functions stay as they are.
+        With `text`, what the bodies said stays as a comment.
         With `memory`, functions in C that return a pointer return memory full of zeros.
         """
 
         def change(path: str, before: bytes | None, after: bytes) -> bytes | None:
-            return _with_empty_functions(path, before, after, only, added=added, memory=memory)
+            return _with_empty_functions(
+                path, before, after, only, added=added, memory=memory, text=text
+            )
 
         return await asyncio.to_thread(self._changed, world, change)
 
@@ -143,11 +152,12 @@ def _with_empty_functions(
     *,
     added: bool = False,
     memory: bool = False,
+    text: bool = False,
 ) -> bytes | None:
     """A file whose changed functions do nothing; None where none is known to have changed."""
     language = language_of(path)
     if language is not None:
-        made = empty_functions(before, after, language, only, added=added)
+        made = empty_functions(before, after, language, only, added=added, text=text)
         return made.source if made is not None else None
     if not path.endswith(ENDINGS):
         return None

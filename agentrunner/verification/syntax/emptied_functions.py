@@ -41,17 +41,23 @@ class Emptied:
 
 
 def empty_functions(
-    before: bytes | None, after: bytes, language: str, only: str = "", *, added: bool = False
+    before: bytes | None,
+    after: bytes,
+    language: str,
+    only: str = "",
+    *,
+    added: bool = False,
+    text: bool = False,
 ) -> Emptied | None:
     """Return `after` with the functions emptied that were added or altered since `before`.
 
-    Signatures, decorators and docstrings stay, and so do new classes and constants. What the bodies
-    of Python and JavaScript said stays as a comment: a test that reads their text ran none of it.
-    The functions return nothing, or the zero value of their type; in Rust they panic, and a
-    program's `main` ends it well. Tests in the file stay as they are. With `only` it is the
-    functions of this name, without its class, also inside others; with `added`, functions of a name
-    that stood before stay. None if nothing was altered within functions, or if there is no syntax
-    tree.
+    Signatures, decorators and docstrings stay, and so do new classes and constants. The functions
+    return nothing, or the zero value of their type; in Rust they panic, and a program's `main` ends
+    it well. Tests in the file stay as they are. With `only` it is the functions of this name,
+    without its class, also inside others; with `added`, functions of a name that stood before stay.
+    With `text`, what bodies of Python and JavaScript said stays as a comment in them: what reads
+    their text runs none of it. None if nothing was altered within functions, or if there is no
+    syntax tree.
     """
     old = parse(before, language) if added and before is not None else None
     known = {one.name for one in altered(None, old)} if old is not None else set()
@@ -65,7 +71,7 @@ def empty_functions(
             continue
         edit = emptied(parsed, function)
         if edit is not None:
-            edits.append(edit)
+            edits.append(_with_text(parsed, edit) if text else edit)
             names.append(function.name)
     changed = applied(after, edits)
     if changed == after:
@@ -114,6 +120,21 @@ def has_its_old_body(before: bytes | None, parsed: Parsed, function: Function) -
     )
 
 
+def _with_text(parsed: Parsed, edit: Edit) -> Edit:
+    """The edit that empties a function, with what it takes away as a comment."""
+    text = parsed.source[edit.start : edit.end].decode("utf-8", "replace")
+    if parsed.language == "python":
+        indent = parsed.source[: edit.start].rpartition(b"\n")[2].decode("utf-8", "replace")
+        if indent.strip():
+            return edit
+        line = f"{newline(parsed.source)}{indent}"
+        comment = "".join(f"# {one.strip()}{line}" for one in text.splitlines())
+        return Edit(edit.start, edit.end, comment + edit.text)
+    if parsed.language in SCRIPTS and text.startswith("{") and "*/" not in text:
+        return Edit(edit.start, edit.end, f"{{ /* {text} */ {edit.text[1:].lstrip()}")
+    return edit
+
+
 def last_name(function: Function) -> str:
     """A function's name without what surrounds it."""
     return function.name.rpartition(".")[2]
@@ -138,10 +159,7 @@ def _python(parsed: Parsed, function: Function) -> Edit | None:
     if indent is None:
         filler = "return; yield" if yields else "pass"
     else:
-        line = f"{newline(parsed.source)}{indent}"
-        text = parsed.source[kept[0].start_byte : kept[-1].end_byte].decode("utf-8", "replace")
-        comment = "".join(f"# {one.strip()}{line}" for one in text.splitlines())
-        filler = comment + (f"return{line}yield" if yields else "pass")
+        filler = f"return{newline(parsed.source)}{indent}yield" if yields else "pass"
     return Edit(kept[0].start_byte, kept[-1].end_byte, filler)
 
 
@@ -160,9 +178,6 @@ def _script(parsed: Parsed, function: Function) -> Edit | None:
         filler = f"{{ {parsed.text(above[0]).rstrip(';')}; }}" if above else "{}"
     if body.type == "statement_block" and not statements(body):
         return None
-    text = parsed.text(body)
-    if body.type == "statement_block" and "*/" not in text:
-        filler = f"{{ /* {text} */ {filler[1:].lstrip()}"
     return replaced(body, filler)
 
 
