@@ -261,7 +261,7 @@ class Player:
 
 
 WENT_AWAY = "the client went away."
-HANG_UP_SEC = 1.0
+HANG_UP_SEC = 5.0
 """A client may hang up as soon as it has read the last event, before the reply has ended."""
 
 
