@@ -68,6 +68,13 @@ _FAULT = re.compile(
 _NOW = re.compile(r"(?i)\b(?:now|as of now)\b|今は|いまは|現在|現状")
 _MODAL = re.compile(r"(?i)\b(?:must|should|shall|has to|have to|needs? to|please|wants?)\b")
 """Without one of these, what happens "now" is what is wrong."""
+_RAISES = re.compile(r"(?i)\b(?:raises|throws|gives|gets|panics|dies)\b")
+_MENDS = re.compile(
+    r"(?i)\b(?:instead|expected|but|should|must|has to|have to|fix(?:es|ed)?"
+    r"|return (?:none|null|nil|0|an? empty))\b|べき|すること|してください"
+)
+"""What follows on a report of what goes wrong."""
+_BROKEN = re.compile(r"(?i)\b(?:bug|crash\w*|broken|wrong\w*|fix(?:es|ed)?|fail\w*)\b|不具合|バグ")
 _PART = re.compile(r"((?<=[.!?。])\s+|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)]) ))")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|。|\n\s*\n|\n\s*(?=[-*+] |\d+[.)] )|;\s")
 
@@ -89,6 +96,23 @@ def _is_report(sentence: str) -> bool:
     """Whether a sentence says how things are, or takes something away, and wishes for nothing."""
     happens_now = _NOW.search(sentence) and not _MODAL.search(sentence)
     return bool(_FAULT.search(sentence) or happens_now)
+
+
+def _wishes(text: str) -> list[str]:
+    """The sentences of a text that wish for something.
+
+    "`load('')` raises an IndexError. Return None instead." wishes for no IndexError: what is raised
+    without a "must" is what goes wrong, where the text before or after says that something does.
+    """
+    found, all_ = [], sentences(text)
+    for before, sentence, after in zip(["", *all_], all_, [*all_[1:], ""], strict=False):
+        hit = _RAISES.search(sentence)
+        plain = hit is not None and not _MODAL.search(sentence[: hit.start()])
+        rest = f"{sentence[hit.end() :]} {after}" if hit is not None else ""
+        goes_wrong = plain and (_MENDS.search(rest) or _BROKEN.search(before))
+        if not (goes_wrong or _is_report(sentence)):
+            found.append(sentence)
+    return found
 
 
 def without_unwanted(text: str) -> str:
@@ -115,9 +139,7 @@ def stated_names(text: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     of_http = _OF_HTTP.search(text) is not None
-    for sentence in sentences(text):
-        if _is_report(sentence):
-            continue
+    for sentence in _wishes(text):
         for pattern in (_RAISED, _VARIABLE, _FILE, _USED, _ROUTE, _SERVICE):
             for hit in pattern.finditer(sentence):
                 groups = hit.groupdict()
@@ -135,8 +157,7 @@ def quoted_lists(text: str) -> list[list[str]]:
     """
     rows = [
         within.findall(hit[0])
-        for sentence in sentences(text)
-        if not _is_report(sentence)
+        for sentence in _wishes(text)
         for row, within in ((_ROW, _QUOTED), (_TICKED_ROW, _TICKED))
         for hit in row.finditer(sentence)
     ]

@@ -21,6 +21,8 @@ ASKED = "Fetch all. One that fails must reject with an Error that names the URL.
         (ASKED, "return all;", "await assert.rejects(f());", True),
         ("It raises no error now. It must not raise.", "return null;", "", True),
         ("例外を投げること。", "return None", "", False),
+        ("`load('')` raises an IndexError. Return None instead.", "return None", "", True),
+        ("例外を発生させる。空のリストを返すこと。", "return []", "", True),
     ],
 )
 def test_something_of_the_work_fails(asked: str, code: str, test: str, fine: bool) -> None:
