@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from agentrunner.verification.syntax.context import (
     NAMES,
-    Context,
+    context_of,
     definitions_in,
     imports_in,
     names_at,
@@ -49,7 +49,7 @@ def names_called(source: bytes, language: str, span: TestSpan) -> set[str]:
     found = located(parsed, span) if parsed is not None else None
     if parsed is None or found is None:
         return set()
-    context = Context(parsed)
+    context = context_of(parsed)
     nodes = [found.whole, *context.set_up(found)]
     if found.function not in nodes and not inside(found.whole, found.function):
         nodes.append(found.function)

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    inside,
+    once_per_file,
+    walk,
+)
 from agentrunner.verification.syntax.scripts import HOOKS, SUITES, TESTS, callee_names
 from agentrunner.verification.syntax.test_finder import around, marks_of, standing
 from agentrunner.verification.syntax.test_spans import Found
@@ -178,6 +185,12 @@ def _bound(parsed: Parsed, name: Node) -> Iterator[str]:
             yield parsed.text(one)
 
 
+@once_per_file
+def context_of(parsed: Parsed) -> Context:
+    """Return the definitions of a file, read once for all its tests."""
+    return Context(parsed)
+
+
 def _in_suite(parsed: Parsed, function: Node) -> bool:
     """Whether a function is the body of a suite, whose definitions its tests see."""
     call = function.parent.parent if function.parent is not None else None
@@ -186,6 +199,7 @@ def _in_suite(parsed: Parsed, function: Node) -> bool:
     return bool(set(callee_names(parsed, call)) & set(SUITES))
 
 
+@once_per_file
 def imports_in(parsed: Parsed) -> dict[str, str]:
     """Return the origin of each imported name: `total` comes from `shop total`."""
     found: dict[str, str] = {}

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.context import Context, imports_in, names_at
+from agentrunner.verification.syntax.context import context_of, imports_in, names_at
 from agentrunner.verification.syntax.functions import normal
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    inside,
+    once_per_file,
+    parse,
+)
 from agentrunner.verification.syntax.regions import Region, regions_of_tests
 from agentrunner.verification.syntax.scripts import FUNCTIONS, given
 from agentrunner.verification.syntax.test_finder import around, fitting, standing
@@ -28,7 +35,7 @@ def definition(source: bytes, language: str, name: str) -> str | None:
     if parsed is None:
         return None
     found = fitting(parsed, name)
-    return _Writer(parsed).text(found) if found else None
+    return _writer(parsed).text(found) if found else None
 
 
 def definitions(source: bytes, language: str) -> dict[str, str]:
@@ -36,11 +43,16 @@ def definitions(source: bytes, language: str) -> dict[str, str]:
     parsed = parse(source, language)
     if parsed is None:
         return {}
-    writer = _Writer(parsed)
+    writer = _writer(parsed)
     by_name: dict[str, list[Found]] = {}
     for found in standing(parsed):
         by_name.setdefault(found.span.name, []).append(found)
     return {name: writer.text(found) for name, found in by_name.items()}
+
+
+@once_per_file
+def _writer(parsed: Parsed) -> _Writer:
+    return _Writer(parsed)
 
 
 class _Writer:
@@ -48,7 +60,7 @@ class _Writer:
 
     def __init__(self, parsed: Parsed) -> None:
         self._parsed = parsed
-        self._context = Context(parsed)
+        self._context = context_of(parsed)
         self._imports = imports_in(parsed)
         self._texts: dict[int, str] = {}
         self._modules: list[Region] | None = None

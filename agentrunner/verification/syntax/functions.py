@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, is_comment, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    is_comment,
+    once_per_file,
+    walk,
+)
 from agentrunner.verification.syntax.scripts import FUNCTIONS
 from agentrunner.verification.syntax.values import STRINGS
 
@@ -31,6 +38,7 @@ class Function:
     body: Node
 
 
+@once_per_file
 def functions_of(parsed: Parsed) -> list[Function]:
     """Return the functions of a source in source order, outer ones before those they contain.
 

@@ -10,7 +10,9 @@ import posixpath
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from dataclasses import field as dataclass_field
+from functools import cache, lru_cache, wraps
+from typing import Any, TypeVar
 
 from tree_sitter import Language, Node, Parser, Point, Tree
 
@@ -48,6 +50,8 @@ class Parsed:
     source: bytes
     language: str
     tree: Tree
+    known: dict[Any, Any] = dataclass_field(default_factory=dict, repr=False, compare=False)
+    """What `once_per_file` has worked out."""
 
     @property
     def root(self) -> Node:
@@ -57,6 +61,22 @@ class Parsed:
     def text(self, node: Node) -> str:
         """Return the source text of a node."""
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+T = TypeVar("T")
+
+
+def once_per_file(work_out: Callable[[Parsed], T]) -> Callable[[Parsed], T]:
+    """Keep what is worked out of a source as long as its tree: a file has a thousand tests."""
+
+    @wraps(work_out)
+    def kept(parsed: Parsed) -> T:
+        if work_out not in parsed.known:
+            parsed.known[work_out] = work_out(parsed)
+        found: T = parsed.known[work_out]
+        return found
+
+    return kept
 
 
 def language_of(path: str) -> str | None:

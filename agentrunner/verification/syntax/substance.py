@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of
-from agentrunner.verification.syntax.context import NAMES, Context
+from agentrunner.verification.syntax.context import NAMES, context_of
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
 from agentrunner.verification.syntax.test_finder import located
@@ -91,7 +91,7 @@ def _set_up_matters(parsed: Parsed, found: Found) -> bool:
     if _uses_what_was_set_up(parsed, found):
         return True
     given = field(found.function, "parameters")
-    context = Context(parsed)
+    context = context_of(parsed)
     names = [parsed.text(one) for one in given.named_children] if given is not None else []
     for node in [one for name in names for one in context.defined.get(name, ())]:
         if any(_calls_product(parsed, call, frozenset()) for call in walk(node)):

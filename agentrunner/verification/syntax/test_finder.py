@@ -13,6 +13,7 @@ from agentrunner.verification.syntax.languages import (
     field,
     inside,
     is_comment,
+    once_per_file,
     parse,
     walk,
 )
@@ -96,11 +97,13 @@ def located(parsed: Parsed, span: TestSpan) -> Found | None:
     return None
 
 
+@once_per_file
 def standing(parsed: Parsed) -> list[Found]:
     """Return the tests that are definitions of their own (no Go subtests), in source order."""
     return [found for found in candidates(parsed) if found.is_test and not found.inner]
 
 
+@once_per_file
 def candidates(parsed: Parsed) -> list[Found]:
     """Return everything that a reported name could refer to, in source order."""
     if parsed.language in SCRIPTS:
