@@ -128,7 +128,7 @@ class _Attempt:
 
     async def all(self, chosen: Sequence[FoundCommand]) -> None:
         from agentrunner.config.agents import WorkerSpec
-        from agentrunner.engine.resources import first_words
+        from agentrunner.engine.resources import started_programs
         from agentrunner.sandboxes.base import SandboxOrder
         from agentrunner.sandboxes.choose import open_sandbox
         from agentrunner.sandboxes.find_caches import find_caches
@@ -136,7 +136,7 @@ class _Attempt:
         from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 
         home = home_of(self.environ)
-        words = [word for found in chosen for word in first_words(found.command)]
+        words = [word for found in chosen for word in started_programs(found.command, self.repo)]
         with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
             folder = RunFolder(Path(root))
             folder.sandbox_dir.mkdir()

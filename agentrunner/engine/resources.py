@@ -7,6 +7,7 @@ import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ from agentrunner.text.redaction import Redactor
 from agentrunner.verification.checks import command_of
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.proof.proving import make_prover
+from agentrunner.verification.results.commands import runs_of
+from agentrunner.verification.results.files import MOST_READ, read_plain
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 from agentrunner.verification.rooms.room import Rooms
 from agentrunner.verification.rooms.sealed import Sealed
@@ -44,17 +47,23 @@ from agentrunner.workers.member import Member
 
 
 def programs(spec: TaskSpec, members: Sequence[Member]) -> tuple[str, ...]:
-    """Return the first words of every command that will run in the sandbox."""
+    """Return the programs that the commands start which will run in the sandbox."""
     test, setup = spec.task.test, spec.task.setup
-    shells = [test.command] if test else []
-    shells += [setup.command] if setup else []
+    shells = [(test.command, test.cwd)] if test else []
+    shells += [(setup.command, ".")] if setup else []
     for criterion in spec.criteria:
         command = command_of(criterion.check, test) if criterion.check else None
-        shells += [command.shell] if command else []
+        shells += [(command.shell, command.cwd)] if command else []
     words = [*(member.worker.program() for member in members), "sh"]
-    for shell in shells:
-        words += first_words(shell)
+    for shell, cwd in shells:
+        words += started_programs(shell, Path(spec.repo), cwd)
     return tuple(dict.fromkeys(words))
+
+
+def started_programs(shell: str, repo: Path, cwd: str = ".") -> list[str]:
+    """Return the programs that a command starts, those behind `env`, make and scripts as well."""
+    read = partial(read_plain, repo, most=MOST_READ)
+    return [*first_words(shell), *(run.words[0] for run in runs_of(shell, cwd, read))]
 
 
 def first_words(shell: str) -> list[str]:

@@ -13,6 +13,8 @@ from pathlib import Path
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes that are read of all files of one pattern together."""
 MOST_FILES = 20_000
+MOST_READ = 100_000
+"""Bytes of a script or manifest that are read for the commands in it."""
 PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from agentrunner.verification.results.commands import runs_of
-from agentrunner.verification.results.files import read_plain
+from agentrunner.verification.results.files import MOST_READ, read_plain
 
 MISUSED = "the tool says: "
 PYTEST_USAGE = 4
@@ -31,7 +31,6 @@ NPM_SAYS = re.compile(
 OWN_FAULT = re.compile(r"E(?!LIFECYCLE)[A-Z_]+")
 """npm's codes of what it could not do itself; a script that failed has a number, or ELIFECYCLE."""
 NPM_WARNS = re.compile(r"npm (?:WARN|warn|notice)\b")
-MOST_READ = 100_000
 TEXTS = frozenset({".md", ".txt", ".rst", ".yaml", ".yml"})
 
 

@@ -52,10 +52,10 @@ NO_SUCH_FILE = re.compile(
 )
 """What programs say in the line that names the file they were to read."""
 MISSING = re.compile(
-    r"(?m)^(?:.*?: )?(?:line \d+: |\d+: )?(?P<program>[^\s:]+): "
+    r"(?m)^(?:.*?: )?(?:line \d+: |\d+: )?['\"`‘]?(?P<program>[^\s:'\"’]+)['\"’]?: "
     r"(?:command not found|not found|No such file or directory)$"
 )
-"""Messages of shells and make about a program that does not exist."""
+"""Messages of shells, `env` and make about a program that does not exist."""
 LOADER = re.compile(
     r"(?m)^(?P<program>[^\s:]+): (?:"
     r"error while loading shared libraries: .*|"

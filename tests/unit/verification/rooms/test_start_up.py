@@ -78,6 +78,14 @@ Require stack:
 """
 
 NOT_STARTED = {
+    "a program behind env": (
+        "env A=1 /opt/py/python -m pytest", 127,
+        "env: \u2018/opt/py/python\u2019: No such file or directory\n",
+    ),
+    "a program behind env, plain quotes": (
+        "env A=1 /opt/py/python -m pytest", 127,
+        "env: '/opt/py/python': No such file or directory\n",
+    ),
     "a package that npm installed in part": (
         "npx jest", 1, NODE.format("/repo/node_modules/p-limit/index.js"),
     ),
