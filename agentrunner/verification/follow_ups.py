@@ -43,6 +43,7 @@ from agentrunner.verification.moves import (
     places_follow,
     says_the_same,
 )
+from agentrunner.verification.renamed_names import renamed_in_code
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.trees import Changes
@@ -77,7 +78,8 @@ class FollowUps:
 
     def _moves(self) -> set[str]:
         """The same without ES modules."""
-        words, names = moves_in(self.wanted), renames_in(self.wanted)
+        words = moves_in(self.wanted)
+        names = {**renamed_in_code(self._product_pairs(), self.wanted), **renames_in(self.wanted)}
         parts = parts_moved_in(self.wanted)
         if not words and not names and not parts:
             return set()
@@ -138,12 +140,7 @@ class FollowUps:
         paths = {one.path for one in self.judged if not one.input.region} & self.total.modified
         if not paths:
             return set()
-        pairs = [
-            (self.was(path) or b"", self.now(path) or b"")
-            for path in sorted(self.total.modified - paths)[:MOST_COMPARED]
-            if language_of(path) is not None
-        ]
-        heads = changed_heads(pairs)
+        heads = changed_heads(self._product_pairs())
         asked = outside_of_checks(self.wanted)
         return {
             path
@@ -152,6 +149,15 @@ class FollowUps:
             and (language := language_of(path)) is not None
             and follows_heads(self.was(path) or b"", self.now(path) or b"", language, heads, asked)
         }
+
+    def _product_pairs(self) -> list[tuple[bytes, bytes]]:
+        """Changed files of the product that are code, before and after."""
+        paths = {one.path for one in self.judged if not one.input.region}
+        return [
+            (self.was(path) or b"", self.now(path) or b"")
+            for path in sorted(self.total.modified - paths)[:MOST_COMPARED]
+            if language_of(path) is not None or family_of(path)
+        ]
 
     def adapted_tests(self, run: Collection[str]) -> dict[str, set[str]]:
         """Tests that were adapted as the PRD asks in ordinary words, by their file.

@@ -27,6 +27,11 @@ ASSERTED = re.compile(
 """Calls whose value is the only thing that an assertion, or an `if`, checks."""
 INNER = re.compile(r"[\w)\]]\(|\$\(|`")
 """Another call among the arguments."""
+ANSWER_USED = re.compile(
+    r"(?m)(?:[=(\[{,:?]|=>|->|\b(?:return|await|with|yield|in|new)\b)[ \t]*(?:await[ \t]+)?"
+    r"(?:\w+(?:\.|::))*(?P<name>\w+)\(|^[ \t]*@(?:\w+\.)*(?P<mark>\w+)"
+)
+"""Calls whose value goes somewhere, and decorators."""
 OWN_ASSERTION = re.compile(
     r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
     re.MULTILINE,
@@ -47,6 +52,11 @@ def called_as_statements(text: str) -> set[str]:
         for hit in form.finditer(text)
         if _hands_over(hit) and not OWN_ASSERTION.search(_block(text, hit.start("name")))
     }
+
+
+def used_answers(text: str) -> set[str]:
+    """Return functions whose answer a test uses: no test asks them for a verdict alone."""
+    return {hit["name"] or hit["mark"] for hit in ANSWER_USED.finditer(text)}
 
 
 def asserted_calls(text: str) -> set[str]:
@@ -75,7 +85,8 @@ def _hands_over(hit: re.Match[str]) -> bool:
     name, given = hit["name"], hit["given"]
     several = "," in given or re.search(r"[\"')]\s+\S", given)
     inner = INNER.search(given) or hit.groupdict().get("first")
-    return name not in NO_CALLS and bool(several) and bool(inner)
+    special = name in NO_CALLS or (name.startswith("__") and name.endswith("__"))
+    return not special and bool(several) and bool(inner)
 
 
 def _block(text: str, at: int) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from agentrunner.verification.inputs.called_code import (
     OWN_ASSERTION,
     asserted_calls,
     called_as_statements,
     comparing,
+    used_answers,
 )
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside, literal
@@ -361,7 +363,7 @@ class Fixtures:
         """
         text = self.context.tree.text(test) or ""
         own = comparing_functions(text) | functions_of_two(text)
-        names = called_as_statements(text) - own
+        names = called_as_statements(text) - own - self._answering
         asserted = asserted_calls(text) - own if self.asked else set()
         asserted = {name for name in asserted if not self.asked.names_code(name)}
         family = self.references.family(test)
@@ -383,6 +385,12 @@ class Fixtures:
                 why = f"{test} calls {name} of it, which compares what it is given"
                 self.context.add(path, why, "fixture")
                 self.compares.add(path)
+
+    @cached_property
+    def _answering(self) -> frozenset[str]:
+        """Functions of which some test uses the answer, so that they are what is tested."""
+        texts = (self.context.tree.text(test) or "" for test in sorted(self.tests)[:MOST_TESTS])
+        return frozenset(name for text in texts for name in used_answers(text))
 
     def _uses_kit(self, path: str) -> bool:
         text = self.context.tree.text(path) or ""

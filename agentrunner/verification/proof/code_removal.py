@@ -60,8 +60,11 @@ OF_NOTHING = re.compile(
     r"Cannot (?:read|set) propert(?:y|ies) .*?of (?:undefined|null)"
     r"|(?:undefined|null) is not (?:iterable|an object)"
     r"|(?:AttributeError: )?'NoneType' object has no attribute|undefined method .*? for nil\b"
+    r"|^\S+:\d+: AttributeError$",
+    re.MULTILINE,
 )
-"""What a test that runs says where the old code returned nothing: no name is missing there."""
+"""What a test that runs says where the old code returned nothing: no name is missing there. Where
+one is, other lines of pytest's report name it, too, than the last, which tells the place."""
 ASSERTED = re.compile(
     r"\s*(?:(?:[\w.]*\.)?assert(?:ion\w*)?\b|(?:\w*Error: )?(?:\?\[[\d;]*m)*expect(?:ed)?\b"
     r"|Failed: DID NOT RAISE|Failed asserting\b|(?:\w*Error: |Error \[\w+\]: )?Missing expected\b"

@@ -143,3 +143,38 @@ def test_a_file_that_compares_for_a_program_counts_though_it_is_built_into_that(
     }
     inputs = find_inputs([("make test", ".")], files, files.get, wanted=WANTED)
     assert {path for path in files if inputs.counts(path)} == {"Makefile", "near.c"}
+
+
+DECORATOR = b"""\
+def cached(size, info=False):
+    if info == 2:
+        raise ValueError(info)
+
+    def decorator(function):
+        return function
+
+    return decorator
+"""
+USED = {
+    "decorates": b"@cached(2)\ndef double(n):\n    return 2 * n\n",
+    "assigned": b"decorate = cached(2)\n",
+    "called at once": b"half = cached(2)(lambda n: n / 2)\n",
+}
+
+
+@pytest.mark.parametrize("use", USED.values(), ids=USED)
+def test_a_function_whose_answer_tests_use_is_product_though_one_only_calls_it(use: bytes) -> None:
+    test = b"from caching import cached\n\n\ndef test():\n    cached(max([1]), 2)\n"
+    files = {"caching.py": DECORATOR, "test_it.py": test}
+    assert "caching.py" in inputs(files, "Caches can be cleared.")
+    assert "caching.py" not in inputs({**files, "test_use.py": use}, "Caches can be cleared.")
+
+
+def test_a_constructor_of_a_base_class_is_no_comparison() -> None:
+    files = {
+        "cache.py": b"class Cache:\n    def __init__(self, size, get=None):\n"
+        b"        if get is not None:\n            raise ValueError(get)\n",
+        "test_it.py": b"from cache import Cache\n\n\nclass Mine(Cache):\n"
+        b"    def __init__(self, size):\n        Cache.__init__(self, max(size, 1), 2)\n",
+    }
+    assert inputs(files) == {"test_it.py"}

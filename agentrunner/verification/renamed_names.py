@@ -1,0 +1,58 @@
+"""Names in code that the work replaced by others everywhere, told from the code itself. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+
+WORD = re.compile(r"[^\W\d]\w*")
+TOKEN = re.compile(r"\w+|[^\w\s]")
+SPEAKS_OF_NAMES = re.compile(r"(?i)\brenam|\bnames?\b|\bnaming\b|改名|リネーム|名前|名称")
+MOST_BYTES = 500_000
+"""Bytes of a file that is compared."""
+
+
+def renamed_in_code(pairs: Iterable[tuple[bytes, bytes]], wanted: str) -> dict[str, str]:
+    """Return new names by old ones, where the text speaks of renaming or of one of the names.
+
+    `pairs` are the changed files of the product, before and after. An old name stands in none of
+    them any more, a new one stood in none, and the one took the place of the other wherever lines
+    were rewritten.
+    """
+    texts = [
+        (before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+        for before, after in pairs
+        if max(len(before), len(after)) <= MOST_BYTES
+    ]
+    old = {word for before, _ in texts for word in WORD.findall(before)}
+    new = {word for _, after in texts for word in WORD.findall(after)}
+    gone, come = old - new, new - old
+    if not gone or not come:
+        return {}
+    found: dict[str, set[str]] = {}
+    for before, after in texts:
+        for was, now in _exchanged(before, after):
+            if was in gone and now in come:
+                found.setdefault(was, set()).add(now)
+    one_each = {was: next(iter(now)) for was, now in found.items() if len(now) == 1}
+    taken = list(one_each.values())
+    speaks = SPEAKS_OF_NAMES.search(wanted) is not None
+    asked = set(WORD.findall(wanted))
+    return {
+        was: now
+        for was, now in one_each.items()
+        if taken.count(now) == 1 and (speaks or was in asked or now in asked)
+    }
+
+
+def _exchanged(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """Words in whose place another one stands, in lines that differ by nothing but words."""
+    old, new = before.splitlines(), after.splitlines()
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "replace" or b - a != d - c:
+            continue
+        for was, now in zip(old[a:b], new[c:d], strict=True):
+            first, second = TOKEN.findall(was), TOKEN.findall(now)
+            if len(first) == len(second):
+                yield from (pair for pair in zip(first, second, strict=True) if pair[0] != pair[1])
