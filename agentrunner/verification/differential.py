@@ -360,7 +360,7 @@ class Differential:
     def _with_wanted_removals(self, old: str, new: str, total: Changes) -> set[str]:
         """Test files that only lost tests that the PRD wants removed.
 
-        It names the tests, or wants code removed with its tests.
+        It names the tests, or wants code removed that they use.
         """
         found: set[str] = set()
         gone: set[tuple[str, str]] = set()

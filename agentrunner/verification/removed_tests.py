@@ -1,4 +1,4 @@
-"""Finds tests that are gone together with the code that a PRD wants removed with its tests. Pure.
+"""Finds tests that are gone together with the code that a PRD wants removed. Pure.
 
 A test counts only if it uses such code, and if the product defines this code no more. What is left
 of its file has to be as it was.
@@ -10,9 +10,10 @@ import re
 from collections.abc import Collection
 from difflib import SequenceMatcher
 
+from agentrunner.verification.adapted_tests import beside_tests
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
-from agentrunner.verification.inputs.wanted_removals import removed_with_tests
+from agentrunner.verification.inputs.wanted_removals import removed_names
 from agentrunner.verification.moves import QUOTED
 from agentrunner.verification.syntax.calls import names_declared
 from agentrunner.verification.syntax.definitions import definitions
@@ -24,11 +25,11 @@ from agentrunner.verification.trees import Changes
 def removed_code(
     wanted: str, total: Changes, tests: Collection[str], was: ReadFile, now: ReadFile
 ) -> set[str]:
-    """Names of code that the PRD wants removed with its tests and that is removed.
+    """Names of code that the PRD wants removed and that is removed.
 
     `tests` are files that are no product.
     """
-    names = removed_with_tests(wanted)
+    names = removed_names(wanted)
     if not names:
         return set()
     product = [path for path in total.all if path not in tests]
@@ -58,8 +59,10 @@ def tests_gone_with(
     lost = old.keys() - new.keys()
     if not lost or any(new.get(name, text) != text for name, text in old.items()):
         return set()
-    if after is not None and (
-        new.keys() - old.keys() or not _only_lost(_tests(before, language), _tests(after, language))
+    if after is not None and not (
+        _only_lost(_tests(before, language), _tests(after, language))
+        if new.keys() <= old.keys()
+        else beside_tests(before, language) == beside_tests(after, language)
     ):
         return set()
     uses = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})(?!\w)")

@@ -1,4 +1,4 @@
-"""Which code does a PRD want removed together with its tests? English and Japanese; in doubt, none.
+"""Which code does a PRD want removed, and with it its tests? English and Japanese; in doubt, none.
 
 Pure. "`show_old` is deprecated. Delete it and its tests": the pronoun is the code named before.
 """
@@ -27,20 +27,21 @@ _ASIDE = r"(?:,\s+(?:which|who|that)\b(?:[^.;:!?`\n]|\.\d){1,100},|\s+\([^()`\n]
 REMOVES = re.compile(
     r"(?i)\b(?:delete|remove|drop|get\s+rid\s+of)\s+"
     rf"(?:(?:the\s+)?(?:(?:old|deprecated|unused|obsolete|dead)\s+)*(?:{_KIND}\s+)?{_NAME}"
-    rf"(?:\s+{_KIND})?{_ASIDE}(?:\s+(?:from|in)\s+`?[\w./-]*[\w/-]`?)?|(?P<pronoun>it|this|that|(?:the|this|that)\s+{_KIND})){_ITS_TESTS}"
+    rf"(?:\s+{_KIND})?{_ASIDE}(?:\s+(?:from|in)\s+`?[\w./-]*[\w/-]`?)?|(?P<pronoun>it|this|that|(?:the|this|that)\s+{_KIND}))(?:{_ITS_TESTS})?"
 )
-"""An order to remove a name in code, or a pronoun for it, together with its tests."""
+"""An order to remove a name in code, or a pronoun for it. That its tests go, too, need not be said:
+without it they cannot pass."""
 JA_REMOVES = re.compile(
     rf"(?:{_NAME}|(?P<pronoun>それ|これ|(?<!\w)(?:この|その|当該)?(?:関数|メソッド|クラス|型)))"
-    r"\s*(?:と|、|および|及び)?\s*(?:を)?\s*(?:その|対応する|関連する)?\s*テスト"
-    r"(?:ごと|も|と(?:とも|一緒)に)?\s*を?\s*[^。\n、]{0,10}?(?:削除|取り除|廃止)(?P<end>[^。\n]{0,12})"
+    r"(?:\s*(?:と|、|および|及び)?\s*(?:を)?\s*(?:その|対応する|関連する)?\s*テスト"
+    r"(?:ごと|も|と(?:とも|一緒)に)?)?\s*を?\s*[^。\n、]{0,10}?(?:削除|取り除|廃止)(?P<end>[^。\n]{0,12})"
 )
 JA_NOT = re.compile(r"しない|せず|するな|禁止|ないで|なく|不要|ません|さない|さず")
 SENTENCE = re.compile(r"(?<=[.!?。])\s+|\n\s*\n|\n\s*(?:[-*+#]|\d+\.)\s")
 
 
-def removed_with_tests(prd_text: str) -> set[str]:
-    """Return the last names of code that the PRD wants removed together with its tests.
+def removed_names(prd_text: str) -> set[str]:
+    """Return the last names of code that the PRD wants removed.
 
     A pronoun stands for the only name of the nearest sentence before that names code.
     """

@@ -38,3 +38,8 @@ def test_the_rest_of_the_file_stays_as_it_was() -> None:
         NEW + b"\n\ndef setup_module():\n    pass\n",
     ):
         assert not gone_with("tests/test_a.py", {"total_v1"}, OLD, changed)
+
+
+def test_new_tests_may_stand_in_its_place() -> None:
+    more = NEW + b"\n\ndef test_nothing():\n    assert total([]) == 0\n"
+    assert gone_with("tests/test_a.py", {"total_v1"}, OLD, more) == {"test_v1"}

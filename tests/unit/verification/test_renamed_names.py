@@ -11,7 +11,8 @@ NEW = b"def add_up(items):\n    return sum(items)\n\n\ndef show(items):\n    pri
 
 
 @pytest.mark.parametrize(
-    "wanted", ["Rename symbols to shorter ones.", "`add_up` says it better.", "関数名をリネームする"]
+    "wanted",
+    ["Rename symbols to shorter ones.", "`add_up` says it better.", "関数名をリネームする"],
 )
 def test_a_name_that_is_gone_and_one_in_its_place_are_a_pair(wanted: str) -> None:
     assert renamed_in_code([(OLD, NEW)], wanted) == {"total": "add_up"}

@@ -1,15 +1,17 @@
-"""Code that a PRD wants removed together with its tests."""
+"""Code that a PRD wants removed, and its tests with it."""
 
 from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.wanted_removals import removed_with_tests
+from agentrunner.verification.inputs.wanted_removals import removed_names
 
 
 @pytest.mark.parametrize(
     "text",
     [
+        "Remove `show`.",
+        "`show` を削除する。",
         "Remove `show` and its tests.",
         "`money.show` uses floats. Delete it and its tests.",
         "# Remove `show`\n\nIt is deprecated since 0.1. Remove the function and its test.",
@@ -24,28 +26,26 @@ from agentrunner.verification.inputs.wanted_removals import removed_with_tests
     ],
 )
 def test_code_with_its_tests(text: str) -> None:
-    assert removed_with_tests(text) == {"show"}
+    assert removed_names(text) == {"show"}
 
 
 @pytest.mark.parametrize("name", ["old_show", "oldShow", "OldShow", "old_show()"])
 def test_a_name_spelt_as_code_needs_no_back_quotes(name: str) -> None:
     text = f"{name} is deprecated; please delete it and its test."
-    assert removed_with_tests(text) == {name.removesuffix("()")}
+    assert removed_names(text) == {name.removesuffix("()")}
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "Remove `show`.",
         "Do not remove `show` and its tests.",
         "`show` and `tell` are old. Delete it and its tests.",
         "Delete it and its tests.",
         "Old is deprecated. Delete it and its tests.",
-        "Remove `show`, which is old. Fix it, together with its test.",
         "Fix `show` and its tests. Delete the log.",
         "`show` とそのテストを削除しない。",
         "It is gone (check: `rm x`). Delete it and its tests.",
     ],
 )
 def test_nothing_if_in_doubt(text: str) -> None:
-    assert removed_with_tests(text) == set()
+    assert removed_names(text) == set()
