@@ -79,7 +79,7 @@ class FollowUps:
     def _moves(self) -> set[str]:
         """The same without ES modules."""
         words = moves_in(self.wanted)
-        names = {**renamed_in_code(self._product_pairs(), self.wanted), **renames_in(self.wanted)}
+        names = {**renamed_in_code(self._changed_product(), self.wanted), **renames_in(self.wanted)}
         parts = parts_moved_in(self.wanted)
         if not words and not names and not parts:
             return set()
@@ -140,7 +140,7 @@ class FollowUps:
         paths = {one.path for one in self.judged if not one.input.region} & self.total.modified
         if not paths:
             return set()
-        heads = changed_heads(self._product_pairs())
+        heads = changed_heads(list(self._changed_product().values()))
         asked = outside_of_checks(self.wanted)
         return {
             path
@@ -150,14 +150,14 @@ class FollowUps:
             and follows_heads(self.was(path) or b"", self.now(path) or b"", language, heads, asked)
         }
 
-    def _product_pairs(self) -> list[tuple[bytes, bytes]]:
-        """Changed files of the product that are code, before and after."""
+    def _changed_product(self) -> dict[str, tuple[bytes, bytes]]:
+        """Changed files of the product that are code, before and after, by path."""
         paths = {one.path for one in self.judged if not one.input.region}
-        return [
-            (self.was(path) or b"", self.now(path) or b"")
+        return {
+            path: (self.was(path) or b"", self.now(path) or b"")
             for path in sorted(self.total.modified - paths)[:MOST_COMPARED]
             if language_of(path) is not None or family_of(path)
-        ]
+        }
 
     def adapted_tests(self, run: Collection[str]) -> dict[str, set[str]]:
         """Tests that were adapted as the PRD asks in ordinary words, by their file.

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
+
+from agentrunner.verification.syntax.tokens import lexical_family, tokens
 
 WORD = re.compile(r"[^\W\d]\w*")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 SPEAKS_OF_NAMES = re.compile(r"(?i)\brenam|\bnames?\b|\bnaming\b|改名|リネーム|名前|名称")
 MOST_BYTES = 500_000
-"""Bytes of a file that is compared."""
+"""Bytes of a file that are compared."""
 
 
-def renamed_in_code(pairs: Iterable[tuple[bytes, bytes]], wanted: str) -> dict[str, str]:
+def renamed_in_code(files: Mapping[str, tuple[bytes, bytes]], wanted: str) -> dict[str, str]:
     """Return new names by old ones, where the text speaks of renaming or of one of the names.
 
-    `pairs` are the changed files of the product, before and after. An old name stands in none of
-    them any more, a new one stood in none, and the one took the place of the other wherever lines
-    were rewritten.
+    `files` are the changed files of the product by path, before and after. Beside comments and
+    texts an old name stands in none of them any more, a new one stood in none, and the one took the
+    place of the other wherever lines were rewritten.
     """
-    texts = [
-        (before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
-        for before, after in pairs
-        if max(len(before), len(after)) <= MOST_BYTES
-    ]
-    old = {word for before, _ in texts for word in WORD.findall(before)}
-    new = {word for _, after in texts for word in WORD.findall(after)}
+    old = {word for path, (before, _) in files.items() for word in _names(path, before)}
+    new = {word for path, (_, after) in files.items() for word in _names(path, after)}
     gone, come = old - new, new - old
     if not gone or not come:
         return {}
     found: dict[str, set[str]] = {}
-    for before, after in texts:
+    for texts in files.values():
+        before, after = (text[:MOST_BYTES].decode("utf-8", "replace") for text in texts)
         for was, now in _exchanged(before, after):
             if was in gone and now in come:
                 found.setdefault(was, set()).add(now)
@@ -44,6 +42,12 @@ def renamed_in_code(pairs: Iterable[tuple[bytes, bytes]], wanted: str) -> dict[s
         for was, now in one_each.items()
         if taken.count(now) == 1 and (speaks or was in asked or now in asked)
     }
+
+
+def _names(path: str, source: bytes) -> set[str]:
+    family = lexical_family(path, source)
+    found = tokens(source, family) if family else ()
+    return {token.text for token in found if token.kind == "name"}
 
 
 def _exchanged(before: str, after: str) -> Iterator[tuple[str, str]]:

@@ -32,6 +32,7 @@ ANSWER_USED = re.compile(
     r"(?:\w+(?:\.|::))*(?P<name>\w+)\(|^[ \t]*@(?:\w+\.)*(?P<mark>\w+)"
 )
 """Calls whose value goes somewhere, and decorators."""
+ASSIGNED = re.compile(r"(?m)^[ \t]*(?:(?:const|let|var|my|auto)[ \t]+)?\$?(\w+)[ \t]*:?=(?!=)")
 OWN_ASSERTION = re.compile(
     r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
     re.MULTILINE,
@@ -55,8 +56,12 @@ def called_as_statements(text: str) -> set[str]:
 
 
 def used_answers(text: str) -> set[str]:
-    """Return functions whose answer a test uses: no test asks them for a verdict alone."""
-    return {hit["name"] or hit["mark"] for hit in ANSWER_USED.finditer(text)}
+    """Return functions whose answer a test uses: no test asks them for a verdict alone.
+
+    What a test assigns itself is no function of another file either.
+    """
+    used = {hit["name"] or hit["mark"] for hit in ANSWER_USED.finditer(text)}
+    return used | set(ASSIGNED.findall(text))
 
 
 def asserted_calls(text: str) -> set[str]:

@@ -139,15 +139,23 @@ def names_changed(before: bytes | None, after: bytes, language: str) -> set[str]
 
 
 def users_of(source: bytes, language: str, names: Collection[str]) -> set[str]:
-    """Return the last names of the functions of a source that use one of these names."""
+    """Return the names of the functions of a source that use one of these names, by way of others
+    as well, and of their classes."""
     parsed = parse(source, language)
     if parsed is None or not names:
         return set()
-    return {
-        one.name.rpartition(".")[2]
-        for one in functions_of(parsed)
-        if any(not node.named_child_count and parsed.text(node) in names for node in walk(one.node))
-    }
+    used = {one.name: _words_at(parsed, one.node) for one in functions_of(parsed)}
+    known, found = set(names), set[str]()
+    while users := [name for name, words in used.items() if not words.isdisjoint(known)]:
+        for name in users:
+            del used[name]
+            found |= set(name.split("."))
+        known |= found
+    return found
+
+
+def _words_at(parsed: Parsed, node: Node) -> set[str]:
+    return {parsed.text(one) for one in walk(node) if not one.named_child_count}
 
 
 def names_declared(source: bytes, language: str) -> set[str]:
