@@ -56,12 +56,13 @@ def called_as_statements(text: str) -> set[str]:
 
 
 def used_answers(text: str) -> set[str]:
-    """Return functions whose answer a test uses: no test asks them for a verdict alone.
+    """Return functions whose answer a test uses: no test asks them for a verdict alone."""
+    return {hit["name"] or hit["mark"] for hit in ANSWER_USED.finditer(text)}
 
-    What a test assigns itself is no function of another file either.
-    """
-    used = {hit["name"] or hit["mark"] for hit in ANSWER_USED.finditer(text)}
-    return used | set(ASSIGNED.findall(text))
+
+def assigned_names(text: str) -> set[str]:
+    """Return names that a test gives a value itself: they are no functions of another file."""
+    return set(ASSIGNED.findall(text))
 
 
 def asserted_calls(text: str) -> set[str]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from agentrunner.verification.inputs.called_code import (
     OWN_ASSERTION,
     asserted_calls,
+    assigned_names,
     called_as_statements,
     comparing,
     used_answers,
@@ -362,7 +363,7 @@ class Fixtures:
         kind may be what the test is about, so a function that a person mentions is not an input.
         """
         text = self.context.tree.text(test) or ""
-        own = comparing_functions(text) | functions_of_two(text)
+        own = comparing_functions(text) | functions_of_two(text) | assigned_names(text)
         names = called_as_statements(text) - own - self._answering
         asserted = asserted_calls(text) - own if self.asked else set()
         asserted = {name for name in asserted if not self.asked.names_code(name)}

@@ -178,3 +178,14 @@ def test_a_constructor_of_a_base_class_is_no_comparison() -> None:
         b"    def __init__(self, size):\n        Cache.__init__(self, max(size, 1), 2)\n",
     }
     assert inputs(files) == {"test_it.py"}
+
+
+def test_a_name_that_a_test_assigns_is_no_function_of_another_file() -> None:
+    files = {
+        "caching.py": b"def cached(size, info=0):\n    return size == info\n",
+        "test_it.py": b"from caching import make\n\n\ndef test():\n"
+        b"    cached = make(2)\n    assert cached(max([1]), 2)\n",
+    }
+    assert inputs(files, "Caches can be cleared.") == {"test_it.py"}
+    files["test_it.py"] = files["test_it.py"].replace(b"    cached = make(2)\n", b"")
+    assert "caching.py" in inputs(files, "Caches can be cleared.")
