@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots, folders_of
+from agentrunner.text.sentences import sentences
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.follow_ups import FollowUps
 from agentrunner.verification.inputs.changes import (
@@ -389,7 +390,7 @@ class Differential:
     def _is_to_be_removed(self, name: str) -> bool:
         """Whether a sentence of the PRD asks for a test of this name to be removed."""
         last = re.escape(own_name(name))
-        for sentence in re.split(r"(?<=[.!?。])\s|\n{2,}", self.spec.wanted):
+        for sentence in sentences(self.spec.wanted, points=False):
             if re.search(rf"(?<!\w){last}(?!\w)", sentence) and ASKS_TO_REMOVE.search(sentence):
                 return not ASKS_TO_KEEP.search(sentence)
         return False

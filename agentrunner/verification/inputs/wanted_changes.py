@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from itertools import pairwise
 
+from agentrunner.text.sentences import sentence_before
 from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
 from agentrunner.verification.inputs.references import family_of
@@ -201,8 +202,6 @@ JA_HABIT = re.compile(
 JA_PASS = re.compile(
     r"^[`」』\"'*_）)\s]*(?:の[^。\n]{0,10}?)?(?:が|を|は)[^。\n]{0,10}?(?:通|成功|合格|パス|緑|グリーン)"
 )
-SENTENCE = re.compile(r"[.;!?]\s+|。|\n\s*\n|\n\s*(?:[-*+#]|\d+\.)\s")
-"""Where a sentence or a list entry ends and the next one begins."""
 ITEM = re.compile(r"\n\s*(?:\n|[-*+#]|\d+\.)")
 """The start of a paragraph or list entry, as opposed to the next line of a wrapped one."""
 CHECK = re.compile(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`(?P<command>[^`\n]*)`", re.IGNORECASE)
@@ -289,7 +288,7 @@ def parts_moved_in(prd_text: str) -> list[tuple[str, str, str]]:
     text = outside_of_checks(prd_text[:MOST])
     found = []
     for hit in PART_MOVES.finditer(text):
-        before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
+        before = sentence_before(text, hit.start(), 60)
         if not NEGATED.search(before):
             found.append((hit["first"] or hit["name"], hit["old"], hit["new"]))
     return found[:MOST_NAMED]
@@ -305,7 +304,7 @@ def renames_in(prd_text: str) -> dict[str, str]:
         if hit["kind"] or all(_is_code(hit[one]) for one in ("old", "new"))
     ]
     for hit in [*bare, *RENAMES.finditer(text)]:
-        before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
+        before = sentence_before(text, hit.start(), 60)
         old, new = (re.split("[.:]", name)[-1] for name in (hit["old"], hit["new"]))
         if hit.groupdict().get("more") and not re.search(r"(?i)\brenam", before):
             continue
@@ -372,7 +371,7 @@ def outside_of_checks(text: str) -> str:
 
 def _is_to_change(text: str, tokens: list[re.Match[str]], index: int) -> bool:
     """Whether a sentence says that a path, alone or in a list of paths, is to change."""
-    before = SENTENCE.split(text[max(tokens[index].start() - 500, 0) : tokens[index].start()])[-1]
+    before = sentence_before(text, tokens[index].start(), 500)
     if PUTS_INTO.search(before) and not ANOTHER.search(before):
         return True
     last = index
@@ -465,8 +464,7 @@ def _requests(
     starts = [token.start() for token in tokens]
     for verb in verbs.finditer(text):
         line = text.rfind("\n", 0, verb.start()) + 1
-        before = text[max(line, verb.start() - 60) : verb.start()]
-        if NEGATED.search(SENTENCE.split(before)[-1]):
+        if NEGATED.search(sentence_before(text[line:], verb.start() - line, 60)):
             continue
         at = verb.end()
         index = bisect_left(starts, at)
