@@ -14,7 +14,7 @@ from agentrunner.execution.check_changes import changed_checks, refuse_foreign_c
 from agentrunner.execution.check_faults import tried_by_people
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.proposals import without
+from agentrunner.execution.planner_checks import without
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.stuck import forgotten, leads_nowhere, ordered, stuck_end
 from agentrunner.nodes.plan import edited_criteria

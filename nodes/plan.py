@@ -21,7 +21,7 @@ from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.decisions import keep, messages
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.proposals import asked_by_people, check_of, settled
+from agentrunner.execution.planner_checks import asked_by_people, check_of, settled
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.seeing import CONTEXT_FILE, seeing
 from agentrunner.prompts import ContextBudget

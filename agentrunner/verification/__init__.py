@@ -12,7 +12,8 @@ results    what test tools report, by test name; `counts` reads totals where the
 The files beside them, in the order in which a round needs them:
 
 target, wanted, listing   the commands that decide, what was asked for, and the inputs of the proof
-checks, proposals         a criterion's check as a command or a reading; `check_runner` executes it
+checks, baseline_checks   a criterion's check as a command or a reading; how it stands before the
+                          run; `check_runner` executes it
 verifier                  measures a tree once a round, returns Evidence; `measure` runs a command
 outcomes, claims          what a run says; which red tests must turn green, which were red before
 trees, differential       what changed, by whom; trees that mix old inputs and the new product
