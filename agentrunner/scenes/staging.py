@@ -61,8 +61,8 @@ from agentrunner.state.summary import REFUSED, summarize
 from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import RunFolder
+from agentrunner.verification.criterion_status import settle
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.verdict import settle
 from agentrunner.workers.member import make_members
 
 WORKER = "coder"

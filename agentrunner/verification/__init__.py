@@ -19,6 +19,7 @@ outcomes, claims          what a run says; which red tests must turn green, whic
 trees, differential       what changed, by whom; trees that mix old inputs and the new product
 adapted_tests             changes of tests that need no question; so do adapted_values, follow_ups,
                           followed_signatures, moves, removed_tests, reworded_values, es_modules
-grades, verdict           what a proof is worth; a status for each criterion and an end of the run
+grades, criterion_status  what a proof is worth; a status for each criterion
+verdict                   what is missing for COMPLETE, and an end of the run
 findings                  what a person settles
 """
