@@ -25,16 +25,12 @@ from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
 from agentrunner.verification.inputs.kept_commands import with_old_commands
 from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.inputs.prd_checks import wanted_gone
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.steering_files import matches
-from agentrunner.verification.inputs.wanted_changes import (
-    asked_in,
-    data_asked_in,
-    moved_in,
-    wanted_gone,
-    wanted_new,
-)
+from agentrunner.verification.inputs.wanted_changes import asked_in, data_asked_in, wanted_new
+from agentrunner.verification.inputs.wanted_moves import moved_in
 from agentrunner.verification.inputs.wanted_tests import asks_to_add
 from agentrunner.verification.linked_inputs import with_links
 from agentrunner.verification.moves import (

@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, targets_of
-from agentrunner.verification.inputs.wanted_changes import outside_of_checks
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 
 RULE = re.compile(
     r"(?P<targets>[\w./$()%-]+(?:[ \t]+[\w./$()%-]+)*)[ \t]*::?(?!=)(?P<needs>[^=;#]*)"

@@ -9,7 +9,8 @@ import re
 from collections.abc import Collection
 
 from agentrunner.text.sentences import sentence_before, sentence_behind
-from agentrunner.verification.inputs.wanted_changes import (
+from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
+from agentrunner.verification.inputs.words_of_change import (
     ANOTHER,
     BECOMES,
     BREAK,
@@ -21,10 +22,8 @@ from agentrunner.verification.inputs.wanted_changes import (
     JA_NOT,
     JA_OBJECT,
     JA_ORDER,
-    MOST,
     NEGATED,
     VERB,
-    outside_of_checks,
 )
 
 KIND = re.compile(

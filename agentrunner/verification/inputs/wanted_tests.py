@@ -10,15 +10,9 @@ import re
 from collections.abc import Collection
 
 from agentrunner.text.sentences import sentence_before, sentences
-from agentrunner.verification.inputs.wanted_changes import (
-    ADDS,
-    DENIED,
-    MOST,
-    NEGATED,
-    VERB,
-    outside_of_checks,
-)
+from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
 from agentrunner.verification.inputs.wanted_kinds import MOST_HITS, is_wanted
+from agentrunner.verification.inputs.words_of_change import ADDS, DENIED, NEGATED, VERB
 
 _OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?|tables?))?"
 _TABLE = r"(?:(?:tables?|lists?|sets?|rows?|cases)\s+(?:of|in)\s+(?:(?:the|our|existing)\s+)*)?"

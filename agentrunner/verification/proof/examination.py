@@ -11,7 +11,8 @@ from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written
-from agentrunner.verification.inputs.wanted_changes import is_looked_at, renames_in
+from agentrunner.verification.inputs.prd_checks import is_looked_at
+from agentrunner.verification.inputs.wanted_moves import renames_in
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.code_removal import CodeRemoval

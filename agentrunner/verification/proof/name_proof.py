@@ -17,7 +17,7 @@ from agentrunner.verification.findings import (
     tool_changed,
     unasked_work,
 )
-from agentrunner.verification.inputs.wanted_changes import outside_of_checks
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
 from agentrunner.verification.proof.carried_tests import hold_as_worded
