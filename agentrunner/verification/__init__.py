@@ -16,7 +16,8 @@ checks, baseline_checks   a criterion's check as a command or a reading; how it 
                           run; `check_runner` executes it
 verifier                  measures a tree once a round, returns Evidence; `measure` runs a command
 outcomes, claims          what a run says; which red tests must turn green, which were red before
-trees, differential       what changed, by whom; trees that mix old inputs and the new product
+trees, changed_inputs     what changed, by whom, and which changes decide and may be
+differential              trees that mix old inputs and the new product
 adapted_tests             changes of tests that need no question; so do adapted_values, follow_ups,
                           followed_signatures, moves, removed_tests, reworded_values, es_modules
 grades, criterion_status  what a proof is worth; a status for each criterion

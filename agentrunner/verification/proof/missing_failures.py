@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable
 
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.differential import in_repo
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.results.names import own_name
+from agentrunner.verification.target import in_repo
 
 NOT_FAILING = (
     "nothing in the work raises an error and no test of it asks for one, and the requirements"

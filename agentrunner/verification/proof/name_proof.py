@@ -9,7 +9,6 @@ from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import answered_from_data
 from agentrunner.verification.claims import fresh, turned
-from agentrunner.verification.differential import in_repo, in_tree
 from agentrunner.verification.findings import (
     not_lasting,
     only_in_tests,
@@ -49,7 +48,7 @@ from agentrunner.verification.results.names import (
 )
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
-from agentrunner.verification.target import Target, test_target
+from agentrunner.verification.target import Target, in_repo, in_tree, test_target
 from agentrunner.verification.verdict import NOTHING_TURNED
 from agentrunner.verification.wanted import wanted_by
 
