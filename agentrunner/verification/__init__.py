@@ -15,6 +15,7 @@ target, wanted, listing   the commands that decide, what was asked for, and the 
 checks, baseline_checks   a criterion's check as a command or a reading; how it stands before the
                           run; `check_runner` executes it
 verifier                  measures a tree once a round, returns Evidence; `measure` runs a command
+task_set_up               the set-up, in the repository and in rooms
 outcomes, claims          what a run says; which red tests must turn green, which were red before
 trees, changed_inputs     what changed, by whom, and which changes decide and may be
 differential              trees that mix old inputs and the new product

@@ -78,7 +78,7 @@ class Examination:
         self.verifier.awaits(target, _why_run_on(tree, self.world))
         async with self.verifier.rooms.open(tree) as room:
             if tree != self.world.old:
-                room, _ = await self.verifier.set_up_room(room, self.total)
+                room, _ = await self.verifier.set_up.in_room(room, self.total)
             return await self.verifier.measurer.run(target, room, read, only=only)
 
     def _cut_short(self, target: Target, tree: str) -> Target:
