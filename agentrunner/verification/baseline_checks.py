@@ -22,7 +22,7 @@ from agentrunner.verification.results.names import own_name
 from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, test_target
-from agentrunner.verification.verifier import Verifier, colours_of, is_kind
+from agentrunner.verification.verifier import Verifier, colours_of, looks_at_changes
 
 Standing = Literal["red", "green", "to_write", "to_install", "cannot_run"]
 SLOW_SEC = 120.0
@@ -120,7 +120,7 @@ def _as_it_stands(
 ) -> BaselineCheck:
     outcome = tried.outcome
     check = BaselineCheck(tried.criterion.id, "red", outcome.what, _shortened_output(tried))
-    if is_kind(tried.criterion, "diff"):
+    if looks_at_changes(tried.criterion):
         return check  # nothing has changed before the run, whatever it asks
     if outcome.outcome == "passed":
         return replace(check, standing="green")

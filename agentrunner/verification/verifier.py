@@ -438,14 +438,14 @@ def colours_of(
     for outcome in outcomes:
         criterion = by_id[outcome.criterion_id]
         # Nothing has changed before the run: a later change proves nothing for a model's claim.
-        empty = is_kind(criterion, "diff") and criterion.check_origin == "model"
+        empty = looks_at_changes(criterion) and criterion.check_origin == "model"
         found[outcome.criterion_id] = "unknown" if empty else COLOURS[outcome.outcome]
     return found
 
 
-def is_kind(criterion: Criterion, kind: str) -> bool:
-    """Whether a criterion's check is of this kind."""
-    return criterion.check is not None and criterion.check.kind == kind
+def looks_at_changes(criterion: Criterion) -> bool:
+    """Whether a criterion's check asks what changed (kind `diff`)."""
+    return criterion.check is not None and criterion.check.kind == "diff"
 
 
 def large_files(paths: Sequence[str], most: str) -> str:

@@ -192,14 +192,14 @@ def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool
     return any(_is_to_change(text, tokens, index) for index in mine)
 
 
-def wanted_new(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
+def wanted_new(prd_text: str, path: str) -> bool:
     """Whether the PRD asks by name for a file to be added; naming it in checks alone is not enough.
 
     "Add tests to a.py" does not ask for a.py.
     """
     text = outside_of_checks(prd_text[:MOST])
     tokens = list(TOKEN.finditer(text))
-    mine = [index for index, one in enumerate(tokens) if names_path(one[0], path, paths)]
+    mine = [index for index, one in enumerate(tokens) if names_path(one[0], path, ())]
     if not mine:
         return False
     added = {index for index, _ in requests(text, tokens, ADDS)}
