@@ -13,12 +13,12 @@ import pytest
 from agentrunner.errors import UsageError
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.silence import read_order
-from tests.graph.test_waits import VirtualClock
 from tests.kit.bwrap import require_bwrap
 from tests.kit.metas import DONE, YES, plan, reply, run_worker
 from tests.kit.model_server import Fault, ModelServer, Say, ScriptItem
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run, asking
+from tests.kit.waits import VirtualClock
 
 KEY = "sk-planner-" + "4f1c" * 12
 PLAN = reply(
